@@ -107,7 +107,8 @@ static bool take_arguments(test_case *c, const tile_function *f) {
 static const tile_function *find_kernel(const tile_module *module, const char *name) {
     const tile_function *f, *found = NULL;
     for (unsigned i = 0; (f = tile_module_function(module, i)); i++) {
-        if (tile_function_get_kind(f) != TILE_KERNEL ||
+        tile_function_kind kind = tile_function_get_kind(f);
+        if ((kind != TILE_KERNEL && !(name && kind == TILE_PLAN)) ||
             (name && strcmp(tile_function_name(f), name) != 0))
             continue;
         if (found) {

@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/artifact.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
+#include "tile/tune.h"
 #include "tools/tile-opt/case.h"
 
 static const char *const texts[] = {
     [FOUND_NOTHING] = "nothing is wrong",
     [FOUND_LIMIT] = "it asks for more than there is",
     [FOUND_INVALID] = "it is no kernel",
+    [FOUND_SCHEDULE] = "it cannot be scheduled",
     [FOUND_FAULT_2] = "level 2 does not run",
     [FOUND_FAULT_3] = "level 3 does not run",
     [FOUND_FAULT_PASSES] = "it does not run with these passes",
@@ -32,9 +35,13 @@ const char *finding_text(finding f) {
 
 /* What the limits say: of the target, of the length of code, of what a clause can be put on. */
 static bool is_limit(const char *reports) {
-    static const char *const limits[] = {
-        "of shared memory", "one thread's code exceeds", "the code of one thread has more than",
-        "split-k: ",        "a loop that is split",      "has clusters of its own"};
+    static const char *const limits[] = {"of shared memory",
+                                         "one thread's code exceeds",
+                                         "the code of one thread has more than",
+                                         "split-k: ",
+                                         "a loop that is split",
+                                         "has clusters of its own",
+                                         "clusters need compute capability"};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (strstr(reports, limits[i])) return true;
     return false;
@@ -47,6 +54,8 @@ typedef struct checked {
     tile_context *context;
     tile_module *module; /* as it was read */
     case_options given;
+    const char *compute; /* NULL: a kernel is given; @meaning may stand beside it */
+    char *point;         /* of the space of what was made of it */
     const tile_target *target;
     char *words, *pipeline;
     test_case test;
@@ -157,6 +166,7 @@ static finding check_runs(checked *c) {
 /* Level 1 ------------------------------------------------------------------------------------- */
 
 static run_argument *argument_of(checked *c, const char *prefix, const char *name) {
+    if (c->compute) prefix = "";
     char text[128];
     int length = snprintf(text, sizeof text, "%s%s", prefix, name);
     return arguments_find(c->test.arguments, c->test.count, text, (size_t)length);
@@ -191,7 +201,7 @@ static finding check_meaning(checked *c) {
     tile_compute_array inputs[MOST], outputs[MOST];
     const run_argument *results[MOST];
     unsigned char *data[MOST] = {NULL};
-    const tile_function *f = tile_module_find(c->module, "meaning");
+    const tile_function *f = tile_module_find(c->module, c->compute ? c->compute : "meaning");
     if (!f) return FOUND_NOTHING;
     unsigned ins = tile_function_arg_count(f), outs = tile_function_result_count(f);
     bool known = ins <= MOST && outs <= MOST;
@@ -223,25 +233,62 @@ static finding check_meaning(checked *c) {
 /* PTX ----------------------------------------------------------------------------------------- */
 
 static finding check_ptx(checked *c) {
-    tile_emit_options emit = {.size = sizeof emit,
-                              .target = c->target ? c->target : tile_target_find("sm_90a")};
-    tile_blob ptx, cubin;
+    const tile_build_options build = {.size = sizeof build,
+                                      .target = c->target ? c->target : tile_target_find("sm_90a"),
+                                      .wants = c->options->ptxas ? TILE_WANT_CUBIN : TILE_WANT_PTX,
+                                      .ptxas = c->options->ptxas};
+    tile_artifact *artifact;
     tile_module *copy = tile_module_clone(c->module);
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
     tile_context_set_sink(c->context, case_keep_error, &c->reports);
-    tile_status status = tile_compile(copy, c->test.kernel, NULL, 0, &emit, &ptx, NULL);
-    finding found = status == TILE_OK || status == TILE_UNSUPPORTED || is_limit(c->reports.data)
-                        ? FOUND_NOTHING
-                        : FOUND_PTX;
-    if (status == TILE_OK && c->options->ptxas) {
-        if (tile_assemble(c->context, &ptx, emit.target, c->options->ptxas, &cubin) != TILE_OK)
-            found = FOUND_CUBIN;
-        tile_blob_destroy(&cubin);
-    }
-    tile_blob_destroy(&ptx);
+    tile_status status = tile_artifact_build(copy, c->test.kernel, &build, &artifact);
+    bool limit = status == TILE_OK || status == TILE_UNSUPPORTED || is_limit(c->reports.data);
+    bool assembles = strstr(c->reports.data, "ptxas") != NULL;
+    finding found = limit ? FOUND_NOTHING : assembles ? FOUND_CUBIN : FOUND_PTX;
+    tile_artifact_destroy(artifact);
     tile_module_destroy(copy);
     return found;
+}
+
+/* Computes ------------------------------------------------------------------------------------ */
+
+static bool keep_point(const char *point, void *user) {
+    *(char **)user = tool_copy(point, strlen(point));
+    return false;
+}
+
+/* Of a product's parameters, block_m or the block_m of one of several, what all spaces have; NULL:
+ * as it is first. Large tiles take the CPU device seconds. */
+static const char *value_for(const checked *c, const char *name) {
+    if (strncmp(name, "block_m", 7) == 0 || strncmp(name, "block_n", 7) == 0) return "64";
+    return strncmp(name, "split", 5) != 0 ? NULL : c->given.seed % 2 ? "1" : "4";
+}
+
+/* Some point of the space. */
+static void choose_point(checked *c) {
+    case_options *to = &c->given;
+    tile_list_points(c->module, to->kernel, NULL, 0, keep_point, &c->point);
+    for (char *word = c->point ? strtok(c->point, " ") : NULL; word; word = strtok(NULL, " ")) {
+        word[strcspn(word, "=")] = 0;
+        const char *value = value_for(c, word);
+        if (value && to->binding_count < CASE_MAX_ARGUMENTS)
+            to->bindings[to->binding_count++] = (tile_binding){word, value};
+    }
+}
+
+/* Makes a kernel or plan of the compute, if it is one that is given. */
+static bool schedule(checked *c) {
+    const tile_function *f = c->given.kernel ? tile_module_find(c->module, c->given.kernel) : NULL;
+    unsigned none = 0;
+    if (!f || tile_function_get_kind(f) != TILE_COMPUTE) return true;
+    c->compute = c->given.kernel;
+    if (tile_schedule(c->module, c->compute, c->target, NULL, &none, &c->given.kernel) != TILE_OK)
+        return false;
+    choose_point(c);
+    unsigned count = c->given.binding_count;
+    c->given.binding_count = 0;
+    return tile_instantiate(c->module, c->given.kernel, c->given.bindings, count) == TILE_OK;
 }
 
 /* All ----------------------------------------------------------------------------------------- */
@@ -253,7 +300,9 @@ finding check_kernel(const check_options *o, const char *text, char **detail) {
     read_options(&c, text);
     tile_context_set_sink(c.context, case_keep_error, &c.reports);
     c.module = tile_module_parse(c.context, "kernel", text, strlen(text));
-    if (c.module && case_open(&c.test, &c.given, c.context, c.module)) {
+    if (c.module && !schedule(&c)) {
+        found = is_limit(c.reports.data) ? FOUND_LIMIT : FOUND_SCHEDULE;
+    } else if (c.module && case_open(&c.test, &c.given, c.context, c.module)) {
         found = check_runs(&c);
         if (found == FOUND_NOTHING && !o->cuda) found = check_meaning(&c);
         if (found == FOUND_NOTHING && o->ptx && !o->cuda) found = check_ptx(&c);
@@ -263,6 +312,7 @@ finding check_kernel(const check_options *o, const char *text, char **detail) {
     *detail = tool_copy(c.reports.data, strlen(c.reports.data));
     tile_module_destroy(c.module);
     tile_context_destroy(c.context);
+    free(c.point);
     free(c.words);
     free(c.pipeline);
     free(c.reports.data);
@@ -295,8 +345,11 @@ bool count_operations(const char *text, unsigned *counts, unsigned capacity) {
     if (parses) {
         const tile_pass_options options = {
             .size = sizeof options, .target = tile_target_find("sm_90a"), .kernel = "fuzz"};
+        const tile_function *f = tile_module_find(module, "fuzz");
+        bool threads = tile_function_level(f) == 3;
+        if (tile_function_get_kind(f) == TILE_COMPUTE)
+            tile_run_passes(module, "schedule", &options);
         count_module(module, counts, capacity);
-        bool threads = tile_function_level(tile_module_find(module, "fuzz")) == 3;
         const char *all = tile_default_pipeline(3), *last = strstr(all, ",lower-tiles");
         char *tiles = tool_copy(all, last ? (size_t)(last - all) : strlen(all));
         bool ok = tile_instantiate(module, "fuzz", NULL, 0) == TILE_OK && !threads &&

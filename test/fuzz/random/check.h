@@ -1,5 +1,5 @@
-/* What must hold of a kernel: it is the same at all levels, with other passes, on a GPU, and
- * becomes PTX. */
+/* What must hold of a kernel, or of what a compute is scheduled to: it is the same at all levels,
+ * with other passes, on a GPU, and becomes PTX. */
 #ifndef TILE_TEST_RANDOM_CHECK_H
 #define TILE_TEST_RANDOM_CHECK_H
 
@@ -9,9 +9,10 @@
 
 typedef enum finding {
     FOUND_NOTHING,
-    FOUND_LIMIT,   /* it asks for more than there is; no fault */
-    FOUND_INVALID, /* no kernel: the generator's own fault, or the parser's */
-    FOUND_FAULT_2, /* level 2 does not run, or does what is forbidden */
+    FOUND_LIMIT,    /* it asks for more than there is; no fault */
+    FOUND_INVALID,  /* no kernel: the generator's own fault, or the parser's */
+    FOUND_SCHEDULE, /* a compute of which no kernel is made */
+    FOUND_FAULT_2,  /* level 2 does not run, or does what is forbidden */
     FOUND_FAULT_3,
     FOUND_FAULT_PASSES, /* so with the file's pipeline */
     FOUND_FAULT_CUDA,

@@ -149,7 +149,7 @@ bool gen_if(gen *g) {
 /* A region whose barriers are the author's. */
 bool gen_explicit(gen *g) {
     const value a = *gen_any(g);
-    if (g->meaning || !g->plain || a.scalar == TILE_i1) return false;
+    if (g->meaning || g->mixed || !g->plain || a.scalar == TILE_i1) return false;
     const char *buffer = gen_name(g, "s"), *copy = gen_name(g, "s");
     const char *type = gen_type("shared", a.scalar, a.shape);
     value v = gen_value(g, a.scalar, a.shape, a.small);
@@ -172,7 +172,7 @@ bool gen_explicit(gen *g) {
 
 /* Two groups of warps hand a tile over: by a barrier with a number, or by one in shared memory. */
 bool gen_roles(gen *g) {
-    if (g->meaning || !g->plain || g->warps < 2) return false;
+    if (g->meaning || g->mixed || !g->plain || g->warps < 2) return false;
     tile_scalar scalar = gen_scalar(g);
     shape s = {2, {gen_pick(g, 4, 8, 16), gen_pick(g, 8, 16)}};
     const char *buffer = gen_name(g, "s"), *out = gen_name(g, "s"), *bar = NULL;
@@ -417,7 +417,8 @@ void gen_statements(gen *g, unsigned count) {
                  {gen_while, 3},        {gen_if, 5},
                  {gen_explicit, 2},     {gen_roles, 2},
                  {gen_product_loop, 4}, {gen_through_shared, 5},
-                 {gen_cluster, 6},      {gen_parallel, 5}};
+                 {gen_cluster, 6},      {gen_parallel, 5},
+                 {gen_fragments, 20},   {gen_mma, 3}};
     enum { KINDS = sizeof kinds / sizeof *kinds, MOST_TRIES = 200 };
     unsigned all = 0, made = 0;
     for (unsigned i = 0; i < KINDS; i++) all += kinds[i].weight;

@@ -112,32 +112,66 @@ static void start(gen *g, const gen_options *o, const char **target) {
     g->meaning = flavour < 2;
     g->threads = flavour == 2;
     g->cluster = flavour == 3 && g->clusters;
+    g->mixed = flavour == 4 || flavour == 5;
+    g->cluster |= flavour == 4 && g->clusters && gen_chance(g, 20);
     g->warps = (unsigned)gen_pick(g, 1, 2, 4, 4, 8);
     g->grid[0] = gen_pick(g, 1, 1, 2, 3);
     g->grid[1] = gen_pick(g, 1, 1, 2);
     if (g->cluster) g->grid[0] = gen_pick(g, 2, 4);
+    g->compute = flavour == 6 || flavour == 7;
+    g->meaning |= g->compute;
     if (g->meaning || g->threads) g->grid[1] = 1;
     if (g->meaning) g->grid[0] = 1;
+    tool_append("", 0, &g->aliases);
     tool_append("", 0, &g->values_text);
     tool_append("", 0, &g->inputs);
     tool_append("", 0, &g->results);
     tool_append("", 0, &g->arguments);
 }
 
-static void add_head(gen *g, const gen_options *o, const char *target, tool_text *out) {
+static void add_options(gen *g, const gen_options *o, const char *target, tool_text *out) {
     add(out, "// RUN-OPTIONS: --run-each --kernel=fuzz");
     if (*target) add(out, gen_text(" --target=%s", target));
-    if (o->seed % 3 == 0) add(out, gen_text(" --seed=%llu", (unsigned long long)o->seed + 1));
+    if (o->seed % 3 == 0 || g->compute)
+        add(out, gen_text(" --seed=%llu", (unsigned long long)o->seed + 1));
     add(out, g->values_text.data);
     if (!g->threads) {
         add(out, "\n// RUN-PIPELINE: ");
         add_pipeline(g, out);
     }
-    add(out, "\nkernel @fuzz(");
+    add(out, "\n");
+    add(out, g->aliases.data);
+}
+
+static void add_head(gen *g, tool_text *out) {
+    add(out, "kernel @fuzz(");
     add(out, g->arguments.data);
     add(out, gen_text(")\n    grid [%d, %d]%s\n%s    warps %u\n%s{\n", g->grid[0], g->grid[1],
                       g->cluster ? "  cluster [2]" : "", clauses(g), g->warps,
                       g->threads ? "    level 3\n" : ""));
+}
+
+static void make_compute(gen *g, const gen_options *o, const char *target, tool_text *out) {
+    gen_compute(g);
+    add_options(g, o, target, out);
+    add(out, "compute @fuzz<m: dim, n: dim, k: dim>(");
+    add(out, g->inputs.data);
+    add(out, ")\n    -> (");
+    add(out, g->results.data);
+    add(out, ")\n{\n");
+    add(out, g->lines.data);
+    add(out, "}\n");
+}
+
+/* The text, the caller's. */
+static char *finish(gen *g, tool_text *out) {
+    free(g->aliases.data);
+    free(g->lines.data);
+    free(g->arguments.data);
+    free(g->values_text.data);
+    free(g->inputs.data);
+    free(g->results.data);
+    return out->data;
 }
 
 char *gen_kernel(const gen_options *o) {
@@ -145,23 +179,24 @@ char *gen_kernel(const gen_options *o) {
     tool_text out = {NULL, 0, 0};
     const char *target;
     start(&g, o, &target);
+    if (g.compute) {
+        make_compute(&g, o, target, &out);
+        return finish(&g, &out);
+    }
     if (!g.meaning) {
         gen_say(&g, "%%x, %%y, %%z = block_id");
         gen_add_index(&g, "%x");
         gen_add_index(&g, "%y");
     }
+    if (g.mixed) gen_thread_numbers(&g);
     if (g.threads)
         gen_threads(&g);
     else
         make_body(&g);
-    add_head(&g, o, target, &out);
+    add_options(&g, o, target, &out);
+    add_head(&g, &out);
     add(&out, g.lines.data);
     add(&out, "}\n");
     if (g.meaning) add_meaning(&g, &out);
-    free(g.lines.data);
-    free(g.arguments.data);
-    free(g.values_text.data);
-    free(g.inputs.data);
-    free(g.results.data);
-    return out.data;
+    return finish(&g, &out);
 }

@@ -132,6 +132,7 @@ static value meant_load(gen *g, tile_scalar scalar, shape s) {
 }
 
 value gen_load(gen *g, tile_scalar scalar, shape s) {
+    if (g->compute) return gen_input(g, scalar, s);
     if (g->meaning) return meant_load(g, scalar, s);
     const char *flags = "", *condition = "", *from = NULL;
     int pad = 0;

@@ -51,8 +51,13 @@ const char *gen_name(gen *g, const char *stem) {
 const char *gen_dims(shape s) {
     char text[128] = "[";
     for (unsigned d = 0; d < s.rank; d++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", d ? ", " : "", s.dims[d]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", d ? ", " : "",
+                 gen_extent(s.dims[d]));
     return gen_text("%s]", text);
+}
+
+const char *gen_array(const gen *g, tile_scalar scalar, shape s) {
+    return gen_type(g->compute ? "tensor" : "tile", scalar, s);
 }
 
 const char *gen_type(const char *kind, tile_scalar scalar, shape s) {
@@ -85,6 +90,12 @@ shape gen_shape(gen *g) {
 shape gen_with(shape s, unsigned dim, int extent) {
     s.dims[dim] = extent;
     return s;
+}
+
+void gen_turn(shape *s) {
+    int swap = s->dims[s->rank - 1];
+    s->dims[s->rank - 1] = s->dims[s->rank - 2];
+    s->dims[s->rank - 2] = swap;
 }
 
 bool gen_same_shape(shape a, shape b) {
@@ -131,8 +142,9 @@ void gen_add(gen *g, const value *v) {
 
 /* The later the likelier. */
 const value *gen_any(gen *g) {
-    if (g->count > 4 && gen_chance(g, 50)) return &g->values[g->count - 1 - gen_below(g, 4)];
-    return &g->values[gen_below(g, g->count)];
+    unsigned count = g->count - g->first;
+    if (count > 4 && gen_chance(g, 50)) return &g->values[g->count - 1 - gen_below(g, 4)];
+    return &g->values[g->first + gen_below(g, count)];
 }
 
 const value *gen_like(gen *g, const value *v) {

@@ -1,4 +1,5 @@
-/* Random well-typed kernels, as text with arguments: each a function of its seed alone.
+/* Random well-typed kernels and computes, as text with arguments: each a function of its seed
+ * alone.
  *
  * What they compute is the same to the bit at every level, on every device and with any of the
  * passes that need not run: inputs are small whole numbers, sums and products of floats are made
@@ -13,7 +14,7 @@
 
 #include "tools/common/tool.h"
 
-enum { MAX_RANK = 6, MAX_VALUES = 400, MAX_GEN_ARGUMENTS = 60, ANYTHING = -1 };
+enum { MAX_RANK = 6, MAX_VALUES = 400, MAX_GEN_ARGUMENTS = 60, ANYTHING = -1, GEN_DIMS = 3 };
 
 typedef struct shape {
     unsigned rank;
@@ -30,9 +31,10 @@ typedef struct value {
 
 typedef struct gen {
     uint64_t state;
-    bool inexact;  /* operations may be used whose last bits are the machine's */
-    bool meaning;  /* only what level 1 has, and exactly */
-    bool clusters; /* the target has them */
+    bool inexact;      /* operations may be used whose last bits are the machine's */
+    bool meaning;      /* only what level 1 has, and exactly */
+    bool clusters;     /* the target has them */
+    tool_text aliases; /* layouts */
     tool_text lines, arguments, values_text; /* the body, the head's list, --arg for each */
     unsigned argument_count, names, depth, warps;
     unsigned loops; /* around the statement */
@@ -41,12 +43,16 @@ typedef struct gen {
     bool barriers;  /* in shared memory, which a block has once */
     bool turns;     /* blocks wait for those before them */
     bool plain;     /* no loop, branch or barrier around: every thread comes here, once */
+    bool mixed;     /* a kernel of tiles in which threads work on their own, too */
     int grid[2];
     value values[MAX_VALUES];
-    unsigned count;
-    char indices[16][24]; /* i32 that are the same in all threads */
+    unsigned first, count; /* those from first on may be used */
+    char indices[16][24];  /* i32 that are the same in all threads */
     unsigned index_count;
     tool_text inputs, results; /* of the compute, where `meaning` holds */
+    bool compute;              /* it stands alone, and `meaning` holds */
+    int dims[GEN_DIMS];        /* its dims: what the launch has */
+    bool dim_known[GEN_DIMS];  /* an array has it */
 } gen;
 
 /* random.c */
@@ -64,8 +70,10 @@ void gen_say(gen *g, const char *format, ...); /* a line of the body */
 const char *gen_name(gen *g, const char *stem);
 const char *gen_dims(shape s);                                       /* "[16, 32]" */
 const char *gen_type(const char *kind, tile_scalar scalar, shape s); /* "tile<f16[16, 32]>" */
+const char *gen_array(const gen *g, tile_scalar scalar, shape s);    /* a tile, or a tensor */
 shape gen_shape(gen *g);
 shape gen_with(shape s, unsigned dim, int extent);
+void gen_turn(shape *s); /* the last two dims exchanged */
 bool gen_same_shape(shape a, shape b);
 int64_t gen_elements(shape s);
 tile_scalar gen_scalar(gen *g); /* one with arithmetic, not i1 */
@@ -110,6 +118,11 @@ bool gen_scalars(gen *g);
 bool gen_told(gen *g);
 void gen_store(gen *g, const value *v);
 
+/* fragments.c: what threads do with their elements of tiles, and tiles again; where `mixed` holds.
+ */
+bool gen_fragments(gen *g);
+bool gen_mma(gen *g);
+
 /* control.c */
 bool gen_for(gen *g);
 bool gen_while(gen *g);
@@ -127,12 +140,28 @@ typedef struct gen_options {
     bool cuda; /* a GPU is compared: nothing inexact, all targets of the same GPU */
 } gen_options;
 
-/* The kernel @fuzz, behind a line of options for its arguments as tile-opt has them; where it has
- * one, a compute @meaning whose argument %x is the kernel's %a_x and whose result %y its %o_y. The
- * caller's. */
+/* The kernel or compute @fuzz, behind a line of options for its arguments as tile-opt has them;
+ * where a kernel has one, a compute @meaning whose argument %x is the kernel's %a_x and whose
+ * result %y its %o_y. The caller's. */
 char *gen_kernel(const gen_options *options);
+
+/* computes.c: a compute of level 1, into g->inputs, g->results and g->lines. */
+void gen_compute(gen *g);
+value gen_input(gen *g, tile_scalar scalar, shape s);
+bool gen_is_dim(int extent); /* one of the compute's, which the launch tells */
+const char *gen_extent(int extent);
 
 /* threads.c: a kernel of level 3, into g->lines. */
 void gen_threads(gen *g);
+/* %t, %lane, %warp: which thread this is. */
+void gen_thread_numbers(gen *g);
+shape gen_vector(int elements); /* of a thread; 0: a scalar */
+int gen_vector_elements(const value *v);
+const char *gen_vector_type(tile_scalar scalar, int elements);
+/* What the lanes of a warp tell each other, the same in lanes that have the same: of a scalar. */
+bool gen_vote(gen *g);
+bool gen_redux(gen *g);
+bool gen_match(gen *g);
+bool gen_elect(gen *g);
 
 #endif

@@ -6,15 +6,15 @@
 
 enum { MOST_ELEMENTS = 4 }; /* of a vector */
 
-static shape vector_shape(int elements) {
+shape gen_vector(int elements) {
     return elements ? (shape){1, {elements}} : (shape){.rank = 0};
 }
 
-static int elements_of(const value *v) {
+int gen_vector_elements(const value *v) {
     return v->shape.rank ? v->shape.dims[0] : 0;
 }
 
-static const char *type_of(tile_scalar scalar, int elements) {
+const char *gen_vector_type(tile_scalar scalar, int elements) {
     return elements ? gen_text("vector<%s[%d]>", tile_scalar_name(scalar), elements)
                     : tile_scalar_name(scalar);
 }
@@ -55,15 +55,15 @@ static bool make_load(gen *g) {
         gen_say(g, "%s = lt %%lane, %d", condition, gen_pick(g, 0, 7, 16, 32));
         condition = gen_text(", %s", condition);
     }
-    value v = gen_value(g, scalar, vector_shape(elements), 1);
+    value v = gen_value(g, scalar, gen_vector(elements), 1);
     gen_say(g, "%s = ld_global %s[%s]%s : %s", v.name, array, at, condition,
-            type_of(scalar, elements));
+            gen_vector_type(scalar, elements));
     gen_add(g, &v);
     return true;
 }
 
 static void make_store(gen *g, const value *v) {
-    int elements = elements_of(v);
+    int elements = gen_vector_elements(v);
     if (elements * (int)tile_scalar_bytes(v->scalar) > 16) return; /* no one access stores it */
     const char *array = own_array(g, v->scalar, elements, "poison"), *at = own_place(g, elements);
     gen_say(g, "st_global %s, %s[%s]%s", v->name, array, at,
@@ -83,34 +83,34 @@ static bool make_shuffle(gen *g) {
     return true;
 }
 
-static bool make_redux(gen *g) {
+bool gen_redux(gen *g) {
     const value *a = gen_any(g);
-    if (a->scalar != TILE_i32 || elements_of(a)) return false;
-    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    if (a->scalar != TILE_i32 || gen_vector_elements(a)) return false;
+    value v = gen_value(g, TILE_i32, gen_vector(0), ANYTHING);
     gen_say(g, "%s = redux_%s %s", v.name, gen_word(g, "add", "min", "max", "and", "or", "xor"),
             a->name);
     gen_add(g, &v);
     return true;
 }
 
-static bool make_vote(gen *g) {
+bool gen_vote(gen *g) {
     const value a = *gen_any(g);
-    if (elements_of(&a) || a.scalar == TILE_i1) return false;
+    if (gen_vector_elements(&a) || a.scalar == TILE_i1) return false;
     const char *condition = gen_name(g, "b"), *kind = gen_word(g, "any", "all", "ballot"),
                *said = gen_name(g, "b");
     gen_say(g, "%s = %s %s, %s", condition, gen_word(g, "lt", "ne", "ge"), a.name,
             gen_number(a.scalar, gen_pick(g, 0, 1)));
     gen_say(g, "%s = vote_%s %s", said, kind, condition);
-    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    value v = gen_value(g, TILE_i32, gen_vector(0), ANYTHING);
     gen_say(g, strcmp(kind, "ballot") == 0 ? "%s = add %s, 0" : "%s = select %s, i32(1), i32(0)",
             v.name, said);
     gen_add(g, &v);
     return true;
 }
 
-static bool make_elect(gen *g) {
+bool gen_elect(gen *g) {
     const char *condition = gen_name(g, "b"), *one = gen_name(g, "z");
-    value v = gen_value(g, TILE_i32, vector_shape(0), 1);
+    value v = gen_value(g, TILE_i32, gen_vector(0), 1);
     if (!g->clusters) return false; /* from sm_90 on */
     gen_say(g, "%s = elect", condition);
     gen_say(g, "%s = select %s, i32(1), i32(0)", one, condition);
@@ -120,10 +120,10 @@ static bool make_elect(gen *g) {
     return true;
 }
 
-static bool make_match(gen *g) {
+bool gen_match(gen *g) {
     const value *a = gen_any(g);
-    if (elements_of(a) || (a->scalar != TILE_i32 && a->scalar != TILE_i64)) return false;
-    value v = gen_value(g, TILE_i32, vector_shape(0), ANYTHING);
+    if (gen_vector_elements(a) || (a->scalar != TILE_i32 && a->scalar != TILE_i64)) return false;
+    value v = gen_value(g, TILE_i32, gen_vector(0), ANYTHING);
     gen_say(g, "%s = match %s", v.name, a->name);
     gen_add(g, &v);
     return true;
@@ -131,15 +131,15 @@ static bool make_match(gen *g) {
 
 static bool make_vectors(gen *g) {
     const value a = *gen_any(g);
-    int elements = elements_of(&a);
+    int elements = gen_vector_elements(&a);
     if (elements < 2) {
         const value b = *gen_like(g, &a);
         if (2 * (elements ? elements : 1) * (int)tile_scalar_bytes(a.scalar) > 16) return false;
-        value v = gen_value(g, a.scalar, vector_shape(2 * (elements ? elements : 1)), ANYTHING);
+        value v = gen_value(g, a.scalar, gen_vector(2 * (elements ? elements : 1)), ANYTHING);
         gen_say(g, "%s = concat %s, %s", v.name, a.name, b.name);
         gen_add(g, &v);
     } else if (gen_chance(g, 50)) {
-        value v = gen_value(g, a.scalar, vector_shape(0), a.small);
+        value v = gen_value(g, a.scalar, gen_vector(0), a.small);
         gen_say(g, "%s = extract %s, %d", v.name, a.name, (int)gen_below(g, (uint32_t)elements));
         gen_add(g, &v);
     } else {
@@ -149,7 +149,7 @@ static bool make_vectors(gen *g) {
             snprintf(order + strlen(order), sizeof order - strlen(order), "%s%u", i ? ", " : "",
                      gen_below(g, (uint32_t)elements));
         gen_say(g, "%s = permute %s {order = [%s]} : %s", v.name, a.name, order,
-                type_of(a.scalar, elements));
+                gen_vector_type(a.scalar, elements));
         gen_add(g, &v);
     }
     return true;
@@ -159,7 +159,7 @@ static bool make_vectors(gen *g) {
 static bool make_shared(gen *g) {
     const value a = *gen_any(g);
     int threads = (int)g->warps * 32, offset = (int)g->names % 4 * 8192;
-    if (elements_of(&a) || a.scalar == TILE_i1) return false;
+    if (gen_vector_elements(&a) || a.scalar == TILE_i1) return false;
     const char *buffer = gen_name(g, "s"), *other = gen_name(g, "o"), *at = gen_name(g, "o");
     value v = gen_value(g, a.scalar, a.shape, a.small);
     gen_say(g, "%s = alloc_shared {offset = %d} : shared<%s[%d]>", buffer, offset,
@@ -205,14 +205,18 @@ static bool make_loop(gen *g) {
     return true;
 }
 
-void gen_threads(gen *g) {
-    static bool (*const kinds[])(gen * g) = {
-        gen_elementwise, gen_elementwise, gen_elementwise, gen_cast,  gen_bitcast,
-        make_load,       make_shuffle,    make_redux,      make_vote, make_match,
-        make_vectors,    make_shared,     make_loop,       make_elect};
+void gen_thread_numbers(gen *g) {
     gen_say(g, "%%t = thread_id");
     gen_say(g, "%%lane = %s", gen_word(g, "lane_id", "and %t, 31"));
     gen_say(g, "%%warp = %s", gen_word(g, "warp_id", "shr %t, 5"));
+}
+
+void gen_threads(gen *g) {
+    static bool (*const kinds[])(gen * g) = {
+        gen_elementwise, gen_elementwise, gen_elementwise, gen_cast, gen_bitcast,
+        make_load,       make_shuffle,    gen_redux,       gen_vote, gen_match,
+        make_vectors,    make_shared,     make_loop,       gen_elect};
+    gen_thread_numbers(g);
     gen_say(g, "%%first = mul %%x, %u", g->warps * 32);
     gen_say(g, "%%id = add %%first, %%t");
     value known[] = {{.name = "%t", .scalar = TILE_i32, .small = 1024},

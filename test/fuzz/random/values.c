@@ -247,6 +247,7 @@ static bool make_reshape(gen *g, const value *a) {
     unsigned d = gen_below(g, s.rank);
     if (s.rank > 1 && gen_chance(g, 50)) {
         d = gen_below(g, s.rank - 1);
+        if (gen_is_dim(s.dims[d]) || gen_is_dim(s.dims[d + 1])) return false;
         s.dims[d] *= s.dims[d + 1];
         memmove(&s.dims[d + 1], &s.dims[d + 2], (s.rank - d - 2) * sizeof *s.dims);
         s.rank--;
@@ -259,7 +260,7 @@ static bool make_reshape(gen *g, const value *a) {
     } else {
         return false;
     }
-    for (d = 0; d < s.rank; d++) /* odd numbers to 31 times a power of two */
+    for (d = 0; d < s.rank && !g->compute; d++) /* odd numbers to 31 times a power of two */
         if ((s.dims[d] & -s.dims[d]) * 31 < s.dims[d]) return false;
     add_moved(g, a, s, gen_text("reshape %s : %s", a->name, gen_dims(s)));
     return true;
@@ -307,7 +308,7 @@ static bool make_concat(gen *g, const value *a) {
     int64_t small = a->small == ANYTHING || b->small == ANYTHING ? ANYTHING
                     : a->small > b->small                        ? a->small
                                                                  : b->small;
-    if (gen_elements(a->shape) > 2048) return false;
+    if (gen_elements(a->shape) > 2048 || gen_is_dim(a->shape.dims[axis])) return false;
     value v = gen_value(g, a->scalar, gen_with(a->shape, axis, 2 * a->shape.dims[axis]), small);
     gen_say(g, "%s = concat %s, %s {axis = %u}", v.name, a->name, b->name, axis);
     gen_add(g, &v);
@@ -350,7 +351,7 @@ bool gen_iota(gen *g) {
         return false;
     value v = gen_value(g, a.scalar, a.shape, largest);
     gen_say(g, "%s = iota {axis = %u, start = %d, step = %d} : %s", v.name, axis, start, step,
-            gen_type("tile", v.scalar, v.shape));
+            gen_array(g, v.scalar, v.shape));
     gen_add(g, &v);
     return true;
 }
@@ -358,9 +359,9 @@ bool gen_iota(gen *g) {
 /* Along an axis ------------------------------------------------------------------------------- */
 
 /* Kinds that no order changes. */
-static const char *kind_of(gen *g, const value *a) {
+static const char *kind_of(gen *g, const value *a, unsigned axis) {
     bool whole = !gen_is_float(a->scalar);
-    bool summed = a->small != ANYTHING && a->small * gen_elements(a->shape) <= gen_limit(a->scalar);
+    bool summed = a->small != ANYTHING && a->small * a->shape.dims[axis] <= gen_limit(a->scalar);
     if (g->meaning) return summed ? gen_word(g, "add", "min", "max") : gen_word(g, "min", "max");
     if (whole) return gen_word(g, "add", "add", "mul", "min", "max", "and", "or", "xor");
     return summed ? gen_word(g, "add", "add", "min", "max") : gen_word(g, "min", "max");
@@ -369,7 +370,7 @@ static const char *kind_of(gen *g, const value *a) {
 bool gen_axis(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
-    const char *kind = kind_of(g, &a);
+    const char *kind = kind_of(g, &a, axis);
     shape reduced = gen_with(a.shape, axis, 1);
     bool sum = strcmp(kind, "min") != 0 && strcmp(kind, "max") != 0;
     int64_t small = !sum                                              ? a.small
@@ -385,6 +386,8 @@ bool gen_axis(gen *g) {
         value wide = gen_value(g, a.scalar, a.shape, v.small);
         gen_say(g, "%s = broadcast %s : %s", wide.name, v.name, gen_dims(a.shape));
         gen_add(g, &wide);
+    } else if (choice < 8 && gen_is_dim(a.shape.dims[axis])) {
+        return false; /* in one tile, which has a size */
     } else if (choice < 7) {
         if (!sum) kind = "add";
         if (gen_is_float(a.scalar) &&
@@ -418,7 +421,8 @@ bool gen_axis(gen *g) {
 bool gen_gather(gen *g) {
     const value a = *gen_any(g);
     unsigned axis = gen_below(g, a.shape.rank);
-    if (g->meaning) return false;
+    if (g->meaning && !g->compute) return false;
+    if (gen_is_dim(a.shape.dims[axis]) || g->argument_count > MAX_GEN_ARGUMENTS - 12) return false;
     shape s =
         gen_with(a.shape, axis, gen_chance(g, 60) ? a.shape.dims[axis] : gen_pick(g, 1, 2, 4, 8));
     value from = gen_load(g, TILE_i32, s);
@@ -447,12 +451,6 @@ static const product products[] = {
     {TILE_i16, TILE_i8, TILE_i32},    {TILE_i64, TILE_i64, TILE_i64},
 };
 
-static void turn(shape *s) {
-    int swap = s->dims[s->rank - 1];
-    s->dims[s->rank - 1] = s->dims[s->rank - 2];
-    s->dims[s->rank - 2] = swap;
-}
-
 /* A product that level 1 has, too: `matmul` there. */
 static bool meant_dot(gen *g) {
     static const product meant[] = {{TILE_f16, TILE_f16, TILE_f32},
@@ -462,7 +460,7 @@ static bool meant_dot(gen *g) {
     int m = gen_pick(g, 16, 32, 8), n = gen_pick(g, 8, 16, 32), k = gen_pick(g, 16, 32, 24);
     bool turned = gen_chance(g, 40);
     shape lhs = {2, {m, k}}, rhs = {2, {k, n}};
-    if (turned) turn(&rhs);
+    if (turned) gen_turn(&rhs);
     value a = gen_load(g, p->lhs, lhs), b = gen_load(g, p->rhs, rhs);
     value v = gen_value(g, p->sum, (shape){2, {m, n}}, k);
     gen_say(g, "%s = dot %s, %s%s : %s", v.name, a.name, b.name, turned ? " {trans_rhs}" : "",
@@ -481,8 +479,8 @@ bool gen_dot(gen *g) {
     shape lhs = rank3 ? (shape){3, {batch, m, k}} : (shape){2, {m, k}};
     shape rhs = rank3 ? (shape){3, {batch, k, n}} : (shape){2, {k, n}};
     shape sum = rank3 ? (shape){3, {batch, m, n}} : (shape){2, {m, n}};
-    if (turned[0]) turn(&lhs);
-    if (turned[1]) turn(&rhs);
+    if (turned[0]) gen_turn(&lhs);
+    if (turned[1]) gen_turn(&rhs);
     value a = gen_load(g, p->lhs, lhs), b = gen_load(g, p->rhs, rhs);
     value v = gen_value(g, p->sum, sum, k + 1);
     const char *names[2] = {a.name, b.name};

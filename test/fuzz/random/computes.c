@@ -1,0 +1,244 @@
+/* Computes of level 1, which `schedule` makes kernels of: on tensors of any extents, of which the
+ * launch tells some. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test/fuzz/random/random.h"
+
+enum { MOST_ELEMENTS = 1 << 12, MOST_INPUTS = 8 };
+
+/* A dim of the compute is an extent that no other one is, and that it does not exceed. */
+static const struct {
+    const char *name;
+    int extent;
+} dims[GEN_DIMS] = {{"m", 107}, {"n", 109}, {"k", 113}};
+
+static unsigned dim_of(int extent) {
+    unsigned i = 0;
+    while (i < GEN_DIMS && dims[i].extent != extent) i++;
+    return i;
+}
+
+bool gen_is_dim(int extent) {
+    return dim_of(extent) < GEN_DIMS;
+}
+
+const char *gen_extent(int extent) {
+    unsigned i = dim_of(extent);
+    return i < GEN_DIMS ? dims[i].name : gen_text("%d", extent);
+}
+
+static int given_extent(const gen *g, int extent) {
+    unsigned i = dim_of(extent);
+    return i < GEN_DIMS ? g->dims[i] : extent;
+}
+
+/* Whether the CPU device is soon done with it. */
+static bool is_small(const gen *g, shape s) {
+    for (unsigned d = 0; d < s.rank; d++) s.dims[d] = given_extent(g, s.dims[d]);
+    return gen_elements(s) <= MOST_ELEMENTS;
+}
+
+static int draw_extent(gen *g) {
+    if (gen_chance(g, 60)) return dims[gen_below(g, GEN_DIMS)].extent;
+    return gen_pick(g, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 12, 16, 24, 31, 33);
+}
+
+static shape draw_shape(gen *g) {
+    shape s = {.rank = (unsigned)gen_pick(g, 1, 2, 2, 2, 2, 3, 3, 4)};
+    for (unsigned d = 0; d < s.rank; d++) {
+        s.dims[d] = draw_extent(g);
+        if (!is_small(g, s)) s.dims[d] = 1;
+    }
+    return s;
+}
+
+/* Inputs and results -------------------------------------------------------------------------- */
+
+/* "17,40": of a launch. */
+static const char *given_extents(const gen *g, shape s) {
+    const char *text = "";
+    for (unsigned d = 0; d < s.rank; d++)
+        text = gen_text("%s%s%d", text, d ? "," : "", given_extent(g, s.dims[d]));
+    return text;
+}
+
+static void add_array(gen *g, tool_text *list, const value *v, const char *fill) {
+    const char *given = gen_text(" --arg=%s=%s:%s[%s]", v->name + 1, fill,
+                                 tile_scalar_name(v->scalar), given_extents(g, v->shape));
+    const char *text = gen_text("%s%s: %s", list->size ? ", " : "", v->name,
+                                gen_type("tensor", v->scalar, v->shape));
+    tool_append(text, strlen(text), list);
+    tool_append(given, strlen(given), &g->values_text);
+    for (unsigned d = 0; d < v->shape.rank; d++)
+        if (gen_is_dim(v->shape.dims[d])) g->dim_known[dim_of(v->shape.dims[d])] = true;
+    g->argument_count++;
+}
+
+value gen_input(gen *g, tile_scalar scalar, shape s) {
+    value v = gen_value(g, scalar, s, 1);
+    add_array(g, &g->inputs, &v, "int");
+    return v;
+}
+
+static bool can_take(const gen *g) {
+    return g->argument_count < MOST_INPUTS;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+/* With what is stretched to it: fewer dims, or extents of 1. */
+static bool stretched(gen *g) {
+    const value a = *gen_any(g);
+    if (!can_take(g) || a.small == ANYTHING || !tile_scalar_has_arithmetic(a.scalar)) return false;
+    unsigned less = a.shape.rank > 1 && gen_chance(g, 40);
+    shape s = {.rank = a.shape.rank - less};
+    for (unsigned d = 0; d < s.rank; d++)
+        s.dims[d] = gen_chance(g, 40) ? 1 : a.shape.dims[d + less];
+    value b = gen_input(g, a.scalar, s), v = gen_value(g, a.scalar, a.shape, a.small + 1);
+    if (v.small == ANYTHING) return false;
+    bool turned = gen_chance(g, 40);
+    gen_say(g, "%s = %s %s, %s", v.name, gen_word(g, "add", "sub", "mul", "max", "min"),
+            turned ? b.name : a.name, turned ? a.name : b.name);
+    gen_add(g, &v);
+    return true;
+}
+
+/* An extent of 1 more, or repeated rows. */
+static bool stretch(gen *g) {
+    const value a = *gen_any(g);
+    shape s = a.shape;
+    if (s.rank < 4 && gen_chance(g, 50)) {
+        unsigned at = gen_below(g, s.rank + 1);
+        memmove(&s.dims[at + 1], &s.dims[at], (s.rank - at) * sizeof *s.dims);
+        s.dims[at] = 1;
+        s.rank++;
+        value v = gen_value(g, a.scalar, s, a.small);
+        gen_say(g, "%s = reshape %s : %s", v.name, a.name, gen_dims(s));
+        gen_add(g, &v);
+        return true;
+    }
+    for (unsigned d = 0; d < s.rank; d++)
+        if (s.dims[d] == 1) s.dims[d] = draw_extent(g);
+    if (!is_small(g, s) || gen_same_shape(s, a.shape)) return false;
+    value v = gen_value(g, a.scalar, s, a.small);
+    gen_say(g, "%s = broadcast %s : %s", v.name, a.name, gen_dims(s));
+    gen_add(g, &v);
+    return true;
+}
+
+/* Everything in one number, axis by axis. */
+static bool reduce_all(gen *g) {
+    value v = *gen_any(g);
+    bool sum = gen_chance(g, 50);
+    const char *kind = sum ? "add" : gen_word(g, "max", "min");
+    int64_t all = sum ? gen_elements(v.shape) : 1;
+    if (v.scalar == TILE_i1 || v.small == ANYTHING || v.small * all > gen_limit(v.scalar))
+        return false;
+    for (unsigned i = 0; i < v.shape.rank; i++) {
+        unsigned axis = v.shape.rank - 1 - i;
+        value reduced = gen_value(g, v.scalar, gen_with(v.shape, axis, 1),
+                                  sum ? v.small * v.shape.dims[axis] : v.small);
+        gen_say(g, "%s = reduce_%s %s {axis = %u}", reduced.name, kind, v.name, axis);
+        v = reduced;
+    }
+    gen_add(g, &v);
+    return true;
+}
+
+/* Less what its row has: with the row's largest number, or its sum. */
+static bool by_row(gen *g) {
+    const value a = *gen_any(g);
+    unsigned axis = gen_below(g, a.shape.rank);
+    int64_t small = a.small == ANYTHING ? ANYTHING : a.small * (1 + a.shape.dims[axis]);
+    if (small == ANYTHING || small > gen_limit(a.scalar) || a.scalar == TILE_i1) return false;
+    const char *row = gen_name(g, "v");
+    value v = gen_value(g, a.scalar, a.shape, small);
+    gen_say(g, "%s = reduce_%s %s {axis = %u}", row, gen_word(g, "add", "max", "min"), a.name,
+            axis);
+    gen_say(g, "%s = sub %s, %s", v.name, a.name, row);
+    gen_add(g, &v);
+    return true;
+}
+
+/* What has been computed, or an input, times an input; any batches. */
+static bool multiply(gen *g) {
+    static const struct {
+        tile_scalar operand, sum;
+    } kinds[] = {{TILE_f16, TILE_f32}, {TILE_bf16, TILE_f32}, {TILE_f32, TILE_f32},
+                 {TILE_i8, TILE_i32},  {TILE_i32, TILE_i32},  {TILE_f64, TILE_f64}};
+    value a = *gen_any(g);
+    unsigned kind = 0;
+    if (!can_take(g)) return false;
+    if (a.shape.rank < 2 || gen_chance(g, 30))
+        a = gen_input(g, kinds[gen_below(g, 6)].operand,
+                      (shape){2, {draw_extent(g), draw_extent(g)}});
+    while (kind < 6 && kinds[kind].operand != a.scalar) kind++;
+    bool turned[2] = {gen_chance(g, 30), gen_chance(g, 30)}, batches = gen_chance(g, 50);
+    shape lhs = a.shape, rhs = a.shape, s = a.shape;
+    if (turned[0]) gen_turn(&lhs);
+    int m = lhs.dims[lhs.rank - 2], k = lhs.dims[lhs.rank - 1], n = draw_extent(g);
+    if (kind == 6 || a.small == ANYTHING || a.small * k > gen_limit(kinds[kind].sum)) return false;
+    if (!batches) rhs.rank = 2;
+    rhs.dims[rhs.rank - 2] = k;
+    rhs.dims[rhs.rank - 1] = n;
+    if (turned[1]) gen_turn(&rhs);
+    s.dims[s.rank - 2] = m;
+    s.dims[s.rank - 1] = n;
+    if (!is_small(g, s) || !is_small(g, rhs)) return false;
+    value b = gen_input(g, a.scalar, rhs), v = gen_value(g, kinds[kind].sum, s, a.small * k);
+    gen_say(g, "%s = matmul %s, %s%s : %s", v.name, a.name, b.name,
+            turned[0] && turned[1] ? " {trans_lhs, trans_rhs}"
+            : turned[0]            ? " {trans_lhs}"
+            : turned[1]            ? " {trans_rhs}"
+                                   : "",
+            gen_type("tensor", v.scalar, v.shape));
+    gen_add(g, &v);
+    return true;
+}
+
+/* The whole ----------------------------------------------------------------------------------- */
+
+static void start_dims(gen *g) {
+    for (unsigned i = 0; i < GEN_DIMS; i++)
+        g->dims[i] = gen_pick(g, 1, 2, 3, 5, 7, 8, 16, 17, 20, 31, 33, 40, 65);
+}
+
+/* What no input tells the launch would not know. */
+static void tell_dims(gen *g) {
+    for (unsigned i = 0; i < GEN_DIMS; i++) {
+        if (!g->dim_known[i]) gen_input(g, TILE_i32, (shape){1, {dims[i].extent}});
+        const char *given = gen_text(" --arg=%s=%d", dims[i].name, g->dims[i]);
+        tool_append(given, strlen(given), &g->values_text);
+    }
+}
+
+/* The last values that are no inputs. */
+static void choose_results(gen *g) {
+    unsigned wanted = (unsigned)gen_pick(g, 1, 1, 2, 3);
+    for (unsigned i = g->count; i-- > 0 && wanted;) {
+        const value *v = &g->values[i];
+        if (v->scalar == TILE_i1 || strstr(g->inputs.data, gen_text("%s:", v->name))) continue;
+        add_array(g, &g->results, v, "poison");
+        wanted--;
+    }
+}
+
+void gen_compute(gen *g) {
+    static bool (*const kinds[])(gen * g) = {
+        gen_elementwise, gen_elementwise, gen_elementwise, stretched, stretched, gen_cast,
+        gen_cast,        gen_shapes,      gen_shapes,      stretch,   stretch,   gen_axis,
+        gen_axis,        gen_axis,        reduce_all,      by_row,    gen_iota,  gen_gather,
+        multiply,        multiply,        multiply};
+    start_dims(g);
+    for (int i = gen_pick(g, 1, 2); i > 0; i--) {
+        value v = gen_input(g, gen_scalar(g), draw_shape(g));
+        gen_add(g, &v);
+    }
+    unsigned wanted = 1 + gen_below(g, 9), inputs = g->count;
+    for (unsigned made = 0, tries = 0; (made < wanted || g->count == inputs) && tries < 200;
+         tries++)
+        made += kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+    tell_dims(g);
+    choose_results(g);
+}
