@@ -18,6 +18,7 @@
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
 #include "runtime/cpu/decode.h"
+#include "runtime/cpu/poison.h"
 
 /* Who executes an operation. */
 enum { BLOCK = 1, WARPS = 2 };
@@ -148,71 +149,6 @@ static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
     return true;
 }
 
-static void decode_region_op(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
-    bool apart = decides_separately(d, op);
-    if (apart) add_meeting(d, op);
-    d->mixed->apart += apart;
-    if (!apart || d->mixed->stream == WARPS) decode(d, op);
-    d->mixed->apart -= apart;
-    if (apart) add_meeting(d, op);
-}
-
-/* Warps wait while the block's agent runs the region for each element. */
-static void decode_parallel(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
-    if (!check_streams(d, op, BLOCK)) return;
-    add_meeting(d, op);
-    d->mixed->elements = true;
-    if (d->mixed->stream == BLOCK) decode(d, op);
-    d->mixed->elements = false;
-    add_meeting(d, op);
-}
-
-void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
-    const unsigned quiet = TILE_EFFECT_TERMINATOR | TILE_EFFECT_REGION | TILE_EFFECT_COLLECTIVE;
-    tile_opcode opcode = tile_op_opcode(d->f, op);
-    unsigned streams = streams_of_op(d, op);
-    bool meets = (tile_op_effects(d->f, op) & ~quiet) || is_between(opcode);
-    if (d->mixed->elements) {
-        if (check_streams(d, op, BLOCK)) decode(d, op);
-        return;
-    }
-    if (opcode == TILE_OP_parallel) {
-        decode_parallel(d, op, decode);
-        return;
-    }
-    if (tile_shape_of(d->f, op) != TILE_SHAPE_NONE) {
-        decode_region_op(d, op, decode);
-        return;
-    }
-    if (tile_op_effects(d->f, op) & TILE_EFFECT_TERMINATOR) streams = BLOCK | WARPS;
-    if (!check_streams(d, op, streams)) return;
-    if (meets) add_meeting(d, op);
-    if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
-    if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
-        cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
-    else if (streams & d->mixed->stream)
-        decode(d, op);
-    if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_meeting(d, op);
-    if (opcode == TILE_OP_from_fragment && d->mixed->stream == WARPS && !d->failed) {
-        decode(d, op);
-        d->program->insns[d->program->insn_count - 1].handler = cpu_run_check_fragment;
-    }
-    if (opcode != TILE_OP_from_fragment) exchange_results(d, op, streams);
-}
-
-void cpu_start_mixed(cpu_decoder *d, tile_function *f) {
-    d->mixed = TILE_NEW(&d->scratch, cpu_mixed);
-    d->mixed->divergent = tile_divergent_values(f, &d->scratch);
-}
-
-void cpu_enter_stream(cpu_decoder *d, bool warps, uint32_t *places) {
-    d->mixed->stream = warps ? WARPS : BLOCK;
-    if (places) d->mixed->places[d->mixed->stream] = places;
-    d->places = d->mixed->places[d->mixed->stream];
-    d->program->level = warps ? 3 : 2;
-    d->program->lanes = warps ? CPU_LANES : 1;
-}
-
 /* Where the elements lie in a tile, by warp, register and lane. */
 static const uint32_t *fragment_places(cpu_decoder *d, const tile_type *tile) {
     const tile_layout *layout = tile->layout;
@@ -259,11 +195,78 @@ void cpu_decode_to_fragment(cpu_decoder *d, tile_op op) {
         d->program->insns[d->program->insn_count - 1].operand[0] = d->mixed->places[BLOCK][src.id];
 }
 
-void cpu_decode_from_fragment(cpu_decoder *d, tile_op op) {
+static void decode_to_tile(cpu_decoder *d, tile_op op, cpu_handler handler) {
     tile_value tile = tile_op_result(d->f, op, 0);
-    decode_fragment(d, op, tile_value_type(d->f, tile), cpu_run_from_fragment);
+    decode_fragment(d, op, tile_value_type(d->f, tile), handler);
     if (!d->failed)
         d->program->insns[d->program->insn_count - 1].result = d->mixed->places[BLOCK][tile.id];
+}
+
+void cpu_decode_from_fragment(cpu_decoder *d, tile_op op) {
+    decode_to_tile(d, op, cpu_run_from_fragment);
+}
+
+static void decode_region_op(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
+    bool apart = decides_separately(d, op);
+    if (apart) add_meeting(d, op);
+    d->mixed->apart += apart;
+    if (!apart || d->mixed->stream == WARPS) decode(d, op);
+    d->mixed->apart -= apart;
+    if (apart) add_meeting(d, op);
+}
+
+/* Warps wait while the block's agent runs the region for each element. */
+static void decode_parallel(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
+    if (!check_streams(d, op, BLOCK)) return;
+    add_meeting(d, op);
+    d->mixed->elements = true;
+    if (d->mixed->stream == BLOCK) decode(d, op);
+    d->mixed->elements = false;
+    add_meeting(d, op);
+}
+
+void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
+    const unsigned quiet = TILE_EFFECT_TERMINATOR | TILE_EFFECT_REGION | TILE_EFFECT_COLLECTIVE;
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    unsigned streams = streams_of_op(d, op);
+    bool meets = (tile_op_effects(d->f, op) & ~quiet) || is_between(opcode);
+    if (d->mixed->elements) {
+        if (check_streams(d, op, BLOCK)) decode(d, op);
+        return;
+    }
+    if (opcode == TILE_OP_parallel) {
+        decode_parallel(d, op, decode);
+        return;
+    }
+    if (tile_shape_of(d->f, op) != TILE_SHAPE_NONE) {
+        decode_region_op(d, op, decode);
+        return;
+    }
+    if (tile_op_effects(d->f, op) & TILE_EFFECT_TERMINATOR) streams = BLOCK | WARPS;
+    if (!check_streams(d, op, streams)) return;
+    if (meets) add_meeting(d, op);
+    if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
+    if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
+        cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
+    else if (streams & d->mixed->stream)
+        decode(d, op);
+    if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_meeting(d, op);
+    if (opcode == TILE_OP_from_fragment && d->mixed->stream == WARPS && !d->failed)
+        decode_to_tile(d, op, cpu_run_check_fragment);
+    if (opcode != TILE_OP_from_fragment) exchange_results(d, op, streams);
+}
+
+void cpu_start_mixed(cpu_decoder *d, tile_function *f) {
+    d->mixed = TILE_NEW(&d->scratch, cpu_mixed);
+    d->mixed->divergent = tile_divergent_values(f, &d->scratch);
+}
+
+void cpu_enter_stream(cpu_decoder *d, bool warps, uint32_t *places) {
+    d->mixed->stream = warps ? WARPS : BLOCK;
+    if (places) d->mixed->places[d->mixed->stream] = places;
+    d->places = d->mixed->places[d->mixed->stream];
+    d->program->level = warps ? 3 : 2;
+    d->program->lanes = warps ? CPU_LANES : 1;
 }
 
 void cpu_decode_coordinates(cpu_decoder *d, tile_op op) {
@@ -304,12 +307,26 @@ CPU_HANDLER(cpu_run_fetch) {
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_to_fragment) {
-    const uint8_t *from = block_agent(run, agent)->frame + insn->operand[0];
-    const uint32_t *place = insn->elements + (size_t)agent->index * insn->count;
-    uint8_t *to = cpu_at(run, agent, insn->result);
+static const uint32_t *places_of_warp(const cpu_agent *agent, const cpu_insn *insn) {
+    return insn->elements + (size_t)agent->index * insn->count;
+}
+
+/* Elements of the tile to the warp's registers. */
+static void take(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *tile, uint8_t *to) {
+    const uint32_t *place = places_of_warp(agent, insn);
     for (uint32_t i = 0; i < insn->count; i++)
-        memcpy(to + i * insn->size, from + place[i] * insn->size, insn->size);
+        memcpy(to + i * insn->size, tile + place[i] * insn->size, insn->size);
+}
+
+CPU_HANDLER(cpu_run_to_fragment) {
+    take(agent, insn, block_agent(run, agent)->frame + insn->operand[0],
+         cpu_at(run, agent, insn->result));
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_poison_to_fragment) {
+    take(agent, insn, block_agent(run, agent)->poison + insn->operand[0],
+         agent->poison + insn->result);
     return CPU_NEXT;
 }
 
@@ -319,19 +336,28 @@ static bool gives(const cpu_agent *agent, const cpu_insn *insn, uint32_t lane) {
     return !((agent->index << TILE_LANE_BITS | lane) & redundant);
 }
 
-CPU_HANDLER(cpu_run_from_fragment) {
-    uint8_t *to = block_agent(run, agent)->frame + insn->result;
-    const uint32_t *place = insn->elements + (size_t)agent->index * insn->count;
-    const uint8_t *from = cpu_at(run, agent, insn->operand[0]);
+static void give(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *from, uint8_t *tile) {
+    const uint32_t *place = places_of_warp(agent, insn);
     for (uint32_t i = 0; i < insn->count; i++)
         if (gives(agent, insn, i % CPU_LANES))
-            memcpy(to + place[i] * insn->size, from + i * insn->size, insn->size);
+            memcpy(tile + place[i] * insn->size, from + i * insn->size, insn->size);
+}
+
+CPU_HANDLER(cpu_run_from_fragment) {
+    give(agent, insn, cpu_at(run, agent, insn->operand[0]),
+         block_agent(run, agent)->frame + insn->result);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_poison_from_fragment) {
+    give(agent, insn, agent->poison + insn->operand[0],
+         block_agent(run, agent)->poison + insn->result);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_check_fragment) {
     const uint8_t *tile = block_agent(run, agent)->frame + insn->result;
-    const uint32_t *place = insn->elements + (size_t)agent->index * insn->count;
+    const uint32_t *place = places_of_warp(agent, insn);
     const uint8_t *own = cpu_at(run, agent, insn->operand[0]);
     for (uint32_t i = 0; i < insn->count; i++)
         if (memcmp(tile + place[i] * insn->size, own + i * insn->size, insn->size) != 0)

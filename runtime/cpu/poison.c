@@ -234,20 +234,24 @@ CPU_HANDLER(cpu_run_poison_redux) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-static uint8_t first_poison(const uint8_t *poison, uint32_t count, uint32_t size) {
+uint8_t cpu_first_poison(const uint8_t *poison, uint32_t count, uint32_t size) {
     for (uint32_t i = 0; i < count; i++)
         if (poison[i * size]) return poison[i * size];
     return 0;
+}
+
+void cpu_write_ones(tile_scalar scalar, const uint8_t *poison, uint32_t count, uint8_t *to) {
+    unsigned size = tile_scalar_bytes(scalar);
+    for (uint32_t i = 0; i < count; i++)
+        tile_scalar_write(scalar, to + i * size, !poison || poison[i * size]);
 }
 
 /* Fills an operand with ones: all of it, or what is poisoned. */
 static void write_ones(const cpu_agent *agent, const cpu_insn *insn, unsigned operand, bool all,
                        uint8_t *to) {
     const cpu_poison *p = insn->poison;
-    const uint8_t *poison = poison_of(agent, insn->operand[operand]);
-    for (uint32_t i = 0; i < p->count[operand]; i++)
-        tile_scalar_write(p->scalar[operand], to + i * p->size[operand],
-                          all || poison[i * p->size[operand]]);
+    cpu_write_ones(p->scalar[operand], all ? NULL : poison_of(agent, insn->operand[operand]),
+                   p->count[operand], to);
 }
 
 /* Multiplies ones for what is poisoned by ones everywhere: where the result is not zero it has met
@@ -286,7 +290,7 @@ CPU_HANDLER(cpu_run_poison_mma) {
         memcpy(poison_of(agent, insn->result), poison_of(agent, insn->operand[2]), bytes);
     for (unsigned k = 0; k < 2 && outcome == CPU_NEXT; k++) {
         const uint8_t *poison = poison_of(agent, insn->operand[k]);
-        uint8_t found = p->may[k] ? first_poison(poison, p->count[k], p->size[k]) : 0;
+        uint8_t found = p->may[k] ? cpu_first_poison(poison, p->count[k], p->size[k]) : 0;
         if (found) outcome = multiply_ones(run, agent, insn, k, found);
     }
     return outcome;

@@ -9,7 +9,10 @@
  * that makes or moves elements stands one that does the same to the poison; most are the
  * instruction itself, run on the other frame. Shared memory has its poison, too, if any reaches it.
  *
- * An operation that poison.c and poison_decode.c do not know uses what it gets. */
+ * What a warp multiplies by wgmma is followed where the product begins: its operands may not change
+ * until it has ended.
+ *
+ * An operation that poison_decode.c does not know uses what it gets. */
 #ifndef TILE_RUNTIME_CPU_POISON_H
 #define TILE_RUNTIME_CPU_POISON_H
 
@@ -52,6 +55,18 @@ CPU_HANDLER(cpu_run_poison_mma);
 CPU_HANDLER(cpu_run_poison_dot);
 CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
 
+/* poison_wgmma.c */
+CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, where it begins; as cpu_run_wgmma */
+CPU_HANDLER(cpu_run_poison_wgmma_wait); /* as cpu_run_wgmma_wait */
+
+/* mixed.c: level 2 */
+CPU_HANDLER(cpu_run_poison_to_fragment);
+CPU_HANDLER(cpu_run_poison_from_fragment);
+
+/* Of elements of so many bytes; 0: none. */
+uint8_t cpu_first_poison(const uint8_t *poison, uint32_t count, uint32_t size);
+/* Ones for what is poisoned and zeros for the rest; poison NULL: ones for all. */
+void cpu_write_ones(tile_scalar scalar, const uint8_t *poison, uint32_t count, uint8_t *to);
 bool cpu_shifts(tile_opcode opcode);
 /* Whether elements may reach memory: those of operand 0, of these lanes; or `count` of them whose
  * poison is here. False after a report. */

@@ -113,7 +113,8 @@ typedef struct search {
 static void look_at_operand(void *user, tile_value value, bool element) {
     search *s = user;
     s->any |= element && s->d->may_poison[value.id];
-    s->shared |= tile_value_type(s->d->f, value)->kind == TILE_TYPE_SHARED;
+    tile_type_kind kind = tile_value_type(s->d->f, value)->kind;
+    s->shared |= kind == TILE_TYPE_SHARED || kind == TILE_TYPE_DESCRIPTOR;
 }
 
 static void mark(search *s, bool *may) {
@@ -286,6 +287,13 @@ static uint32_t poison_place(const cpu_decoder *d, tile_value value, uint32_t pl
     return d->may_poison[value.id] ? place : d->clean_place;
 }
 
+static uint32_t *poison_places(cpu_decoder *d, const tile_value *values, const uint32_t *places,
+                               unsigned count) {
+    uint32_t *of_poison = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
+    for (unsigned i = 0; i < count; i++) of_poison[i] = poison_place(d, values[i], places[i]);
+    return of_poison;
+}
+
 /* The instruction again, on poison. */
 static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
     tile_opcode opcode = tile_op_opcode(d->f, op);
@@ -305,9 +313,7 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
             insn->operand[k] = poison_place(d, values[0], insn->operand[k]);
             continue;
         }
-        uint32_t *places = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
-        for (unsigned i = 0; i < count; i++) places[i] = poison_place(d, values[i], insn->index[i]);
-        insn->index = places;
+        insn->index = poison_places(d, values, insn->index, count);
     }
 }
 
@@ -358,6 +364,28 @@ static void follow_copy(cpu_decoder *d, tile_op op, uint32_t first) {
         add_follower(d, op, first, cpu_run_poison_copied, p);
 }
 
+static void follow_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_wgmma, new_poison(d, op));
+}
+
+static void follow_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
+    unsigned count;
+    const tile_value *accs = tile_op_segment(d->f, op, 1, &count);
+    if (!result_may(d, op)) return;
+    cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
+    insn->index = poison_places(d, accs, insn->index, count);
+}
+
+static void follow_to_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op))
+        add_follower(d, op, first, cpu_run_poison_to_fragment, new_poison(d, op));
+}
+
+static void follow_from_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op))
+        add_follower(d, op, first, cpu_run_poison_from_fragment, new_poison(d, op));
+}
+
 /* Its moves are followed already. */
 static void follow_nothing(cpu_decoder *d, tile_op op, uint32_t first) {
     (void)d;
@@ -386,6 +414,9 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_element, follow_move},
         {TILE_OP_extract, follow_move},
         {TILE_OP_permute, follow_move},
+        {TILE_OP_insert, follow_move},
+        {TILE_OP_to_fragment, follow_to_fragment},
+        {TILE_OP_from_fragment, follow_from_fragment},
         {TILE_OP_load_shared, follow_move},
         {TILE_OP_store_shared, follow_move},
         {TILE_OP_ld_shared, follow_move},
@@ -399,6 +430,8 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_redux, follow_redux},
         {TILE_OP_mma, follow_mma},
         {TILE_OP_dot, follow_dot},
+        {TILE_OP_wgmma, follow_wgmma},
+        {TILE_OP_wgmma_wait, follow_wgmma_wait},
         {TILE_OP_store, follow_store},
         {TILE_OP_store_async, follow_store},
         {TILE_OP_st_global, follow_store},

@@ -6,6 +6,9 @@
 
 /* wgmma.c: at a warp's end. False, after a report, if it has left something undone. */
 bool cpu_end_products(cpu_run *run, cpu_agent *agent);
+/* k of each element of a sparse lhs, row by row: of tf32 one of two elements, of others two of
+ * four. NULL, after a report, where the bits mean nothing. The caller's. */
+uint32_t *cpu_wgmma_picks(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 /* Forgets everything. */
 void cpu_clear_products(cpu_agent *agent);
 void cpu_clear_warpgroups(const cpu_program *program, cpu_block *block);

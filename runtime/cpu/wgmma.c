@@ -17,47 +17,11 @@
 #include "lib/analysis/product.h"
 #include "runtime/cpu/decode.h"
 #include "runtime/cpu/products.h"
+#include "runtime/cpu/wgmma_matrix.h"
 
-enum { WARPS = 4, PIECE = 16, WARP_ROWS = 16, STEP_BYTES = 32, MASK = 0x3ffff };
+enum { WARPS = 4, PIECE = CPU_WGMMA_PIECE, WARP_ROWS = 16 };
 
-/* Descriptors ---------------------------------------------------------------------------------- */
-
-typedef struct matrix {
-    uint32_t start, leading, stride;
-    uint32_t swizzle; /* bytes; PIECE: none */
-    uint32_t base;    /* where the permutation begins, in rows of 128 bytes */
-    bool mn_major;
-    uint32_t size;        /* bytes of an element */
-    uint32_t rows, depth; /* along m or n, and along k */
-} matrix;
-
-static matrix decode_matrix(uint64_t bits, const tile_type *type, uint32_t rows) {
-    static const uint32_t swizzles[] = {PIECE, 128, 64, 32};
-    uint32_t size = tile_scalar_bytes(type->scalar);
-    return (matrix){.start = (bits & 0x3fff) << 4,
-                    .leading = (bits >> 16 & 0x3fff) << 4,
-                    .stride = (bits >> 32 & 0x3fff) << 4,
-                    .base = bits >> 49 & 7,
-                    .swizzle = swizzles[bits >> 62],
-                    .mn_major = type->mn_major,
-                    .size = size,
-                    .rows = rows,
-                    .depth = STEP_BYTES / size};
-}
-
-/* Where element (row, k) is: along the fastest dim it is the i-th, across that the j-th. */
-static uint32_t address_of(const matrix *m, uint32_t row, uint32_t k) {
-    uint32_t i = (m->mn_major ? row : k) * m->size, j = m->mn_major ? k : row;
-    uint32_t across = m->leading, down = m->stride;
-    if (m->swizzle == PIECE && m->mn_major) {
-        across = m->stride;
-        down = m->leading;
-    }
-    uint32_t sum =
-        m->start + i / m->swizzle * across + j / 8 * down + j % 8 * m->swizzle + i % m->swizzle;
-    uint32_t phase = (sum >> 7) - m->base;
-    return (sum ^ (phase & (m->swizzle / PIECE - 1)) << 4) & MASK;
-}
+/* Reading ------------------------------------------------------------------------------------- */
 
 /* The async proxy's: it begins, or it is over. */
 typedef struct reading {
@@ -77,7 +41,7 @@ static bool is_inside(const cpu_run *run, uint32_t start, uint32_t at) {
     return false;
 }
 
-static bool touch_piece(const reading *r, const matrix *m, uint32_t at) {
+static bool touch_piece(const reading *r, const cpu_matrix *m, uint32_t at) {
     if (!r->begins) {
         cpu_shared_end_read(r->run, r->agent, r->insn, at, PIECE);
         return true;
@@ -92,11 +56,11 @@ static bool touch_piece(const reading *r, const matrix *m, uint32_t at) {
     return false;
 }
 
-static bool touch_matrix(const reading *r, const matrix *m) {
+static bool touch_matrix(const reading *r, const cpu_matrix *m) {
     uint32_t each = PIECE / m->size;
     for (uint32_t row = 0; row < m->rows; row += m->mn_major ? each : 1)
         for (uint32_t k = 0; k < m->depth; k += m->mn_major ? 1 : each)
-            if (!touch_piece(r, m, address_of(m, row, k))) return false;
+            if (!touch_piece(r, m, cpu_matrix_address(m, row, k))) return false;
     return true;
 }
 
@@ -106,7 +70,7 @@ CPU_HANDLER(cpu_run_wgmma_descriptor) {
     if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, agent->mask, PIECE, offsets))
         return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
-        to[lane] = (uint64_t)insn->integer | (offsets[lane] & MASK) >> 4;
+        to[lane] = (uint64_t)insn->integer | (offsets[lane] & CPU_DESCRIPTOR_MASK) >> 4;
     return CPU_NEXT;
 }
 
@@ -305,25 +269,10 @@ static bool read_scalar(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, un
     return true;
 }
 
-static bool is_fragment(const cpu_insn *insn) {
-    return insn->type->kind == TILE_TYPE_VECTOR;
-}
-
-static uint32_t columns_of(const cpu_insn *insn) {
-    return insn->count / CPU_LANES * 2;
-}
-
-/* Twice as deep beside a sparse lhs. */
-static matrix decode_rhs(const cpu_insn *insn, uint64_t bits) {
-    matrix rhs = decode_matrix(bits, insn->memory, columns_of(insn));
-    if (insn->flag) rhs.depth *= 2;
-    return rhs;
-}
-
 static bool touch_operands(const reading *r, const step *s) {
-    matrix rhs = decode_rhs(r->insn, s->rhs);
-    if (!is_fragment(r->insn)) {
-        matrix lhs = decode_matrix(s->lhs, r->insn->type, TILE_WGMMA_ROWS);
+    cpu_matrix rhs = cpu_wgmma_rhs(r->insn, s->rhs);
+    if (!cpu_wgmma_takes_fragment(r->insn)) {
+        cpu_matrix lhs = cpu_wgmma_lhs(r->insn, s->lhs);
         if (!touch_matrix(r, &lhs)) return false;
     }
     return touch_matrix(r, &rhs);
@@ -337,11 +286,9 @@ static unsigned place_bits(const cpu_insn *insn, const uint32_t *places, uint32_
     return places[lane] >> (bytes ? g % 8 * 4 : row / 8 * 16 + g % 4 * 4) & 15;
 }
 
-/* Of tf32 one of two elements, of others two of four. NULL, after a report, where the bits mean
- * nothing. */
-static uint32_t *find_picks(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+uint32_t *cpu_wgmma_picks(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     enum { FIRST = 0x4, SECOND = 0xe };
-    uint32_t size = tile_scalar_bytes(insn->type->scalar), depth = STEP_BYTES / size;
+    uint32_t size = tile_scalar_bytes(insn->type->scalar), depth = CPU_WGMMA_BYTES / size;
     uint32_t each = size == 4 ? 1 : 2;
     const uint32_t *places = cpu_at(run, agent, insn->index[0]);
     uint32_t *picks = tile_malloc(sizeof *picks * WARP_ROWS * depth);
@@ -375,7 +322,7 @@ static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, co
     }
     product *added = &own->list[own->count++];
     *added = (product){.step = *now, .sums = number, .group = own->commits, .picks = picks};
-    if (is_fragment(insn)) {
+    if (cpu_wgmma_takes_fragment(insn)) {
         uint32_t size = CPU_LANES * PIECE;
         const char *fragment = cpu_at(run, agent, insn->operand[0]);
         added->fragment = memcpy(tile_malloc(size), fragment, size);
@@ -389,37 +336,28 @@ CPU_HANDLER(cpu_run_wgmma) {
     uint64_t keep;
     const reading r = {run, agent, insn, true};
     if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
-    if ((!is_fragment(insn) && !read_scalar(run, agent, insn, 0, sizeof now.lhs, &now.lhs)) ||
+    if ((!cpu_wgmma_takes_fragment(insn) &&
+         !read_scalar(run, agent, insn, 0, sizeof now.lhs, &now.lhs)) ||
         !read_scalar(run, agent, insn, 1, sizeof now.rhs, &now.rhs) ||
         !read_scalar(run, agent, insn, 3, 1, &keep))
         return CPU_STOP;
     now.keep = keep != 0;
     if (!agree(run, agent, &now) || !touch_operands(&r, &now)) return CPU_STOP;
-    uint32_t *picks = insn->flag ? find_picks(run, agent, insn) : NULL;
+    uint32_t *picks = insn->flag ? cpu_wgmma_picks(run, agent, insn) : NULL;
     if (insn->flag && !picks) return CPU_STOP;
     add_product(run, agent, insn, &now, picks);
     return CPU_NEXT;
 }
 
-/* Elements [row, k], or [k, row]; of the first `rows` from row `first` on. */
-static char *gather(const cpu_agent *agent, const matrix *m, uint32_t first, uint32_t rows,
-                    bool k_first) {
-    char *to = tile_malloc((size_t)rows * m->depth * m->size);
-    for (uint32_t row = 0; row < rows; row++)
-        for (uint32_t k = 0; k < m->depth; k++)
-            memcpy(to + (k_first ? k * rows + row : row * m->depth + k) * m->size,
-                   agent->block->shared + address_of(m, first + row, k), m->size);
-    return to;
-}
-
 static void finish_product(cpu_run *run, cpu_agent *agent, product *p) {
     const cpu_insn *insn = p->step.insn;
-    matrix rhs = decode_rhs(insn, p->step.rhs);
+    cpu_matrix rhs = cpu_wgmma_rhs(insn, p->step.rhs);
     sums *s = &agent->products->sums[p->sums];
-    char *a = p->fragment, *b = gather(agent, &rhs, 0, rhs.rows, true);
+    const uint8_t *shared = agent->block->shared;
+    char *a = p->fragment, *b = cpu_gather_matrix(shared, &rhs, 0, rhs.rows, true);
     if (!a) {
-        matrix lhs = decode_matrix(p->step.lhs, insn->type, TILE_WGMMA_ROWS);
-        a = gather(agent, &lhs, agent->index % WARPS * WARP_ROWS, WARP_ROWS, false);
+        cpu_matrix lhs = cpu_wgmma_lhs(insn, p->step.lhs);
+        a = cpu_gather_matrix(shared, &lhs, agent->index % WARPS * WARP_ROWS, WARP_ROWS, false);
     }
     if (!p->step.keep) memset(s->data, 0, insn->count * insn->size);
     cpu_multiply(insn->product, a, b, p->picks, s->data, s->data);
