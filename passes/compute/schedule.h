@@ -132,6 +132,9 @@ bool sched_is_squeeze(schedule *s, tile_op op);
 /* Where an operand's elements are wanted, if those of result `result` are at map. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map);
+/* The coordinate along the axis of a concat in one of its parts: below 0 before it. */
+sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
+                                       const sched_map *map);
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
 
 /* schedule_cut.c ------------------------------------------------------------------------------- */

@@ -96,14 +96,24 @@ static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
     return out;
 }
 
-static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const sched_map *map) {
-    sched_map out = *map;
-    int64_t axis = sched_axis(s, op);
+sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
+                                       const sched_map *map) {
+    unsigned axis = (unsigned)sched_axis(s, op);
+    sched_coordinate at = map->at[axis];
     for (unsigned i = 0; i < operand; i++) {
         const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, i));
-        out.at[axis].offset =
-            shifted(s, out.at[axis].offset, TILE_OP_sub, sched_dim(s, type, (unsigned)axis));
+        at.offset = shifted(s, at.offset, TILE_OP_sub, sched_dim(s, type, axis));
     }
+    return at;
+}
+
+/* A part of extent 1 has its element wherever it is looked at. */
+static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const sched_map *map) {
+    sched_map out = *map;
+    unsigned axis = (unsigned)sched_axis(s, op);
+    const tile_type *part = sched_type(s, tile_op_operand(s->compute, op, operand));
+    bool one = sched_is_one(sched_dim(s, part, axis));
+    out.at[axis] = one ? nowhere : sched_part_coordinate(s, op, operand, map);
     return out;
 }
 

@@ -197,8 +197,8 @@ static tile_value compute_concat(sched_kernel *k, tile_op op, const sched_map *m
                                  const tile_type *element) {
     tile_value sum = operand(k, op, 0, 0, map, element);
     for (unsigned i = 1; i < tile_op_operand_count(k->s->compute, op); i++) {
-        sched_map at = sched_operand_map(k->s, op, 0, i, map);
-        tile_value place = sched_coordinate_tile(k, &at.at[sched_axis(k->s, op)]);
+        sched_coordinate at = sched_part_coordinate(k->s, op, i, map);
+        tile_value place = sched_coordinate_tile(k, &at);
         tile_value inside = tile_build_ge(&k->b, place, tile_build_int(&k->b, 0));
         tile_value part = operand(k, op, 0, i, map, element);
         sum = tile_build_select(&k->b, inside, part, sum);
