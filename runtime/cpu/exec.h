@@ -251,9 +251,10 @@ bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const 
 /* The index tiles and the predicate as they are now, for an access that happens later, to be freed:
  * `kept` of these two, NULL where there are none. */
 uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn);
-/* Whether none of the elements of operand 0 that it would write is poison; false after a report. */
+/* Whether none of the elements that it would write is poison; false after a report. poison: theirs,
+ * NULL if there is none. */
 bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                        const int64_t at[TILE_MAX_RANK]);
+                        const int64_t at[TILE_MAX_RANK], const uint8_t *poison);
 /* Where a stage is in the block's shared memory; false after a report. */
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,

@@ -227,8 +227,7 @@ static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, con
 }
 
 bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                        const int64_t at[TILE_MAX_RANK]) {
-    const uint8_t *poison = insn->poison ? agent->poison + insn->operand[0] : NULL;
+                        const int64_t at[TILE_MAX_RANK], const uint8_t *poison) {
     return !poison || store_tile(run, agent, insn, view, at, NULL, NULL, poison);
 }
 

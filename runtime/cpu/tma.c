@@ -10,6 +10,7 @@
 
 #include "runtime/cpu/exec.h"
 #include "runtime/cpu/mbarrier.h"
+#include "runtime/cpu/poison.h"
 
 enum { PIECE = 16, BOX_ALIGNMENT = 128, MAX_ROW = 256 * 8 };
 
@@ -397,11 +398,30 @@ CPU_HANDLER(cpu_run_copy_out) {
     if (!cpu_stage_offset(run, agent, insn, 0, insn->second, insn->second_count, insn->memory,
                           &bulk.t.shared) ||
         !cpu_lane_start_read(run, agent, insn, -1, cpu_set_thread(agent, insn), bulk.t.shared,
-                             bulk.t.row_bytes))
+                             bulk.t.row_bytes) ||
+        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
+                            insn->poison ? agent->block->poison + bulk.t.shared : NULL))
         return CPU_STOP;
     bulk.kept = cpu_keep_gather(run, agent, insn);
     add_bulk(agent, bulk);
     return CPU_NEXT;
+}
+
+/* Whether no poison reaches the array. What is in shared memory now may not change until it has
+ * been read. */
+static bool may_leave(cpu_run *run, const cpu_agent *agent, const transfer *t) {
+    const uint8_t *poison = agent->block->poison;
+    unsigned size = tile_scalar_bytes(t->insn->memory->scalar);
+    int64_t first, end;
+    for (uint32_t row = 0; poison && row < t->rows; row++) {
+        find_row(t, row, &first, &end);
+        for (uint32_t at = (uint32_t)first; at < end; at += size) {
+            uint32_t in_piece = at % PIECE, byte = row * t->row_bytes + at - in_piece;
+            const uint8_t *found = poison + place_of(t, byte) + in_piece;
+            if (!cpu_poison_row_may_leave(run, agent, t->insn, found, 1, size)) return false;
+        }
+    }
+    return true;
 }
 
 static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -409,7 +429,8 @@ static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
         transfer t;
         if (!start(run, agent, insn, lane, &t) ||
             !cpu_lane_start_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), t.shared,
-                                 bytes_of(&t)))
+                                 bytes_of(&t)) ||
+            !may_leave(run, agent, &t))
             return CPU_STOP;
         add_bulk(agent, (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]});
     }
@@ -456,7 +477,8 @@ CPU_HANDLER(cpu_run_store_async) {
                      .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
     cpu_view_position(run, agent, insn, insn->index, bulk.at);
     if (!finish_ring(run, agent, ring) ||
-        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at))
+        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
+                            insn->poison ? agent->poison + insn->operand[0] : NULL))
         return CPU_STOP;
     bulk.bytes = tile_malloc(size);
     memcpy(bulk.bytes, cpu_at(run, agent, insn->operand[0]), size);
