@@ -237,8 +237,8 @@ tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
 tile_value tile_build_zero(tile_builder *builder, const tile_type *type) {
     tile_context *context = tile_function_context(builder->function);
     tile_type one = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
-    tile_value zero = tile_build_constant(builder, tile_type_get(context, &one),
-                                          tile_expr_int(context, 0));
+    tile_value zero =
+        tile_build_constant(builder, tile_type_get(context, &one), tile_expr_int(context, 0));
     return type->kind == TILE_TYPE_SCALAR ? zero : tile_build_splat(builder, zero, type);
 }
 

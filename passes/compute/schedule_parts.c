@@ -14,9 +14,9 @@
 
 enum {
     MOST_PARTS = 1024,
-    MANY_BLOCKS = 256,     /* about two for each multiprocessor of the largest targets */
-    TILES_OF_FEW = 4,      /* along the axis: one block is done with these at once */
-    MOST_REDUCTIONS = 64,  /* that a loop carries */
+    MANY_BLOCKS = 256,    /* about two for each multiprocessor of the largest targets */
+    TILES_OF_FEW = 4,     /* along the axis: one block is done with these at once */
+    MOST_REDUCTIONS = 64, /* that a loop carries */
 };
 
 int64_t rows_count_others(const rows *r, int beside, int64_t columns) {

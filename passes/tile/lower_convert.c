@@ -115,8 +115,8 @@ static tile_value shuffle_bits(lowering *l, tile_value value, const tile_type *f
     tile_context *context = tile_function_context(l->f);
     const tile_type *bytes = tile_type_vector(context, TILE_i8, tile_type_registers(from));
     tile_value moved = shuffle_all(l, tile_build_cast(&l->builder, value, bytes), from, to);
-    tile_value zero = tile_build_zero(
-        &l->builder, tile_type_vector(context, TILE_i8, tile_type_registers(to)));
+    tile_value zero =
+        tile_build_zero(&l->builder, tile_type_vector(context, TILE_i8, tile_type_registers(to)));
     return tile_build_ne(&l->builder, moved, zero);
 }
 

@@ -248,8 +248,8 @@ tile_value lower_inside(lowering *l, tile_op op) {
 
 /* Along an axis of a tile --------------------------------------------------------------------- */
 
-/* By shuffles if there is no buffer. Else what all threads hold is in it; each takes the elements of its coordinates, but for the
- * axis. */
+/* By shuffles if there is no buffer. Else what all threads hold is in it; each takes the elements
+ * of its coordinates, but for the axis. */
 tile_value lower_gather(lowering *l, tile_op op) {
     unsigned count;
     const tile_value *src = tile_op_segment(&l->old, op, 0, &count),

@@ -138,7 +138,8 @@ static unsigned count_branches(const ring *r, tile_op op) {
 tile_value *ring_load_nothing(ring *r, tile_builder *b) {
     tile_value *loaded = TILE_NEW_ARRAY(r->pass->scratch, tile_value, r->plan.load_count + 1u);
     for (unsigned i = 0; i < r->plan.load_count; i++)
-        loaded[i] = tile_build_zero(b, tile_value_type(r->f, tile_op_result(r->f, r->plan.loads[i], 0)));
+        loaded[i] =
+            tile_build_zero(b, tile_value_type(r->f, tile_op_result(r->f, r->plan.loads[i], 0)));
     return loaded;
 }
 

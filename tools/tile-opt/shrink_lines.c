@@ -234,8 +234,8 @@ static bool replace_values(shrinker *s) {
         while (is_statement(at)) {
             size_t length = shrink_name_length(name);
             if (!length) break;
-            replaced = replace_by_operand(s, at, name, length) ||
-                       replace_by_constant(s, at, name, length);
+            replaced =
+                replace_by_operand(s, at, name, length) || replace_by_constant(s, at, name, length);
             if (replaced) break; /* of this text nothing is left to look at */
             name += length;
             if (strncmp(name, ", ", 2) != 0) break;
