@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/arith.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/rearrange.h"
 #include "lib/ir/reduce.h"
 #include "lib/ir/scalar.h"
@@ -243,6 +244,68 @@ static void compute_gather(evaluation *e, tile_op op, double *to) {
                 to[place] =
                     from[tile_row_begin(&source, row) + (size_t)index[place] * source.inner];
         }
+}
+
+/* The numbers of a list of window, 1 where it is empty; false after a report. */
+static bool read_numbers(evaluation *e, tile_op op, unsigned operand, int64_t least,
+                         int64_t numbers[TILE_MAX_RANK]) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++) numbers[i] = 1;
+    for (unsigned i = 0; i < count && !e->failed; i++) {
+        numbers[i] = (int64_t)e->data[values[i].id][0];
+        if (numbers[i] < least)
+            FAIL(
+                e,
+                "@%s: window: strides and dilations must be 1 or more, pads 0 or more; one is %lld",
+                e->f->name, (long long)numbers[i]);
+    }
+    return !e->failed;
+}
+
+/* What a window takes from where: by dim with windows. */
+typedef struct windows {
+    unsigned axis, count;
+    int64_t strides[TILE_MAX_RANK], pads[TILE_MAX_RANK], dilations[TILE_MAX_RANK];
+} windows;
+
+static bool read_windows(evaluation *e, tile_op op, windows *w) {
+    w->axis = (unsigned)attr_of(e, op, TILE_ATTR_axis, 0);
+    tile_op_segment(e->f, op, 1, &w->count);
+    return read_numbers(e, op, 1, 1, w->strides) && read_numbers(e, op, 2, 0, w->pads) &&
+           read_numbers(e, op, 3, 1, w->dilations);
+}
+
+/* Where in src the element `index` of the result is; false: outside. */
+static bool find_in_window(const windows *w, const tile_compute_array *from,
+                           const tile_compute_array *result, size_t index, size_t *place) {
+    int64_t at[TILE_MAX_RANK];
+    *place = 0;
+    for (unsigned d = result->rank; d-- > 0; index /= (size_t)result->dims[d])
+        at[d] = (int64_t)(index % (size_t)result->dims[d]);
+    for (unsigned d = 0; d < from->rank; d++) {
+        unsigned i = d - w->axis;
+        bool windowed = d >= w->axis && i < w->count;
+        int64_t here = at[d < w->axis || windowed ? d : d + w->count];
+        if (windowed) here = here * w->strides[i] + at[d + w->count] * w->dilations[i] - w->pads[i];
+        if (here < 0 || here >= from->dims[d]) return false;
+        *place = *place * (size_t)from->dims[d] + (size_t)here;
+    }
+    return true;
+}
+
+static void compute_window(evaluation *e, tile_op op, double *to) {
+    tile_compute_array from, result;
+    windows w;
+    const double *elements = operand_of(e, op, 0, &from);
+    if (!elements || !read_windows(e, op, &w) ||
+        !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &result))
+        return;
+    unsigned char bytes[sizeof(double)];
+    tile_pad_write(e->f, op, result.scalar, bytes);
+    double pad = tile_scalar_read(result.scalar, bytes);
+    for (size_t i = 0, place; i < evaluation_count(&result); i++)
+        to[i] = find_in_window(&w, &from, &result, i, &place) ? elements[place] : pad;
 }
 
 static void compute_reduce(evaluation *e, tile_op op, double *to) {

@@ -182,12 +182,28 @@ static bool check_cache(const tile_function *f, tile_op op) {
     return false;
 }
 
-bool tile_verify_gather(const tile_function *f, tile_op op) {
+/* A pad is an element of this type. */
+static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
+                      const tile_type *element) {
     int64_t integer;
+    if (element->param || tile_scalar_is_floating(element->scalar)) return true;
+    if (pad->kind == TILE_EXPR_FLOAT)
+        return fail(f, op, "pad must be an integer, as the elements are:", element->scalar);
+    if (element->scalar == TILE_i1 && tile_expr_is_int(pad, &integer) &&
+        (integer == 0 || integer == 1))
+        return true;
+    if (tile_expr_is_int(pad, &integer) && !tile_integer_fits(element->scalar, integer))
+        return fail(f, op, "pad does not fit the elements,", element->scalar);
+    return true;
+}
+
+bool tile_verify_gather(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
     if (tile_op_opcode(f, op) == TILE_OP_store && !check_cache(f, op)) return false;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return true;
+    if (tile_op_opcode(f, op) == TILE_OP_window)
+        return check_pad(f, op, pad->expr, tile_value_type(f, tile_op_result(f, op, 0)));
     const tile_type *element = view_read(f, op);
     if (!element) {
         tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
@@ -196,13 +212,5 @@ bool tile_verify_gather(const tile_function *f, tile_op op) {
                     tile_op_name(f, op));
         return false;
     }
-    if (element->param || tile_scalar_is_floating(element->scalar)) return true;
-    if (pad->expr->kind == TILE_EXPR_FLOAT)
-        return fail(f, op, "pad must be an integer, as the elements are:", element->scalar);
-    if (element->scalar == TILE_i1 && tile_expr_is_int(pad->expr, &integer) &&
-        (integer == 0 || integer == 1))
-        return true;
-    if (tile_expr_is_int(pad->expr, &integer) && !tile_integer_fits(element->scalar, integer))
-        return fail(f, op, "pad does not fit the elements,", element->scalar);
-    return true;
+    return check_pad(f, op, pad->expr, element);
 }

@@ -161,6 +161,8 @@ bool tile_infer_unjoin(tile_infer *infer);
 bool tile_infer_slice(tile_infer *infer);
 bool tile_infer_concat_arrays(tile_infer *infer);
 
+bool tile_infer_window(tile_infer *infer); /* infer_window.c */
+
 /* infer_tma.c */
 bool tile_infer_copy(tile_infer *infer);  /* infer.c */
 bool tile_infer_store(tile_infer *infer); /* infer.c */

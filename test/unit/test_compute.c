@@ -224,3 +224,78 @@ Test(compute, products_are_found) {
         tile_context_destroy(context);
     }
 }
+
+/* Windows ------------------------------------------------------------------------------------- */
+
+static const char windows[] =
+    "compute @w<n: dim, h: dim, w: dim, c: dim, p: dim, q: dim, r: dim, s: dim>\n"
+    "    (%x: tensor<i32[n, h, w, c]>, %up: i32, %left: i32, %by: i32, %far: i32)\n"
+    "    -> (%y: tensor<i32[n, p, q, r, s, c]>)\n"
+    "{\n"
+    "  %y = window %x, [%by, 2], [%up, %left], [%far, 1] {axis = 1, pad = -5} : [n, p, q, r, s, "
+    "c]\n"
+    "}\n";
+
+typedef struct window_case {
+    int64_t n, h, w, c, p, q, r, s;
+    int32_t up, left, by, far;
+} window_case;
+
+static tile_status run_windows(text_fixture *x, const window_case *k, int32_t *from, int32_t *to) {
+    int32_t up = k->up, left = k->left, by = k->by, far = k->far;
+    tile_module *module = parse(x, windows);
+    const tile_compute_array in[] = {{TILE_i32, 4, {k->n, k->h, k->w, k->c}, from},
+                                     {.scalar = TILE_i32, .data = &up},
+                                     {.scalar = TILE_i32, .data = &left},
+                                     {.scalar = TILE_i32, .data = &by},
+                                     {.scalar = TILE_i32, .data = &far}};
+    const tile_compute_array out = {TILE_i32, 6, {k->n, k->p, k->q, k->r, k->s, k->c}, to};
+    tile_status status = tile_compute_run(tile_module_function(module, 0), in, 5, &out, 1);
+    tile_module_destroy(module);
+    return status;
+}
+
+static int32_t windowed(const window_case *k, const int32_t *from, int64_t i) {
+    int64_t c = i % k->c, s = i / k->c % k->s, r = i / k->c / k->s % k->r;
+    int64_t rest = i / k->c / k->s / k->r, q = rest % k->q, p = rest / k->q % k->p;
+    int64_t y = p * k->by + r * k->far - k->up, x = q * 2 + s - k->left, n = rest / k->q / k->p;
+    bool inside = y >= 0 && y < k->h && x >= 0 && x < k->w;
+    return inside ? from[((n * k->h + y) * k->w + x) * k->c + c] : -5;
+}
+
+Test(compute, windows_of_all_kinds) {
+    enum { MOST = 4096 };
+    static const window_case cases[] = {
+        {2, 5, 7, 3, 5, 4, 3, 3, 1, 1, 1, 1}, {1, 4, 4, 1, 2, 2, 2, 2, 0, 0, 2, 1},
+        {2, 9, 6, 2, 3, 4, 2, 3, 2, 3, 3, 4}, {1, 1, 1, 5, 3, 2, 1, 1, 1, 0, 1, 1},
+        {1, 3, 2, 1, 9, 5, 4, 1, 0, 2, 1, 1}, {2, 0, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1},
+        {2, 3, 3, 2, 0, 2, 2, 2, 1, 1, 1, 1}};
+    static int32_t from[MOST], to[MOST];
+    text_fixture x;
+    text_open(&x);
+    for (int32_t i = 0; i < MOST; i++) from[i] = i;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const window_case *k = &cases[i];
+        int64_t count = k->n * k->p * k->q * k->r * k->s * k->c;
+        cr_assert_leq(count, MOST);
+        cr_assert_eq(run_windows(&x, k, from, to), TILE_OK, "%s", x.messages);
+        for (int64_t e = 0; e < count; e++)
+            cr_assert_eq(to[e], windowed(k, from, e), "case %u, element %lld", i, (long long)e);
+    }
+    text_close(&x);
+}
+
+Test(compute, numbers_of_windows_are_looked_at) {
+    static const window_case cases[] = {{1, 3, 3, 1, 2, 2, 1, 1, 0, 0, 0, 1},
+                                        {1, 3, 3, 1, 2, 2, 1, 1, -1, 0, 1, 1},
+                                        {1, 3, 3, 1, 2, 2, 1, 1, 0, 0, 1, 0}};
+    int32_t from[9] = {0}, to[4];
+    for (unsigned i = 0; i < 3; i++) {
+        text_fixture x;
+        text_open(&x);
+        cr_expect_eq(run_windows(&x, &cases[i], from, to), TILE_INVALID);
+        cr_expect(strstr(x.messages, "strides and dilations must be 1 or more, pads 0 or more"),
+                  "%s", x.messages);
+        text_close(&x);
+    }
+}

@@ -238,6 +238,13 @@ static const char *const text_corpus[] = {
     "  %b = transpose %a : tensor<f16[n, m]>\n"
     "}\n",
 
+    "compute @windows<n: dim, w: dim, p: dim, r: dim>(%x: tensor<f16[n, w, 2]>, %d: i32)\n"
+    "    -> (%y: tensor<f16[n, p, r, 2]>, %z: tensor<f16[p, w, r, w, 2]>)\n"
+    "{\n"
+    "  %y = window %x, [%d * 2], [r / 2], [%d] {axis = 1, pad = -inf} : tensor<f16[n, p, r, 2]>\n"
+    "  %z = window(%x, [1, 2], [0, 1], axis = 0) : [p, w, r, w, 2]\n"
+    "}\n",
+
     TEXT_KERNEL("  %i = iota {axis = 0} : tile<i32[4, p]>\n"
                 "  %j = iota {axis = p - 3, start = -1, step = 2 * p} : tile<T[4, p]>\n"
                 "  %k = broadcast %j : tile<T[p, 4, p]>\n"
