@@ -7,7 +7,7 @@
  *   - Results, and what cannot be computed where it is used, are arrays in memory: the results'
  *     own, or scratch of the plan. What is computed element by element (arithmetic, casts, select,
  *     iota) and what only moves elements (broadcast, transpose, slice, concat, join, unjoin,
- * reshape of an array) is computed again in each group that uses it.
+ * window, reshape of an array or of windows) is computed again in each group that uses it.
  *   - A value that must be in memory is looked at from its end. If the last thing on the way to it
  *     that is not element by element is a product whose elements it is made of, one by one, the
  *     group is that product with an epilogue (bias, activation, scale, residual, cast), and with a
@@ -95,8 +95,12 @@ const tile_expr *sched_expr(schedule *s, const tile_expr *expr) {
     return replace(s, expr, true);
 }
 
+const tile_expr *sched_resolved(schedule *s, const tile_expr *expr) {
+    return replace(s, expr, false);
+}
+
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d) {
-    return replace(s, type->dims[d], false);
+    return sched_resolved(s, type->dims[d]);
 }
 
 const tile_type *sched_element(schedule *s, tile_value value) {

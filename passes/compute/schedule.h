@@ -4,20 +4,44 @@
  * stand arrays in memory: the compute's arguments and results, and scratch of the plan. Inside a
  * group every value is computed where it is used, for one tile of the group's domain at a time: a
  * map says where in the domain an element of the value is wanted, and operations that only move
- * elements change the map instead of the elements (schedule_map.c). schedule_value.c gives the tile
- * of a value for a map, schedule_memory.c loads and stores; a kind of group is a file that says
- * which tiles there are and in which order: schedule_elementwise.c, schedule_rows.c (with
- * schedule_sums.c, schedule_parts.c and schedule_behind.c), schedule_matmul.c. */
+ * elements change the map instead of the elements (schedule_map.c; for windows and reshapes of them
+ * coordinates are computed of others, schedule_window.c and schedule_index.c). schedule_value.c
+ * gives the tile of a value for a map, schedule_place.c says where its elements are,
+ * schedule_memory.c loads and stores; a kind of group is a file that says which tiles there are and
+ * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_parts.c
+ * and schedule_behind.c), schedule_matmul.c. */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_H
 
 #include "passes/pass.h"
 
-/* One dim's coordinate of an element: a dim of the domain plus an offset. */
+/* One dim's coordinate of an element: a dim of the domain, or what is computed of coordinates, plus
+ * an offset. */
 typedef struct sched_coordinate {
-    int dim;                 /* -1: none, the offset alone */
-    const tile_expr *offset; /* over the compute's parameters; NULL: 0 */
+    int dim;                         /* -1: none, the offset alone, or with an index */
+    const tile_expr *offset;         /* over the compute's parameters; NULL: 0 */
+    const struct sched_index *index; /* NULL: none */
 } sched_coordinate;
+
+typedef enum sched_index_kind {
+    SCHED_SUM,    /* a * by + b */
+    SCHED_PAIR,   /* the same where b is from 0 to by - 1, so that it is the remainder */
+    SCHED_DIV,    /* a / by */
+    SCHED_REM,    /* its remainder */
+    SCHED_NUMBER, /* by alone */
+} sched_index_kind;
+
+/* A number that the compute has as a scalar, which may be known as an expression. */
+typedef struct sched_scalar {
+    const tile_expr *expr; /* over the compute's parameters; NULL: the value's */
+    tile_value value;
+} sched_scalar;
+
+typedef struct sched_index {
+    sched_index_kind kind;
+    sched_coordinate a, b;
+    sched_scalar by;
+} sched_index;
 
 /* Where in the domain an element of a value stands: as many coordinates as the value has dims. */
 typedef struct sched_map {
@@ -82,6 +106,7 @@ typedef struct schedule {
     const tile_param_decl **dims;
     const char **dim_names; /* of the arguments */
     unsigned dim_count;
+    bool *expands; /* by value: windows are in it, so that it is larger than what it is made of */
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each behind those whose arrays it reads */
@@ -108,7 +133,9 @@ const tile_type *sched_working(schedule *s, const tile_type *element);
 static inline const tile_type *sched_type(const schedule *s, tile_value value) {
     return tile_value_type(s->compute, value);
 }
-/* The dims of a tensor as expressions of the compute, those with a value given replaced by it. */
+/* An expression of the compute in which parameters with a value given are replaced by it. */
+const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
+/* The dims of a tensor as such expressions. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
 static inline bool sched_is_one(const tile_expr *expr) {
     int64_t value;
@@ -127,8 +154,6 @@ const char *sched_free_name(schedule *s, const char *stem);
 sched_map sched_identity(const sched_domain *domain);
 /* An operation that computes its elements one by one, or moves them: it needs no array. */
 bool sched_is_inline(schedule *s, tile_op op);
-/* A reshape whose elements keep their coordinates, but for dims of extent 1. */
-bool sched_is_squeeze(schedule *s, tile_op op);
 /* Where an operand's elements are wanted, if those of result `result` are at map. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map);
@@ -136,6 +161,60 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
                                        const sched_map *map);
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
+
+/* schedule_index.c ----------------------------------------------------------------------------- */
+
+static inline sched_coordinate sched_whole(unsigned dim) {
+    return (sched_coordinate){(int)dim, NULL, NULL};
+}
+static inline sched_coordinate sched_nowhere(void) {
+    return (sched_coordinate){-1, NULL, NULL};
+}
+bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b);
+/* The offset becomes offset `opcode` by. */
+sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opcode opcode,
+                               const tile_expr *by);
+/* What is computed of coordinates; b of sums and pairs alone. Of a pair the quotient and the
+ * remainder are its parts. */
+sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
+                                const sched_coordinate *b, const tile_expr *by);
+/* a * by + b; a - by. Never simplified. */
+sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
+                           const sched_coordinate *b);
+sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by);
+/* Whether it changes along this dim of the domain. */
+bool sched_depends(const sched_coordinate *at, unsigned dim);
+/* Where elements of a reshape are in its operand, whose dims are taken together or apart; false: it
+ * is neither. */
+bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
+                    sched_map *out);
+/* The first dim of those, up to `last`, whose coordinates are one taken apart by their extents, so
+ * that they may be one dim at the coordinate *out; `last` itself: there is none before it. */
+unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
+                            sched_coordinate *out);
+/* Whether a coordinate is computed of others. */
+static inline bool sched_is_computed(unsigned rank, const sched_map *map) {
+    bool computed = false;
+    for (unsigned d = 0; d < rank; d++) computed |= map->at[d].index != NULL;
+    return computed;
+}
+static inline bool sched_has_pairs(unsigned rank, const sched_map *map) {
+    bool pairs = false;
+    for (unsigned d = 0; d < rank; d++)
+        pairs |= map->at[d].index && map->at[d].index->kind == SCHED_PAIR;
+    return pairs;
+}
+/* The product of `whole` without the factors of `part`; NULL: they are none of its factors. */
+const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
+
+/* schedule_window.c ---------------------------------------------------------------------------- */
+
+/* Fills `expands`. */
+void sched_find_windows(schedule *s);
+/* Where the operand's elements are, of this rank. */
+sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map);
+/* Whether an access to the array gives what a window has outside of its operand. */
+bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window);
 
 /* schedule_cut.c ------------------------------------------------------------------------------- */
 
@@ -212,8 +291,6 @@ void sched_set_warps(sched_kernel *k, const tile_expr *warps);
  * tile's dims or 1, or a scalar where all are the same; of element type `element`. */
 tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
                        const tile_type *element);
-/* The coordinate as i32: a tile or a scalar. */
-tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
 /* Repeated to the type, if it is not of it. */
 tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to);
 /* A tile of the whole extents. */
@@ -229,14 +306,23 @@ static inline void sched_leave(sched_kernel *k, size_t mark) {
 void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
                     const tile_type *element, tile_value tile);
 
+/* schedule_place.c */
+
+/* The coordinate as i32: a tile or a scalar. */
+tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
+/* Where the tile begins at the coordinate, an i32. */
+tile_value sched_begin(sched_kernel *k, const sched_coordinate *at);
+/* The tile's dim along which the coordinate counts its elements, -1: it is the same everywhere. */
+enum { SCHED_SCATTERED = -2 };
+int sched_along(const sched_kernel *k, const sched_coordinate *at);
+bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *map);
+
 /* schedule_memory.c */
 
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map);
 void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile);
 /* The array with the value's dims. */
 tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value);
-/* Where the tile begins at the coordinate, an i32. */
-tile_value sched_begin(sched_kernel *k, const sched_coordinate *at);
 /* A view of the array with these dims of it, in this order, as the last ones, and its other dims
  * before them; order[i] < 0: a dim of extent 1. */
 typedef struct sched_access {
@@ -246,7 +332,7 @@ typedef struct sched_access {
     const tile_type *tile;
     bool permuted;
     int64_t order[SCHED_MAX_TILE]; /* dim i of what is loaded is dim order[i] of the tile */
-} sched_access;
+} sched_access; /* where the map is scattered, index tiles tell where elements are */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
 

@@ -98,7 +98,17 @@ static void add_gathered(walk *w, tile_value value) {
     w->apart = apart;
 }
 
+/* A reshape of what the group has, wanted in the shape in which it has it. */
+static bool is_undone(schedule *s, tile_op op, const sched_map *map) {
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    sched_map at;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
+    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
+    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
+}
+
 static bool is_absorbed(walk *w, tile_op op, const sched_map *map);
+static void walk_windowed(walk *w, tile_op op, const sched_map *map);
 
 static void walk_value(walk *w, tile_value value, const sched_map *map, bool outer) {
     schedule *s = w->s;
@@ -106,7 +116,7 @@ static void walk_value(walk *w, tile_value value, const sched_map *map, bool out
     if (!is_tensor(s, value) || is_done(w, value, map)) return;
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = array_of(s, value) >= 0 && !outer;
-    if (in_memory || !op.id || !sched_is_inline(s, op)) {
+    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
         add_stop(w, value, map);
         return;
     }
@@ -114,6 +124,10 @@ static void walk_value(walk *w, tile_value value, const sched_map *map, bool out
     if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
         add_gathered(w, tile_op_operand(s->compute, op, 0));
         first = 1;
+    }
+    if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
+        walk_windowed(w, op, map);
+        return;
     }
     for (unsigned i = first; i < tile_op_operand_count(s->compute, op); i++) {
         sched_map at = sched_operand_map(s, op, result, i, map);
@@ -170,7 +184,7 @@ static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
     if (!same_domain(&source, &g->domain)) return false;
     for (unsigned d = 0; d < source.rank; d++)
         if ((d != g->axis || sched_is_along(s, op)) &&
-            (map->at[d].dim != identity.at[d].dim || map->at[d].offset))
+            !sched_same_coordinate(&map->at[d], &identity.at[d]))
             return false;
     return true;
 }
@@ -226,16 +240,33 @@ static bool is_cheap_operand(const walk *w) {
     return large <= 1;
 }
 
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+static bool may_repeat(schedule *s, tile_value value) {
+    walk alone = {.s = s};
+    sched_domain own = domain_of(s, value);
+    sched_map at = sched_identity(&own);
+    walk_value(&alone, value, &at, false);
+    return is_cheap_operand(&alone);
+}
+
+/* Each element of src is in several windows: what is not cheap is put into memory. */
+static void walk_windowed(walk *w, tile_op op, const sched_map *map) {
+    tile_value src = tile_op_operand(w->s->compute, op, 0);
+    sched_map at = sched_operand_map(w->s, op, 0, 0, map);
+    if (may_repeat(w->s, src))
+        walk_value(w, src, &at, false);
+    else
+        add_stop(w, src, &at);
+}
+
 /* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
  * memory. */
 static void walk_operand(walk *w, tile_value operand) {
     schedule *s = w->s;
-    walk alone = {.s = s};
     sched_domain own = domain_of(s, operand);
     sched_map at = sched_identity(&own);
-    walk_value(&alone, operand, &at, false);
     w->apart = true;
-    if (is_cheap_operand(&alone))
+    if (s->expands[operand.id] || may_repeat(s, operand))
         walk_value(w, operand, &at, false);
     else
         add_stop(w, operand, &at);
@@ -283,18 +314,47 @@ static bool is_latest(walk *w, size_t index) {
     return true;
 }
 
-/* A product whose elements are wanted where the value's are. */
-static bool take_matmul(schedule *s, sched_group *g, const seen *stop, tile_value value) {
+/* Whether what stops has the domain, and its elements are wanted where they are in it. */
+static bool is_all(schedule *s, const seen *stop, const sched_domain *domain) {
+    sched_domain own = domain_of(s, stop->value);
+    sched_map identity = sched_identity(domain);
+    return same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
+}
+
+/* A product whose elements are wanted where those of the domain are. */
+static bool take_matmul(schedule *s, sched_group *g, const seen *stop, const sched_domain *domain) {
     tile_op op = tile_value_def(s->compute, stop->value);
-    sched_domain own = domain_of(s, value), product = domain_of(s, stop->value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !same_domain(&own, &product))
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !is_all(s, stop, domain))
         return false;
-    sched_map identity = sched_identity(&own);
-    if (!sched_same_map(&identity, &stop->map, own.rank)) return false;
     g->kind = SCHED_MATMUL;
     g->root = op;
-    g->domain = own;
+    g->domain = *domain;
     return true;
+}
+
+/* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
+ * and the value's elements are where the reshape brings them. */
+static bool take_reshaped(schedule *s, sched_group *g, const seen *stop, tile_value value,
+                          sched_map *map) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    sched_domain own = domain_of(s, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
+        return false;
+    tile_value from = tile_op_operand(s->compute, op, 0);
+    sched_domain domain = domain_of(s, from);
+    sched_map identity = sched_identity(&domain);
+    walk w = {.s = s};
+    for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
+        if (sched_is_one(domain.extents[d])) return false;
+    if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
+        sched_has_pairs(own.rank, map))
+        return false;
+    walk_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++)
+        if (!w.stops[i].apart && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
+            take_matmul(s, g, &w.stops[i], &domain))
+            return true;
+    return false;
 }
 
 /* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
@@ -312,7 +372,7 @@ static bool place_in_rows(schedule *s, const sched_group *g, const seen *stop, t
         if (!one && (found < 0 || own.extents[i] != g->domain.extents[found])) return false;
         for (unsigned before = 0; before < i && !one; before++)
             if (map->at[before].dim == found) return false;
-        map->at[i] = (sched_coordinate){one ? -1 : found, NULL};
+        map->at[i] = one ? sched_nowhere() : sched_whole((unsigned)found);
     }
     return true;
 }
@@ -345,8 +405,9 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
     for (size_t i = 0; i < w.stop_count; i++) {
         if (w.stops[i].apart || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
         *map = identity;
-        if (take_matmul(s, g, &w.stops[i], value)) return;
-        sched_map rows = {{{0, NULL}}};
+        if (take_matmul(s, g, &w.stops[i], &own)) return;
+        if (take_reshaped(s, g, &w.stops[i], value, map)) return;
+        sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
         if (take_rows(s, g, &w.stops[i], value, map)) return;
     }
@@ -517,6 +578,7 @@ static void drop_unread(schedule *s) {
 
 bool sched_cut(schedule *s) {
     const tile_function *f = s->compute;
+    sched_find_windows(s);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR)
             add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);

@@ -3,22 +3,16 @@
 
 #include "lib/ir/syntax.h"
 
-static sched_coordinate whole(unsigned dim) {
-    return (sched_coordinate){(int)dim, NULL};
-}
-
-static const sched_coordinate nowhere = {-1, NULL};
-
 sched_map sched_identity(const sched_domain *domain) {
-    sched_map map = {{{0, NULL}}};
+    sched_map map = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < domain->rank; d++)
-        map.at[d] = sched_is_one(domain->extents[d]) ? nowhere : whole(d);
+        map.at[d] = sched_is_one(domain->extents[d]) ? sched_nowhere() : sched_whole(d);
     return map;
 }
 
 bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank) {
     for (unsigned d = 0; d < rank; d++)
-        if (a->at[d].dim != b->at[d].dim || a->at[d].offset != b->at[d].offset) return false;
+        if (!sched_same_coordinate(&a->at[d], &b->at[d])) return false;
     return true;
 }
 
@@ -30,7 +24,8 @@ static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE
     return count;
 }
 
-bool sched_is_squeeze(schedule *s, tile_op op) {
+/* A reshape whose elements keep their coordinates, but for dims of extent 1. */
+static bool is_squeeze(schedule *s, tile_op op) {
     const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     unsigned a[TILE_MAX_RANK], b[TILE_MAX_RANK];
@@ -39,6 +34,15 @@ bool sched_is_squeeze(schedule *s, tile_op op) {
     for (unsigned i = 0; i < count; i++)
         if (sched_dim(s, from, a[i]) != sched_dim(s, to, b[i])) return false;
     return true;
+}
+
+/* A reshape of windows is computed where it is used, so that these are not written. */
+static bool is_inline_reshape(schedule *s, tile_op op) {
+    tile_value from = tile_op_operand(s->compute, op, 0), to = tile_op_result(s->compute, op, 0);
+    sched_map map = {{{0, NULL, NULL}}}, out;
+    return is_squeeze(s, op) ||
+           (s->expands[from.id] &&
+            sched_reshaped(s, sched_type(s, from), sched_type(s, to), &map, &out));
 }
 
 bool sched_is_inline(schedule *s, tile_op op) {
@@ -51,38 +55,22 @@ bool sched_is_inline(schedule *s, tile_op op) {
     case TILE_OP_join:
     case TILE_OP_unjoin:
     case TILE_OP_gather:
+    case TILE_OP_window:
     case TILE_OP_iota: return true;
-    case TILE_OP_reshape: return sched_is_squeeze(s, op);
+    case TILE_OP_reshape: return is_inline_reshape(s, op);
     default: return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     }
-}
-
-static const tile_expr *shifted(schedule *s, const tile_expr *offset, tile_opcode opcode,
-                                const tile_expr *by) {
-    const tile_expr *zero = tile_expr_int(s->context, 0);
-    const tile_expr *sum = tile_expr_op(s->context, opcode, offset ? offset : zero, by, NULL);
-    return sum == zero ? NULL : sum;
 }
 
 /* Dims of lower rank stand at the end; extents of 1 are repeated. */
 static sched_map stretched(schedule *s, const tile_type *from, const tile_type *to,
                            const sched_map *map) {
-    sched_map out = {{{0, NULL}}};
+    sched_map out = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < from->rank; d++) {
         unsigned of_result = d + to->rank - from->rank;
         bool repeated = sched_is_one(sched_dim(s, from, d));
-        out.at[d] = repeated ? nowhere : map->at[of_result];
+        out.at[d] = repeated ? sched_nowhere() : map->at[of_result];
     }
-    return out;
-}
-
-static sched_map squeezed(schedule *s, const tile_type *from, const tile_type *to,
-                          const sched_map *map) {
-    sched_map out = {{{0, NULL}}};
-    unsigned a[TILE_MAX_RANK], b[TILE_MAX_RANK], count = long_dims(s, from, a);
-    long_dims(s, to, b);
-    for (unsigned d = 0; d < from->rank; d++) out.at[d] = nowhere;
-    for (unsigned i = 0; i < count; i++) out.at[a[i]] = map->at[b[i]];
     return out;
 }
 
@@ -91,8 +79,8 @@ static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
     unsigned count;
     const tile_value *first = tile_op_segment(s->compute, op, 1, &count);
     for (unsigned d = 0; d < count; d++)
-        out.at[d].offset =
-            shifted(s, map->at[d].offset, TILE_OP_add, tile_value_at(s->compute, first[d])->expr);
+        out.at[d] =
+            sched_shifted(s, &map->at[d], TILE_OP_add, tile_value_at(s->compute, first[d])->expr);
     return out;
 }
 
@@ -102,7 +90,7 @@ sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand
     sched_coordinate at = map->at[axis];
     for (unsigned i = 0; i < operand; i++) {
         const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, i));
-        at.offset = shifted(s, at.offset, TILE_OP_sub, sched_dim(s, type, axis));
+        at = sched_shifted(s, &at, TILE_OP_sub, sched_dim(s, type, axis));
     }
     return at;
 }
@@ -113,7 +101,7 @@ static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const
     unsigned axis = (unsigned)sched_axis(s, op);
     const tile_type *part = sched_type(s, tile_op_operand(s->compute, op, operand));
     bool one = sched_is_one(sched_dim(s, part, axis));
-    out.at[axis] = one ? nowhere : sched_part_coordinate(s, op, operand, map);
+    out.at[axis] = one ? sched_nowhere() : sched_part_coordinate(s, op, operand, map);
     return out;
 }
 
@@ -139,9 +127,11 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
     case TILE_OP_concat: return part_of_concat(s, op, operand, map);
     case TILE_OP_join: return out; /* one dim less */
     case TILE_OP_unjoin:
-        out.at[to->rank] = (sched_coordinate){-1, result ? tile_expr_int(s->context, 1) : NULL};
+        out.at[to->rank] =
+            (sched_coordinate){-1, result ? tile_expr_int(s->context, 1) : NULL, NULL};
         return out;
-    case TILE_OP_reshape: return squeezed(s, from, to, map);
+    case TILE_OP_window: return operand ? out : sched_windowed(s, op, from->rank, map);
+    case TILE_OP_reshape: sched_reshaped(s, from, to, map, &out); return out;
     default: return stretched(s, from, to, map);
     }
 }

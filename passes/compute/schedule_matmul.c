@@ -3,7 +3,8 @@
  *
  * An operand that is an array, however its dims lie, is copied to shared memory and multiplied from
  * there. An operand that is computed (a cast, a scale) is read from shared memory, computed in
- * registers and multiplied from these. Casts of both operands to a wider type are left out: the
+ * registers and multiplied from these. One whose rows are windows is found by index tiles: a
+ * convolution without a matrix in memory. Casts of both operands to a wider type are left out: the
  * instructions multiply the narrow ones exactly and add in the wide type. */
 #include "passes/compute/schedule.h"
 
@@ -19,7 +20,8 @@ typedef struct operand {
     int array;         /* what is copied to shared memory; -1: it is loaded as it is needed */
     tile_value source; /* the value of that array */
     sched_map source_map;
-    bool plain; /* nothing is computed */
+    bool plain;    /* nothing is computed */
+    bool gathered; /* index tiles tell where its elements are */
     tile_value shared;
     unsigned row, column; /* dims of the domain */
 } operand;
@@ -27,8 +29,9 @@ typedef struct operand {
 typedef struct product {
     sched_kernel k;
     tile_op op;
-    unsigned m, n, depth; /* dims of the domain, which gets k as its last one */
-    const tile_expr *extent_k;
+    unsigned m, n, depth;      /* dims of the domain, which gets k as its last one */
+    int taps;                  /* -1: none; or a dim behind it: k is taps x depth */
+    const tile_expr *extent_k; /* of depth */
     operand sides[2];
     const tile_type *sum; /* an element's */
 } product;
@@ -59,12 +62,18 @@ static tile_value without_cast(schedule *s, tile_value value) {
     return fits ? from : value;
 }
 
+static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode == TILE_OP_window) return sched_is_padded(s, g, op);
+    return sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
+           !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+}
+
 /* A shape's only elements, wherever they are repeated or moved. */
 static tile_value without_moves(schedule *s, const sched_group *g, tile_value value) {
     tile_op op;
     while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
-           sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
-           !tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE))
+           only_moves(s, g, op))
         value = tile_op_operand(s->compute, op, 0);
     return value;
 }
@@ -87,6 +96,14 @@ static void choose_elements(product *p) {
     }
 }
 
+/* Along k, or m or n. */
+static sched_coordinate along(const product *p, unsigned dim) {
+    sched_coordinate at = sched_whole(dim);
+    if (dim != p->depth || p->taps < 0) return at;
+    const sched_coordinate tap = sched_whole((unsigned)p->taps);
+    return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
+}
+
 /* The dims of an operand: batches, then two of m, n and k. */
 static void place_operand(product *p, operand *side, bool turned) {
     schedule *s = p->k.s;
@@ -94,10 +111,10 @@ static void place_operand(product *p, operand *side, bool turned) {
     unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
     for (unsigned d = 0; d + 2 < rank; d++) {
         bool repeated = sched_is_one(sched_dim(s, type, d));
-        side->map.at[d] = (sched_coordinate){repeated ? -1 : (int)(d + result - rank), NULL};
+        side->map.at[d] = repeated ? sched_nowhere() : sched_whole(d + result - rank);
     }
-    side->map.at[rank - 2] = (sched_coordinate){(int)(turned ? side->column : side->row), NULL};
-    side->map.at[rank - 1] = (sched_coordinate){(int)(turned ? side->row : side->column), NULL};
+    side->map.at[rank - 2] = along(p, turned ? side->column : side->row);
+    side->map.at[rank - 1] = along(p, turned ? side->row : side->column);
 }
 
 /* Finds the array of many elements that the operand is computed from, and where. */
@@ -116,8 +133,8 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
     if (array >= 0) {
         bool rows = false, columns = false;
         for (unsigned d = 0; d < type->rank; d++) {
-            rows |= map->at[d].dim == (int)f->side->row;
-            columns |= map->at[d].dim == (int)f->side->column;
+            rows |= sched_depends(&map->at[d], f->side->row);
+            columns |= sched_depends(&map->at[d], f->side->column);
         }
         if (!rows || !columns) return;
         f->found += f->side->source.id != value.id ||
@@ -140,6 +157,7 @@ static void take_operand(product *p, unsigned index) {
     operand *side = &p->sides[index];
     search f = {p, side, 0};
     side->array = -1;
+    side->source = TILE_NO_VALUE;
     side->row = index ? p->depth : p->m;
     side->column = index ? p->n : p->depth;
     place_operand(
@@ -149,6 +167,40 @@ static void take_operand(product *p, unsigned index) {
     if (f.found != 1) side->array = -1;
     side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
                   without_moves(s, p->k.g, side->value).id == side->source.id;
+}
+
+/* Windows -------------------------------------------------------------------------------------- */
+
+/* Of a matrix that is read out of windows the extent of what lies side by side along k, [taps,
+ * channels] in one dim; NULL: it is no such matrix, or too little lies there for a tile of its own.
+ */
+static const tile_expr *channels_of(const product *p, const operand *side) {
+    schedule *s = p->k.s;
+    if (side->array < 0) return NULL;
+    unsigned rank = sched_type(s, side->source)->rank;
+    const sched_coordinate *last = &side->source_map.at[rank - 1], depth = sched_whole(p->depth);
+    bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
+                   sched_same_coordinate(&last->index->a, &depth);
+    int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
+    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
+}
+
+/* A tile along k then stays in one tap, so that its elements lie side by side in both matrices;
+ * else each of them is looked up. */
+static void choose_taps(product *p) {
+    schedule *s = p->k.s;
+    sched_domain *domain = &p->k.g->domain;
+    const tile_expr *channels = channels_of(p, &p->sides[0]), *taps = NULL;
+    if (!channels) channels = channels_of(p, &p->sides[1]);
+    if (channels) taps = sched_without(s, p->extent_k, channels);
+    if (!taps || domain->rank == TILE_MAX_RANK) return;
+    for (unsigned i = 0; i < 2; i++)
+        if (p->sides[i].array >= 0 && sched_type(s, p->sides[i].source)->rank == TILE_MAX_RANK)
+            return;
+    p->taps = (int)domain->rank;
+    domain->extents[domain->rank++] = taps;
+    domain->extents[p->depth] = p->extent_k = channels;
+    for (unsigned i = 0; i < 2; i++) take_operand(p, i);
 }
 
 /* Kinds -----------------------------------------------------------------------------------------
@@ -170,7 +222,7 @@ static void choose_sum(product *p) {
 }
 
 static bool is_batched(const product *p) {
-    for (unsigned d = 0; d + 3 < p->k.g->domain.rank; d++)
+    for (unsigned d = 0; d < p->m; d++)
         if (!sched_is_one(p->k.g->domain.extents[d])) return true;
     return false;
 }
@@ -181,6 +233,7 @@ static sched_space choose_space(const product *p) {
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (type == TILE_i8 && sum == TILE_i32);
+    if (half && (p->sides[0].gathered || p->sides[1].gathered)) return SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTERS;
     if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
@@ -231,6 +284,21 @@ static void set_grid(product *p) {
     k->start[p->n] = tile_build_mul(&k->b, y, sched_number(k, param(p, "block_n")));
 }
 
+static void set_side(product *p, unsigned index) {
+    if (index)
+        set_tiles(p, p->depth, "block_k", p->n, "block_n");
+    else
+        set_tiles(p, p->m, "block_m", p->depth, "block_k");
+}
+
+static void find_gathered(product *p, unsigned index) {
+    operand *side = &p->sides[index];
+    set_side(p, index);
+    side->gathered =
+        side->array >= 0 &&
+        sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+}
+
 static void alloc_side(product *p, operand *side) {
     if (side->array < 0) return;
     const tile_type *element = sched_element(p->k.s, side->source);
@@ -239,13 +307,6 @@ static void alloc_side(product *p, operand *side) {
                        .rank = 2,
                        .dims = {p->k.block[0], p->k.block[1]}};
     side->shared = tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
-}
-
-static void set_side(product *p, unsigned index) {
-    if (index)
-        set_tiles(p, p->depth, "block_k", p->n, "block_n");
-    else
-        set_tiles(p, p->m, "block_m", p->depth, "block_k");
 }
 
 /* The array's tile comes to shared memory with its dims in the tile's order. */
@@ -259,6 +320,17 @@ static void copy_side(product *p, operand *side) {
     p->k.straight = false;
 }
 
+/* Behind the end of k arrays have 0, and what is computed of that may be anything: where both
+ * operands are computed, one of them is made 0 there. */
+static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
+    sched_kernel *k = &p->k;
+    const sched_coordinate depth = sched_whole(p->depth);
+    if (side != &p->sides[0] || p->sides[1].plain || !tile.id) return tile;
+    tile_value end = sched_number(k, sched_expr(k->s, p->extent_k));
+    tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &depth), end);
+    return tile_build_select(&k->b, inside, tile, tile_build_zero(&k->b, side->element));
+}
+
 /* A shared buffer, or a tile. */
 static tile_value take_side(product *p, operand *side) {
     sched_kernel *k = &p->k;
@@ -266,7 +338,8 @@ static tile_value take_side(product *p, operand *side) {
     if (side->array >= 0)
         sched_remember(k, side->source, &side->source_map, sched_element(k->s, side->source),
                        tile_build_load_shared(&k->b, side->shared, NULL, 0, NULL));
-    return sched_full(k, sched_value(k, side->value, &side->map, side->element));
+    tile_value tile = sched_value(k, side->value, &side->map, side->element);
+    return end_with_k(p, side, sched_full(k, tile));
 }
 
 static void set_loop_clauses(product *p, tile_op loop) {
@@ -280,6 +353,31 @@ static void set_loop_clauses(product *p, tile_op loop) {
         tile_op_set_expr(f, loop, TILE_ATTR_consumers, param(p, "consumers"));
 }
 
+/* Tile by tile along k, or along the channels of each tap. */
+static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts) {
+    sched_kernel *k = &p->k;
+    tile_value zero = tile_build_int(&k->b, 0);
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    *parts = TILE_NO_VALUE;
+    if (p->taps < 0)
+        return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
+                                   sum, 1);
+    *parts = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
+    const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
+    tile_value steps = tile_build_mul(&k->b, sched_number(k, taps), *parts);
+    return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
+}
+
+/* Where the tile begins along k. */
+static void enter_step(product *p, tile_value step, tile_value parts) {
+    sched_kernel *k = &p->k;
+    k->start[p->depth] = step;
+    if (p->taps < 0) return;
+    k->start[p->taps] = tile_build_div(&k->b, step, parts);
+    k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
+                                        sched_number(k, param(p, "block_k")));
+}
+
 /* The sums. */
 static tile_value build_loop(product *p) {
     sched_kernel *k = &p->k;
@@ -289,10 +387,8 @@ static tile_value build_loop(product *p) {
         alloc_side(p, &p->sides[i]);
     }
     set_tiles(p, p->m, "block_m", p->n, "block_n");
-    tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum));
-    tile_op loop = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0),
-                                       sched_number(k, sched_expr(k->s, p->extent_k)),
-                                       sched_number(k, param(p, "block_k")), &sum, 1);
+    tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum)), parts;
+    tile_op loop = build_steps(p, &sum, &parts);
     set_loop_clauses(p, loop);
     tile_region body = tile_op_region(k->f, loop, 0);
     outside = k->b;
@@ -300,7 +396,7 @@ static tile_value build_loop(product *p) {
     k->b.loc = outside.loc;
     size_t mark = sched_enter(k);
     tile_value taken[2];
-    k->start[p->depth] = tile_region_arg(k->f, body, 0);
+    enter_step(p, tile_region_arg(k->f, body, 0), parts);
     for (unsigned i = 0; i < 2; i++) {
         set_side(p, i);
         copy_side(p, &p->sides[i]);
@@ -328,8 +424,7 @@ static sched_map whole_map(const product *p, const sched_map *map) {
 static void build_epilogue(product *p, tile_value sums) {
     sched_kernel *k = &p->k;
     schedule *s = k->s;
-    const sched_domain own = {.rank = k->g->domain.rank - 1};
-    sched_domain domain = own;
+    sched_domain domain = {.rank = p->depth};
     memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
     sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
     tile_value result = tile_op_result(s->compute, p->op, 0);
@@ -339,9 +434,12 @@ static void build_epilogue(product *p, tile_value sums) {
     sched_remember(k, result, &identity, working, sums);
     sched_remember(k, result, &whole, working, sums);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
-        tile_value value = s->arrays[k->g->outputs[i].array].value;
-        tile_value tile = sched_full(k, sched_value(k, value, &identity, sched_element(s, value)));
-        if (tile.id) sched_store(k, k->g->outputs[i].array, &whole, tile);
+        const sched_output *output = &k->g->outputs[i];
+        tile_value value = s->arrays[output->array].value;
+        bool reshaped = sched_is_computed(sched_type(s, value)->rank, &output->map);
+        const sched_map *at = reshaped ? &output->map : &identity;
+        tile_value tile = sched_full(k, sched_value(k, value, at, sched_element(s, value)));
+        if (tile.id) sched_store(k, output->array, reshaped ? at : &whole, tile);
     }
 }
 
@@ -357,6 +455,7 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->m = g->domain.rank - 2;
     p->n = g->domain.rank - 1;
     p->depth = g->domain.rank;
+    p->taps = -1;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
     const tile_type *lhs = sched_type(s, p->sides[0].value);
     bool turned = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
@@ -371,6 +470,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     sched_kernel_open(&p.k, s, g, name);
     choose_elements(&p);
     for (unsigned i = 0; i < 2; i++) take_operand(&p, i);
+    choose_taps(&p);
+    for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
     if (s->failed || !sched_take_space(p.k.f, choose_space(&p))) {
         s->failed = true;

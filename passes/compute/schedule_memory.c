@@ -10,10 +10,6 @@ typedef struct listing {
     unsigned rank;
 } listing;
 
-static int tile_dim(const sched_kernel *k, const sched_coordinate *at) {
-    return at->dim < 0 ? -1 : k->tile_of[at->dim];
-}
-
 /* Dims of the tile stay in the order in which the array has them, so that what lies side by side is
  * loaded side by side; those that the array lacks stay where they are. */
 static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
@@ -22,7 +18,7 @@ static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *
     int of_tile[SCHED_MAX_TILE], next[SCHED_MAX_TILE], count = 0;
     for (unsigned t = 0; t < k->tile_rank; t++) of_tile[t] = -1;
     for (unsigned d = 0; d < rank; d++) {
-        int t = tile_dim(k, &map->at[d]);
+        int t = sched_along(k, &map->at[d]);
         if (t < 0) l.dims[l.rank++] = (int)d;
         if (t >= 0) {
             of_tile[t] = (int)d;
@@ -33,7 +29,7 @@ static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *
     out->permuted = false;
     for (unsigned t = 0; t < k->tile_rank; t++) {
         int d = of_tile[t] < 0 || k->straight ? of_tile[t] : next[count++];
-        int from = d < 0 ? (int)t : tile_dim(k, &map->at[d]);
+        int from = d < 0 ? (int)t : sched_along(k, &map->at[d]);
         l.dims[l.rank++] = d;
         out->order[t] = from;
         out->permuted |= from != (int)t;
@@ -89,19 +85,107 @@ tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
     return find_view(k, array, sched_type(k->s, value), &l);
 }
 
-/* As a scalar: where the tile begins. */
-tile_value sched_begin(sched_kernel *k, const sched_coordinate *at) {
-    tile_value start = at->dim < 0 ? tile_build_int(&k->b, 0) : k->start[at->dim];
-    if (!at->offset) return start;
-    tile_value offset = sched_number(k, sched_expr(k->s, at->offset));
-    return at->dim < 0 ? offset : tile_build_add(&k->b, start, offset);
+/* Dims whose coordinates are one that is taken apart are one dim of the view. */
+static const tile_type *put_together(sched_kernel *k, const tile_type *type, sched_map *map) {
+    tile_type draft = *type;
+    sched_map out = *map;
+    unsigned at = type->rank;
+    for (unsigned d = type->rank; d-- > 0;) {
+        unsigned first = sched_put_together(k->s, type, map, d, &out.at[--at]);
+        draft.dims[at] = type->dims[d];
+        for (; d > first; d--)
+            draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
+    }
+    if (!at) return type;
+    draft.rank = type->rank - at;
+    for (unsigned d = 0; d < type->rank; d++) {
+        draft.dims[d] = d < draft.rank ? draft.dims[d + at] : NULL;
+        if (d < draft.rank) map->at[d] = out.at[d + at];
+    }
+    return tile_type_get(k->s->context, &draft);
 }
 
-bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
-                       sched_access *out) {
-    const tile_type *type = sched_type(k->s, value);
+/* A dim whose coordinate is a pair is two dims of the view, so that a tile that goes along the last
+ * one ends with it. */
+static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
+                                         const sched_map *map, sched_map *out) {
+    tile_type draft = *type;
+    draft.rank = 0;
+    *out = *map;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_index *pair = map->at[d].index;
+        bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
+                     sched_along(k, &pair->a) == -1 && sched_along(k, &pair->b) != -1 &&
+                     draft.rank + type->rank - d < TILE_MAX_RANK;
+        if (apart) {
+            draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
+            out->at[draft.rank++] = pair->a;
+        }
+        draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
+        out->at[draft.rank++] = apart ? pair->b : map->at[d];
+    }
+    return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
+}
+
+/* Which dims of the tile index tiles have: those along which a coordinate changes, all in front of
+ * the last one that the access itself goes along. */
+static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map *map,
+                          bool *covers) {
+    unsigned changing[TILE_MAX_RANK] = {0}, all = 0, last = k->tile_rank - 1;
+    for (unsigned d = 0; d < rank; d++)
+        for (unsigned i = 0; i < k->g->domain.rank; i++)
+            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i))
+                changing[d] |= 1u << k->tile_of[i];
+    for (unsigned d = 0; d + 1 < rank; d++) all |= changing[d];
+    *covers = last && sched_along(k, &map->at[rank - 1]) == (int)last && !(all & 1u << last);
+    return *covers ? all : all | changing[rank - 1];
+}
+
+/* A coordinate as a tile of the points' shape. */
+static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_type *shape) {
+    tile_value tile = sched_coordinate_tile(k, at);
+    const tile_type *type = tile_value_type(k->f, tile);
+    bool fits = type == shape || type->kind != TILE_TYPE_TILE;
+    return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
+}
+
+/* Index tiles tell where the elements are; along the last dim of the tile they may lie side by
+ * side. */
+static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
+                        const sched_map *map, const tile_type *element, sched_access *out) {
+    bool covers;
+    listing l = {.rank = type->rank};
     const tile_expr *dims[SCHED_MAX_TILE];
-    listing l = list_dims(k, type->rank, map, out);
+    unsigned points = points_of(k, type->rank, map, &covers);
+    for (unsigned t = 0; t < k->tile_rank; t++) {
+        bool one = !k->straight && !(points & 1u << t) && !(covers && t + 1 == k->tile_rank);
+        dims[t] = one ? tile_expr_int(k->s->context, 1) : k->block[t];
+    }
+    out->tile = sched_tile_type(k, element, dims);
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    out->view = find_view(k, array, type, &l);
+    out->rank = l.rank;
+    out->permuted = false;
+    k->tile_rank -= covers;
+    const tile_type *shape = sched_tile_type(k, tile_type_scalar(k->s->context, TILE_i32), dims);
+    for (unsigned d = 0; d < l.rank; d++)
+        out->index[d] =
+            covers && d + 1 == l.rank ? sched_begin(k, &map->at[d]) : point(k, &map->at[d], shape);
+    k->tile_rank += covers;
+}
+
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                       sched_access *out) {
+    const tile_expr *dims[SCHED_MAX_TILE];
+    sched_map whole = *wanted, map;
+    const tile_type *type = put_together(k, sched_type(k->s, value), &whole);
+    type = take_pairs_apart(k, type, &whole, &map);
+    const tile_type *element = sched_element(k->s, value);
+    if (sched_is_scattered(k, type->rank, &map)) {
+        find_points(k, array, type, &map, element, out);
+        return true;
+    }
+    listing l = list_dims(k, type->rank, &map, out);
     if (l.rank > TILE_MAX_RANK) {
         SCHED_FAIL(k->s, tile_value_def(k->s->compute, value),
                    "an array of %u dims is used beside others of which it lacks dims: reshape it "
@@ -113,11 +197,11 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
     out->view = find_view(k, array, type, &l);
     for (unsigned i = 0; i < l.rank; i++)
         out->index[i] =
-            l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map->at[l.dims[i]]);
+            l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map.at[l.dims[i]]);
     for (unsigned t = 0; t < k->tile_rank; t++)
         dims[t] = l.dims[l.rank - k->tile_rank + t] < 0 ? tile_expr_int(k->s->context, 1)
                                                         : k->block[out->order[t]];
-    out->tile = sched_tile_type(k, sched_element(k->s, value), dims);
+    out->tile = sched_tile_type(k, element, dims);
     return true;
 }
 
@@ -144,7 +228,9 @@ tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const s
     if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
-    set_pad(k, tile, sched_element(k->s, value));
+    /* Where coordinates are computed a window may read outside of the array: there is 0. */
+    if (!sched_is_computed(sched_type(k->s, value)->rank, map))
+        set_pad(k, tile, sched_element(k->s, value));
     if (!access.permuted) return tile;
     for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
     return permute(k, tile, back);

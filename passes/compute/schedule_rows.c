@@ -16,7 +16,7 @@
 
 static sched_map row_map(const rows *r) {
     sched_map map = sched_identity(&r->k.g->domain);
-    map.at[r->axis] = (sched_coordinate){-1, NULL};
+    map.at[r->axis] = sched_nowhere();
     return map;
 }
 
@@ -98,7 +98,7 @@ tile_value rows_identity_of(rows *r, size_t index) {
 }
 
 tile_value rows_place_along(rows *r) {
-    const sched_coordinate at = {(int)r->axis, NULL};
+    const sched_coordinate at = sched_whole(r->axis);
     return sched_coordinate_tile(&r->k, &at);
 }
 
@@ -240,7 +240,8 @@ static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_ex
 
 enum { COLUMN_POINTS = 5 };
 
-/* No wider than the array is, if that is known, and taller then. Returns how many there are. */
+/* No wider than the array is, if that is known, and taller then, up to what the axis has. Returns
+ * how many there are. */
 static unsigned list_columns(const rows *r, int beside, bool in_parts,
                              int points[COLUMN_POINTS * 3]) {
     /* A few wide loads for each thread. Of parts there are blocks enough, which need few registers
@@ -254,6 +255,7 @@ static unsigned list_columns(const rows *r, int beside, bool in_parts,
         const int *shape = shapes[in_parts][i];
         int width = extent < 0 ? shape[1] : power_above(extent, shape[1]);
         int height = shape[0] * (shape[1] / width);
+        if (r->known >= 0) height = power_above(r->known, height);
         bool there = false;
         for (unsigned p = 0; p < count; p++)
             there |= points[3 * p] == height && points[3 * p + 1] == width;

@@ -45,6 +45,14 @@ static const char *const spaces[] = {
         "    [(128, 128, 128, 4, 4), (64, 64, 128, 4, 4), (128, 256, 128, 3, 8)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
+    [SCHED_SPACE_GATHERED] =
+        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(128, 64, 32, 3, 8), (128, 128, 32, 3, 8), (64, 64, 32, 3, 4), (128, 128, 64, 3, "
+        "8),\n"
+        "     (128, 64, 64, 4, 8), (64, 64, 64, 4, 4), (128, 256, 64, 3, 8)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
     [SCHED_SPACE_REGISTERS] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"

@@ -147,26 +147,6 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     return sched_convert(k, tile_op_result(k->f, made, 0), element);
 }
 
-tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at) {
-    const tile_type *type = tile_type_scalar(k->s->context, TILE_i32);
-    int t = at->dim < 0 ? -1 : k->tile_of[at->dim];
-    tile_value start = at->dim < 0 ? tile_build_int(&k->b, 0) : k->start[at->dim];
-    if (at->offset)
-        start = tile_build_add(&k->b, start, sched_number(k, sched_expr(k->s, at->offset)));
-    if (t < 0) return start;
-    const tile_expr *dims[SCHED_MAX_TILE];
-    for (unsigned i = 0; i < k->tile_rank; i++)
-        dims[i] = i == (unsigned)t ? k->block[t] : tile_expr_int(k->s->context, 1);
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, t)};
-    tile_op op =
-        tile_build_op_of(&k->b, TILE_OP_iota, NULL, 0, sched_tile_type(k, type, dims), &axis, 1);
-    tile_op_set_int(k->f, op, TILE_ATTR_axis, t);
-    tile_value tile = tile_op_result(k->f, op, 0);
-    int64_t zero;
-    bool begins = tile_value_is_int(k->f, start, &zero) && zero == 0;
-    return begins ? tile : tile_build_add(&k->b, tile, start);
-}
-
 /* start + step * coordinate, in integers that hold it and are then what the type makes of them. */
 static tile_value compute_iota(sched_kernel *k, tile_op op, const sched_map *map,
                                const tile_type *element) {
@@ -213,6 +193,41 @@ static tile_value compute_join(sched_kernel *k, tile_op op, const sched_map *map
     tile_value first = tile_build_eq(&k->b, place, tile_build_int(&k->b, 0));
     return tile_build_select(&k->b, first, operand(k, op, 0, 0, map, element),
                              operand(k, op, 0, 1, map, element));
+}
+
+/* Whether the coordinate is inside of the extent; a negative one is not. */
+static tile_value is_inside(sched_kernel *k, const sched_coordinate *at, const tile_expr *extent) {
+    tile_value end = sched_number(k, sched_expr(k->s, extent));
+    return tile_build_ult(&k->b, sched_coordinate_tile(k, at), end);
+}
+
+static tile_value pad_of(sched_kernel *k, tile_op op, const tile_type *element) {
+    const tile_attr *attr = tile_op_attr(k->s->compute, op, TILE_ATTR_pad);
+    const tile_expr *pad = attr ? attr->expr : tile_expr_int(k->s->context, 0);
+    int64_t whole;
+    bool floats = tile_scalar_is_floating(element->scalar);
+    if (floats && tile_expr_is_int(pad, &whole))
+        pad = tile_expr_float(k->s->context, (double)whole);
+    return tile_build_constant(&k->b, element, pad);
+}
+
+/* What is read outside of an array is 0 by itself. */
+static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *map,
+                                 const tile_type *element) {
+    schedule *s = k->s;
+    unsigned windowed;
+    int64_t axis = sched_axis(s, op);
+    tile_op_segment(s->compute, op, 1, &windowed);
+    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
+    sched_map at = sched_operand_map(s, op, 0, 0, map);
+    tile_value value = sched_value(k, tile_op_operand(s->compute, op, 0), &at, element), inside;
+    if (!value.id || sched_is_padded(s, k->g, op)) return value;
+    for (unsigned i = 0; i < windowed; i++) {
+        unsigned d = (unsigned)axis + i;
+        tile_value here = is_inside(k, &at.at[d], sched_dim(s, type, d));
+        inside = i ? tile_build_and(&k->b, inside, here) : here;
+    }
+    return tile_build_select(&k->b, inside, value, pad_of(k, op, element));
 }
 
 /* Whole rows, each from where one index says: the indices are a tile of their own. */
@@ -280,6 +295,7 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
     case TILE_OP_unjoin: return operand(k, op, result, 0, map, element);
     case TILE_OP_concat: return compute_concat(k, op, map, element);
     case TILE_OP_join: return compute_join(k, op, map, element);
+    case TILE_OP_window: return compute_window(k, op, map, element);
     case TILE_OP_iota: return compute_iota(k, op, map, element);
     case TILE_OP_gather: return compute_gather(k, op, map, element);
     default: break;

@@ -31,7 +31,7 @@ class Compute:
                 if self.random.choice(self.OPERATIONS)(self):
                     break
         for d in self.extents:
-            if not any(re.search(rf"\b{d}\b", type) for _, type, _ in self.args):
+            if not any(re.search(rf"[\[,] ?{d}[,\]]", type) for _, type, _ in self.args):
                 self.argument("i32", [d])  # what the inputs determine
         self.choose_results()
 
@@ -42,7 +42,7 @@ class Compute:
         return self.random.choice(["m", "n", "k", "m", "n", str(self.random.choice([1, 2, 4, 6]))])
 
     def extent(self, d):
-        return self.extents[d] if d in self.extents else int(d)
+        return eval(d, {}, self.extents)  # a dim, a number, or a product of these
 
     def name(self):
         self.count += 1
@@ -150,7 +150,7 @@ class Compute:
         if not b or b[2] != a[2]:
             return False
         axis = self.random.randrange(len(a[2]))
-        if a[2][axis] in self.extents:
+        if not a[2][axis].isdigit():
             return False
         dims = list(a[2])
         dims[axis] = str(2 * int(dims[axis]))
@@ -184,6 +184,42 @@ class Compute:
                 return self.emit(f"reshape {name}_ : {self.type(a[1], a[2])}", a[1], a[2], 2 * a[3])
         return self.emit(f"reshape {a[0]} : {self.type(a[1], dims)}", a[1], dims, a[3])
 
+    def window(self):
+        """Windows of one dim or two; as they are, or as the matrix that a convolution multiplies."""
+        a = self.pick(lambda v: len(v[2]) < 4 and v[3] < LARGEST[v[1]])
+        if not a:
+            return False
+        axis = self.random.randrange(len(a[2]))
+        count = self.random.choice([1, 2]) if axis + 1 < len(a[2]) and len(a[2]) < 4 else 1
+        windows = [self.random.choice([self.dim(), d, "3", "5"]) for d in a[2][axis:axis + count]]
+        places = [self.random.choice(["1", "2", "3", "3", "5"]) for _ in range(count)]
+        dims = list(a[2][:axis]) + windows + places + list(a[2][axis + count:])
+        def numbers(low, high):
+            return "[" + ", ".join(str(self.random.randint(low, high)) for _ in range(count)) + "]"
+        lists = f"{numbers(1, 3)}, {numbers(0, 2)}" + (f", {numbers(1, 3)}" if self.chance(0.3) else "")
+        pad = self.random.choice(["", "", f", pad = {'3' if a[1].startswith('i') else '-3.0'}"])
+        text = f"window {a[0]}, {lists} {{axis = {axis}{pad}}} : {self.type(a[1], dims)}"
+        if not self.emit(text, a[1], dims, max(a[3], 3)):
+            return False
+        name = self.values[-1][0]
+        if self.chance(0.6):
+            first = axis + count
+            order = list(range(len(dims)))
+            if self.chance(0.2):
+                self.random.shuffle(order)
+                dims = [dims[o] for o in order]
+                name = self.name()
+                self.lines.append(f"  {name} = transpose {self.values[-1][0]} {{order = [{', '.join(map(str, order))}]}} : {self.type(a[1], dims)}")
+            flat = [" * ".join(part) for part in (dims[:first], dims[first:])]
+            flat = [str(self.extent(d)) if all(x.isdigit() for x in d.split(" * ")) else d for d in flat]
+            self.emit(f"reshape {name} : {self.type(a[1], flat)}", a[1], flat, max(a[3], 3))
+            if self.chance(0.6) and self.matmul(self.values[-1]) and len(self.values[-1][2]) == 2 and self.chance(0.6):
+                product = self.values[-1]
+                back = dims[:first] + [product[2][1]]
+                if flat[0] == product[2][0]:
+                    self.emit(f"reshape {product[0]} : {self.type(product[1], back)}", product[1], back, product[3])
+        return True
+
     def reduce(self):
         a = self.pick()
         axis = self.random.randrange(len(a[2]))
@@ -209,8 +245,8 @@ class Compute:
         self.values.append((place, "i32", tuple(dims), 64))
         return True
 
-    def matmul(self):
-        a = self.pick(lambda v: len(v[2]) >= 2)
+    def matmul(self, a=None):
+        a = a or self.pick(lambda v: len(v[2]) >= 2)
         if not a:
             return False
         turn_a, turn_b = self.chance(0.3), self.chance(0.3)
@@ -229,7 +265,7 @@ class Compute:
         return self.emit(f"matmul({a[0]}, {b[0]}{words}) : {result}", result, batches + [m, n], bound)
 
     OPERATIONS = [arith] * 6 + [choose, constant, cast, cast, iota, transpose, transpose, broadcast, concat, cut,
-                  reshape, reduce, reduce, reduce, find, matmul, matmul, matmul]
+                  reshape, window, window, reduce, reduce, reduce, find, matmul, matmul, matmul]
 
     # The text --------------------------------------------------------------------------------------
 
