@@ -41,7 +41,7 @@ const char tile_manual_levels[] =
     "  `roles` or `sync explicit` at level 3.\n"
     "* Such a thread reaches memory by coordinates of its own, which may differ from all others':\n"
     "\n"
-    "      %v = ld_global %x[%row, %j - 1], %p {pad = -inf, cache = evict_first} : f32\n"
+    "      %v = ld_global %x[%row, %j - 1], %p {pad = 7.0, cache = evict_first} : f32\n"
     "      %four = ld_global %x[%row, 4 * %t] : [4]            // along the last dim\n"
     "      st_global %v, %y[%row, %j]\n"
     "      atomic_thread_add %v, %sums[%j]\n"

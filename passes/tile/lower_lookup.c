@@ -13,13 +13,17 @@ typedef struct lookup {
     uint32_t *sources;
 } lookup;
 
+/* Inside of the source; the CPU device sees to it. */
 static tile_value index_of(const lookup *k, unsigned register_) {
     lowering *l = k->l;
     tile_value index = tile_build_extract(&l->builder, k->at, lower_int(l, register_),
                                           lower_part_type(l, k->index->scalar, 1));
-    if (k->index->scalar != TILE_i64) return index;
-    return tile_build_cast(&l->builder, index,
-                           tile_type_scalar(tile_function_context(l->f), TILE_i32));
+    if (k->index->scalar == TILE_i64)
+        index = tile_build_cast(&l->builder, index,
+                                tile_type_scalar(tile_function_context(l->f), TILE_i32));
+    tile_value extent = lower_int(l, tile_layout_extent(k->from->layout, k->axis));
+    tile_build_assume(&l->builder, tile_build_ult(&l->builder, index, extent));
+    return index;
 }
 
 static tile_value lane_of(const lookup *k, tile_value index) {
