@@ -299,14 +299,7 @@ static bool arrange(gen *g, fragment *f) {
         return elements > 0;
     }
     if (!is_whole(f, &a) || elements > 32) return false;
-    value v = gen_value(g, a.scalar, a.shape, a.small);
-    char order[200] = "";
-    for (int i = 0; i < elements; i++)
-        snprintf(order + strlen(order), sizeof order - strlen(order), "%s%u", i ? ", " : "",
-                 gen_below(g, (uint32_t)elements));
-    gen_say(g, "%s = permute %s {order = [%s]} : %s", v.name, a.name, order,
-            gen_vector_type(a.scalar, elements));
-    gen_add(g, &v);
+    gen_permute(g, &a);
     return true;
 }
 

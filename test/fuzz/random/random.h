@@ -158,6 +158,8 @@ void gen_thread_numbers(gen *g);
 shape gen_vector(int elements); /* of a thread; 0: a scalar */
 int gen_vector_elements(const value *v);
 const char *gen_vector_type(tile_scalar scalar, int elements);
+/* Of at most 32 elements. */
+void gen_permute(gen *g, const value *a);
 /* What the lanes of a warp tell each other, the same in lanes that have the same: of a scalar. */
 bool gen_vote(gen *g);
 bool gen_redux(gen *g);

@@ -129,6 +129,20 @@ bool gen_match(gen *g) {
     return true;
 }
 
+/* The vector's elements in another order, some of them twice. */
+void gen_permute(gen *g, const value *a) {
+    enum { MOST = 32 };
+    const int elements = gen_vector_elements(a);
+    value v = gen_value(g, a->scalar, a->shape, a->small);
+    char order[4 * MOST + 1] = "";
+    for (int i = 0; i < elements && i < MOST; i++)
+        snprintf(order + strlen(order), sizeof order - strlen(order), "%s%u", i ? ", " : "",
+                 gen_below(g, (uint32_t)elements));
+    gen_say(g, "%s = permute %s {order = [%s]} : %s", v.name, a->name, order,
+            gen_vector_type(a->scalar, elements));
+    gen_add(g, &v);
+}
+
 static bool make_vectors(gen *g) {
     const value a = *gen_any(g);
     int elements = gen_vector_elements(&a);
@@ -143,14 +157,7 @@ static bool make_vectors(gen *g) {
         gen_say(g, "%s = extract %s, %d", v.name, a.name, (int)gen_below(g, (uint32_t)elements));
         gen_add(g, &v);
     } else {
-        value v = gen_value(g, a.scalar, a.shape, a.small);
-        char order[64] = "";
-        for (int i = 0; i < elements; i++)
-            snprintf(order + strlen(order), sizeof order - strlen(order), "%s%u", i ? ", " : "",
-                     gen_below(g, (uint32_t)elements));
-        gen_say(g, "%s = permute %s {order = [%s]} : %s", v.name, a.name, order,
-                gen_vector_type(a.scalar, elements));
-        gen_add(g, &v);
+        gen_permute(g, &a);
     }
     return true;
 }
