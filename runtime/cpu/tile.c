@@ -137,36 +137,37 @@ static void round_row(const cpu_insn *insn, char *row, int64_t count) {
 /* Bytes of an index tile, or of the predicate. */
 static size_t gathered_bytes(const cpu_insn *insn, int d) {
     const cpu_gather *gather = insn->gather;
-    size_t points = 1, elements = (size_t)tile_type_elements(insn->type);
+    size_t points = 1;
     for (unsigned t = 0; t < gather->points; t++) points *= (size_t)tile_type_dim(insn->type, t);
     if (d >= 0) return gather->is_tile[d] ? points * (gather->is_long[d] ? 8 : 4) : 0;
     if (gather->predicate == CPU_NO_PLACE) return 0;
-    return gather->one_predicate ? 8 : (elements + 7) / 8 * 8;
+    return gather->one_predicate ? 1 : (size_t)tile_type_elements(insn->type);
 }
 
-/* The predicate first, so that what follows is aligned. */
+/* What is kept of it, so that what follows is aligned. */
+static size_t kept_bytes(const cpu_insn *insn, int d) {
+    return (gathered_bytes(insn, d) + 7) / 8 * 8;
+}
+
 uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn) {
     const cpu_gather *gather = insn->gather;
     size_t size = 0;
     if (!gather) return NULL;
-    for (int d = -1; d < TILE_MAX_RANK; d++) size += gathered_bytes(insn, d);
+    for (int d = -1; d < TILE_MAX_RANK; d++) size += kept_bytes(insn, d);
     uint8_t *kept = tile_malloc(size + 1), *at = kept;
     for (int d = -1; d < TILE_MAX_RANK; d++) {
         size_t bytes = gathered_bytes(insn, d);
         if (!bytes) continue;
         uint32_t place = d < 0 ? gather->predicate : insn->index[gather->first + (unsigned)d];
-        size_t own = d >= 0                  ? bytes
-                     : gather->one_predicate ? 1
-                                             : (size_t)tile_type_elements(insn->type);
-        memcpy(at, cpu_at(run, agent, place), own);
-        at += bytes;
+        memcpy(at, cpu_at(run, agent, place), bytes);
+        at += kept_bytes(insn, d);
     }
     return kept;
 }
 
 static void use_kept(cpu_rows *walk, const cpu_insn *insn, const uint8_t *kept) {
     for (int d = -1; kept && d < TILE_MAX_RANK; d++) {
-        size_t bytes = gathered_bytes(insn, d);
+        size_t bytes = kept_bytes(insn, d);
         if (bytes && d < 0) walk->mask = kept;
         if (bytes && d >= 0) walk->index[d] = kept;
         kept += bytes;
