@@ -4,7 +4,8 @@
  * multiprocessor gets q = ceil(blocks / multiprocessors) of the blocks, R of them at once, and each
  * of them needs about the longest of
  *
- *   products   operations / rate. Their operands come from shared memory, which has a rate, too
+ *   products   operations / rate. Their operands come from shared memory, which has a rate, too.
+ *              What threads compute in the loop (scales, masks, exponentials) comes on top
  *   traffic    bytes / what a multiprocessor gets of the L2, and all of them together. Rows that
  *              cross its lines (a pitch that is no multiple of 128 bytes) cost several times more
  *   latency    bytes / what is in flight (Little's law): the stages of R blocks, without those that
@@ -15,10 +16,9 @@
  * the sum of their squares. Each time that blocks start there is a while until their products do.
  * Handing over the parts of a sum costs the parts' bytes, and for each strategy what meeting costs.
  *
- * The rates are of the target's generation, per multiprocessor and cycle, and the device's own
- * clock and bandwidth. The constants were found by 10000 measurements of the points of four
- * products at 90 shapes on an H200, so that what is chosen there takes least; no shape has one of
- * its own. Absolute times are off by a fifth or so; what counts is that the likely ones come first.
+ * The rates are of the target's generation, per multiprocessor and cycle, clock and bandwidth the
+ * device's own. The constants were found by 10000 measurements of four products at 90 shapes on an
+ * H200; no shape has one of its own. Absolute times are off by a fifth or so: the order counts.
  */
 #include "runtime/tune/model.h"
 
@@ -82,6 +82,9 @@ enum {
     MOST_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
+    WARPS_TO_HIDE = 12, /* the latency of arithmetic between products */
+    LANES = 128,
+    CHAIN_CYCLES = 600, /* of an iteration in which threads compute, at least */
     PRODUCER_WARPS = 4, /* the warpgroup that a loop's copies have to themselves */
 };
 
@@ -162,7 +165,8 @@ static void deal_out(sheet *s) {
                               s->each * once->shared_crossing + share * loop->shared_crossing,
                           .again = s->each * once->again + share * loop->again,
                           .outside = s->each * once->outside + share * loop->outside,
-                          .stored = s->each * once->stored + share * loop->stored};
+                          .stored = s->each * once->stored + share * loop->stored,
+                          .arithmetic = share * loop->arithmetic};
 }
 
 /* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
@@ -246,6 +250,13 @@ static double slowed_by_power(const sheet *s) {
            seconds / (seconds + power_seconds);
 }
 
+/* Cycles of what threads compute between one block's products: each iteration is a chain. */
+static double time_arithmetic(const sheet *s, double resident) {
+    double busy = least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
+    if (!(s->cost.arithmetic > 0)) return 0;
+    return most(s->cost.arithmetic / (LANES * busy), CHAIN_CYCLES * s->steps / resident);
+}
+
 /* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
 static double time_products(const sheet *s, double resident) {
     const tune_cost *c = &s->cost;
@@ -255,6 +266,7 @@ static double time_products(const sheet *s, double resident) {
     if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
     if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
+    cycles += time_arithmetic(s, resident);
     return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
 }
 

@@ -155,6 +155,32 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
     scan_add_load(s, id, op, type, times);
 }
 
+/* What the block's threads hold of the value: of a vector each of them has one. */
+static double count_elements(const scan *s, tile_value value) {
+    const tile_type *type = tile_value_type(s->f, value);
+    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps : 1;
+    bool many = type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_TILE;
+    return many ? each * scan_bytes_of(s, type) / scan_width_of(s, type) : 0;
+}
+
+/* Element by element, of tiles or of threads' parts of them; 16-bit floats are computed two at
+ * once. */
+static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
+    enum { SPECIAL = 8 /* lanes to one of the special function unit */ };
+    const tile_opcode opcode = (tile_opcode)op->opcode;
+    double most_elements = 0;
+    if (!op->result_count || !op->operand_count) return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        most_elements = most(most_elements, count_elements(s, op->operands[i]));
+    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && opcode != TILE_OP_reduce &&
+        opcode != TILE_OP_asm)
+        return;
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    bool packed = scan_width_of(s, type) == 2 && tile_scalar_is_floating(scan_scalar_of(s, type));
+    double each = tile_op_has_trait(opcode, TILE_TRAIT_SPECIAL) ? SPECIAL : packed ? 0.5 : 1;
+    s->cost->arithmetic += times * each * most_elements;
+}
+
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     const tile_op_data *op = tile_op_at(s->f, id);
     note_arguments(s, op);
@@ -188,6 +214,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
     default: break; /* what has no cost of its own is computed, if it is an integer */
     }
     scan_fold(s, op);
+    if (s->cost == &s->w->loop) add_arithmetic(s, op, times);
     for (uint32_t r = 0; r < op->region_count; r++) scan_region(s, op->regions[r], times, stages);
 }
 

@@ -16,8 +16,9 @@ typedef struct tune_cost {
     double shared; /* of `loaded`, what other blocks of the cluster can bring, if warps only copy */
     double shared_crossing; /* likewise */
     double again; /* of `loaded`, what other blocks read when the L2 has been told to give it up */
-    double outside; /* bytes of tiles outside of the arrays: zeros, which take time, too */
-    double stored;  /* bytes */
+    double outside;    /* bytes of tiles outside of the arrays: zeros, which take time, too */
+    double stored;     /* bytes */
+    double arithmetic; /* instructions of threads beside products and copies, in loops */
 } tune_cost;
 
 typedef struct tune_work {

@@ -10,12 +10,20 @@
 /* Products --------------------------------------------------------------------------------------
  */
 
-/* The element count that a warp's part of the product has least of both sides together: warps split
- * rows and columns, and each reads its rows and its columns. */
-static double reads_of_warps(double m, double n, double k, unsigned warps) {
+/* Which operands warps read from shared memory: the others they have in registers. */
+typedef struct operands_read {
+    double lhs, rhs; /* 1, or 0 */
+} operands_read;
+
+/* Elements: warps split rows and columns, as the policy says or as it takes least, and each reads
+ * its rows and its columns. policy: NULL where the product says none. */
+static double reads_of_warps(operands_read of, double m, double n, double k, unsigned warps,
+                             const char *policy) {
+    bool free = !policy || strcmp(policy, "square") == 0;
+    unsigned first = !free && strcmp(policy, "rows") == 0 ? warps : 1;
     double reads = INFINITY;
-    for (unsigned rows = 1; rows <= warps; rows *= 2)
-        reads = least(reads, k * (m * ((double)warps / rows) + n * rows));
+    for (unsigned rows = first; rows <= (free ? warps : first); rows *= 2)
+        reads = least(reads, k * (of.lhs * m * ((double)warps / rows) + of.rhs * n * rows));
     return reads;
 }
 
@@ -45,8 +53,8 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
 /* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
  * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
  * short. */
-static double reads_of_warpgroups(double m, double n, double k) {
-    return k * (m + n * ceil(m / TILE_WGMMA_ROWS));
+static double reads_of_warpgroups(operands_read of, double m, double n, double k) {
+    return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
 }
 
 /* Memory ----------------------------------------------------------------------------------------
@@ -167,6 +175,18 @@ static void note_ring(scan *s, tile_value operand) {
     scan_take_shared(s, scan_bytes_of(s, data->type) * (double)s->stages);
 }
 
+/* Whether warps read the operand from shared memory: it lies there, or is made of what does. */
+static bool is_read(const scan *s, tile_value operand) {
+    const tile_value_data *data = tile_value_at(s->f, operand);
+    while (data->kind == TILE_VALUE_RESULT && data->type->kind == TILE_TYPE_TILE) {
+        const tile_op_data *op = &s->f->ops[data->owner];
+        if (!tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE))
+            return op->opcode == TILE_OP_load || op->opcode == TILE_OP_load_shared;
+        data = tile_value_at(s->f, op->operands[0]);
+    }
+    return data->type->kind == TILE_TYPE_SHARED;
+}
+
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
     const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
@@ -182,17 +202,21 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     /* mma.sync takes 16 rows and 8 columns at least. */
     double rows = ceil((double)m / 16) * 16, columns = ceil((double)n / 8) * 8;
     double operations = times * 2 * rows * columns * k * width / 2;
+    const operands_read of = {.lhs = is_read(s, op->operands[0]),
+                              .rhs = is_read(s, op->operands[op->segment[0]])};
     s->cost->operations += operations;
     if (takes_wgmma(s, &types, m, n)) {
         s->cost->wgmma += operations;
-        s->cost->reads += times * width * reads_of_warpgroups((double)m, (double)n, k);
+        s->cost->reads += times * width * reads_of_warpgroups(of, (double)m, (double)n, k);
         s->w->may_have_roles |= s->piped;
         uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
         s->w->thirds = s->w->thirds && scan_take_third(dims);
         s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
                           types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
     } else {
-        s->cost->reads += times * width * reads_of_warps(rows, columns, k, s->w->warps);
+        s->cost->reads += times * width *
+                          reads_of_warps(of, rows, columns, k, s->w->warps,
+                                         scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
     }
     s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc));
 }

@@ -1,6 +1,7 @@
 #include "runtime/tune/work.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/tune/model.h"
@@ -337,6 +338,56 @@ Test(tune_work, three_groups_share_the_sums) {
             cr_expect(!why && seconds > 0, "%s", why);
         else
             cr_expect(why && strstr(why, "no three groups share its tiles"), "%s", why);
+        close_point(&x);
+    }
+}
+
+/* Per iteration: 16x64 casts, products with halves and exponentials, of which two 16-bit floats are
+ * computed at once and an exponential takes as long as eight; the sums are read by nothing. */
+Test(tune_work, threads_compute_between_products) {
+    const int64_t sizes[4] = {640};
+    fixture x;
+    read_text(
+        &x,
+        "kernel @k(%k: i32, %a: view<f16[16, %k]>, %b: view<f16[%k, 64]>, %c: view<f32[16, 64]>)\n"
+        "    grid [1]  warps 4\n"
+        "{\n"
+        "  %sum = for %i = 0 to %k step 64 iter (%s = 0.0 : tile<f32[16, 64]>) {\n"
+        "    %t = f32(load %a[0, %i] : [16, 64])\n"
+        "    %h = f16(exp2(%t * 0.5)) + 1.0\n"
+        "    yield dot(%h, (load %b[%i, 0] : [64, 64]), %s)\n"
+        "  }\n"
+        "  store exp2(%sum), %c[0, 0]\n"
+        "}\n",
+        NULL, 0, sizes);
+    cr_assert_float_eq(x.work.loop.arithmetic, 10 * 1024 * (1 + 1 + 8 + 0.5 + 0.5), 0.1);
+    cr_assert_float_eq(x.work.once.arithmetic, 0, 0.1);
+    close_point(&x);
+}
+
+/* An operand that is made in registers is not read from shared memory by each warp that shares it.
+ */
+Test(tune_work, operands_in_registers_are_not_read) {
+    static const char text[] =
+        "kernel @k(%%k: i32, %%a: view<f16[16, %%k]>, %%b: view<f16[%%k, 64]>, %%c: view<f32[16, "
+        "64]>)\n"
+        "    grid [1]  warps 4\n"
+        "{\n"
+        "  %%sum = for %%i = 0 to %%k step 64 iter (%%s = 0.0 : tile<f32[16, 64]>) {\n"
+        "    %%t = load %%b[%%i, 0] : [64, 64]\n"
+        "    yield dot((load %%a[0, %%i] : [16, 64]), %s, %%s, policy = columns)\n"
+        "  }\n"
+        "  store %%sum, %%c[0, 0]\n"
+        "}\n";
+    const char *const rhs[] = {"%t + 1.0", "(iota(axis = 0) : tile<f16[64, 64]>)"};
+    const double reads[] = {4 * 16 + 64, 4 * 16};
+    const int64_t sizes[4] = {64};
+    for (unsigned i = 0; i < 2; i++) {
+        char whole[sizeof text + 64];
+        fixture x;
+        snprintf(whole, sizeof whole, text, rhs[i]);
+        read_text(&x, whole, NULL, 0, sizes);
+        cr_assert_float_eq(x.work.loop.reads, 2 * 64 * reads[i], 0.1, "%s", rhs[i]);
         close_point(&x);
     }
 }
