@@ -109,6 +109,33 @@ int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride)
     return bytes < INT32_MAX ? bytes : INT32_MAX;
 }
 
+/* What counts warps ---------------------------------------------------------------------------- */
+
+bool tile_numbers_warps(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
+                 tile_op_operand_count(f, op) > 0;
+    return opcode == TILE_OP_thread_id || opcode == TILE_OP_warp_id || named ||
+           opcode == TILE_OP_barrier_arrive;
+}
+
+static bool lays_out_warps(const tile_function *f, tile_value value) {
+    const tile_type *type = tile_value_type(f, value);
+    return type->kind == TILE_TYPE_TILE && type->layout;
+}
+
+bool tile_lays_out_warps(const tile_function *f, tile_op op) {
+    bool any = false;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        any |= lays_out_warps(f, tile_op_result(f, op, i));
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
+        tile_region region = tile_op_region(f, op, r);
+        for (unsigned i = 0; i < tile_region_at(f, region)->arg_count; i++)
+            any |= lays_out_warps(f, tile_region_arg(f, region, i));
+    }
+    return any;
+}
+
 /* Barriers ------------------------------------------------------------------------------------- */
 
 /* A set of warps that meets, and the number of its barrier. */

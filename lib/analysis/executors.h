@@ -74,9 +74,10 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
  * the set's. */
 void tile_build_sync_for(tile_builder *builder, tile_executors who);
 
-/* Whether its result tells a thread which of the set's warps it is in. */
-static inline bool tile_numbers_warps(tile_opcode opcode) {
-    return opcode == TILE_OP_thread_id || opcode == TILE_OP_warp_id;
-}
+/* Whether it means as many warps as its set has: another set could not run it. It tells a thread
+ * which of them it is in, or how many come to a barrier. */
+bool tile_numbers_warps(const tile_function *f, tile_op op);
+/* Likewise: a tile of its results or regions has a layout, which says what each of them holds. */
+bool tile_lays_out_warps(const tile_function *f, tile_op op);
 
 #endif

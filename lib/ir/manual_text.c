@@ -403,6 +403,8 @@ const char tile_manual_executors[] =
     "as 192 x 192, which\n"
     "  two cannot cut into wide instructions; `warps` then counts where there are none. It may be "
     "a parameter that `tune` names.\n"
+    "  A kernel that counts its warps (by a thread's number, a barrier, a written layout) is "
+    "cooperative.\n"
     "* `independent` behind a loop says that its iterations are tiles of the grid: what one "
     "writes, another\n"
     "  reads only behind a wait of its own for other blocks. Then the copies of one run ahead of "

@@ -32,8 +32,8 @@ typedef struct division {
     unsigned from_end; /* the dim that is dealt out, counted from a tile's last one: 1, 2 .. */
     bool *dealt;       /* by value */
     bool changed;
-    tile_op fault; /* an operation that cannot be run on a third; 0: none */
-    const char *why;
+    tile_op fault;            /* an operation that cannot be run on a third; 0: none */
+    const char *why, *remedy; /* remedy: NULL if nothing helps */
 } division;
 
 static bool is_dealt(const division *d, tile_value value) {
@@ -115,10 +115,11 @@ static void find_dealt(division *d, tile_region region) {
 /* Conditions ------------------------------------------------------------------------------------
  */
 
-static void refuse(division *d, tile_op op, const char *why) {
+static void refuse(division *d, tile_op op, const char *why, const char *remedy) {
     if (d->fault.id) return;
     d->fault = op;
     d->why = why;
+    d->remedy = remedy;
 }
 
 static bool touches_dealt(const division *d, tile_op op) {
@@ -193,15 +194,17 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     division *d = user;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool dealt = touches_dealt(d, op), stores = opcode == TILE_OP_store && dealt && moves(d, op);
+    if (tile_lays_out_warps(f, op))
+        refuse(d, op, "its layout is for the warps that share a tile", "leave the layout out");
     if (specialize_is_outside(d->s, op) || tile_is_staged(&d->s->ring.plan, op) ||
         is_of_ring(d->s, op))
         return;
-    if (tile_numbers_warps(opcode))
-        refuse(d, op, "it counts the warps that share a tile");
+    if (tile_numbers_warps(f, op))
+        refuse(d, op, "it counts the warps that share a tile", NULL);
     else if (dealt && !may_have_third(d, op))
-        refuse(d, op, "a group cannot do it with a third of the rows");
+        refuse(d, op, "a group cannot do it with a third of the rows", NULL);
     else if (!stores && opcode != TILE_OP_dot && writes(f, op))
-        refuse(d, op, "it is no part of a tile, and each group would do it");
+        refuse(d, op, "it is no part of a tile, and each group would do it", NULL);
 }
 
 /* Whether the products alone use it, as the operand with their rows. */
@@ -259,7 +262,7 @@ static bool can_divide(specialist *s) {
     division d = {.s = s, .f = f, .from_end = known == TILE_WGMMA_PLAIN ? 2 : 1};
     find_dealt(&d, f->body);
     tile_walk(f, f->body, check_op, &d);
-    if (d.fault.id) return miss(s, d.fault, d.why, NULL);
+    if (d.fault.id) return miss(s, d.fault, d.why, d.remedy);
     s->dealt_dim = known;
     return true;
 }

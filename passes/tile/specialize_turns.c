@@ -48,12 +48,19 @@ static bool may_repeat(const tile_function *f, tile_op op) {
 }
 
 /* What means all of the kernel's warps, not the set that runs it. */
+typedef struct counting {
+    tile_op op; /* the first; 0: there is none */
+    const char *why, *remedy;
+} counting;
+
 static void visit_counted(tile_function *f, tile_op op, void *user) {
-    tile_op *found = user;
-    tile_opcode opcode = tile_op_opcode(f, op);
-    bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
-                 tile_op_operand_count(f, op) > 0;
-    if (!found->id && (named || tile_numbers_warps(opcode))) *found = op;
+    counting *found = user;
+    if (found->op.id) return;
+    if (tile_numbers_warps(f, op))
+        *found = (counting){op, "it counts the warps of both groups", NULL};
+    else if (tile_lays_out_warps(f, op))
+        *found =
+            (counting){op, "its layout is for the warps of both groups", "leave the layout out"};
 }
 
 static bool can_take_turns(specialist *s) {
@@ -85,9 +92,9 @@ static bool can_take_turns(specialist *s) {
             return miss(s, op, "the sums of its tile do not fit the registers of 4 warps alone",
                         "use a smaller tile");
     }
-    tile_op counted = TILE_NO_OP;
+    counting counted = {.op = TILE_NO_OP};
     tile_walk(f, f->body, visit_counted, &counted);
-    return !counted.id || miss(s, counted, "it counts the warps of both groups", NULL);
+    return !counted.op.id || miss(s, counted.op, counted.why, counted.remedy);
 }
 
 void specialize_plan_turns(specialist *s) {
