@@ -118,10 +118,8 @@ static LLVMValueRef emit_choice(tile_emitter *e, tile_cache_hint hint) {
     LLVMValueRef policy = policy_value(e, hint.policy), none = tile_llvm_int(e->i64, no_policy);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(e->function);
-    LLVMValueRef next =
-        e->last_bound ? LLVMGetNextInstruction(e->last_bound) : LLVMGetFirstInstruction(entry);
-    if (next == policy) next = LLVMGetNextInstruction(next);
-    LLVMPositionBuilder(e->builder, entry, next);
+    LLVMValueRef after = e->last_bound ? e->last_bound : policy;
+    LLVMPositionBuilder(e->builder, entry, LLVMGetNextInstruction(after));
     LLVMValueRef zero = tile_llvm_int(e->i64, 0);
     LLVMValueRef holds =
         LLVMBuildICmp(e->builder, LLVMIntNE, tile_emit_expr(e, hint.condition), zero, "");
