@@ -403,12 +403,22 @@ bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
     return row->how == HOW_NONE || (row->how == HOW_NARROW_NO_F64 && scalar == TILE_f64);
 }
 
+/* Whether packs of the type are right as a whole. Not what sm_90 has for pairs of integers: where
+ * one half of add.s16x2's sum is wanted for itself, ptxas (13.0) adds 0 to it in the place of a
+ * constant (VIADD.16x2 R, R, 0x0); of min and max see int_extreme. */
+static bool takes_packs(tile_opcode opcode, const tile_type *type) {
+    bool bits = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor ||
+                opcode == TILE_OP_not;
+    return tile_pack(type) == 1 || bits || tile_scalar_is_floating(type->scalar);
+}
+
 /* Whether operands and result are held alike: then an operation goes part by part. i1 is never
  * packed, and on packs of four the machine has no arithmetic. */
 static bool goes_by_parts(const tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     unsigned pack = tile_pack(type);
-    return pack <= 2 && pack == tile_pack(tile_value_type(e->f, tile_op_operand(e->f, op, 0)));
+    return pack <= 2 && pack == tile_pack(tile_value_type(e->f, tile_op_operand(e->f, op, 0))) &&
+           takes_packs(tile_op_opcode(e->f, op), type);
 }
 
 /* Parts, or elements, from `from` up to before `to`. */
