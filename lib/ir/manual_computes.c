@@ -86,3 +86,28 @@ const char tile_manual_computes[] =
     "  place and what to write instead.\n"
     "* Quotients by one number for a row are products with its reciprocal, 1.5 units in the last "
     "place off.\n";
+
+/* What operations say of their kernels. */
+const char tile_manual_given[] =
+    "* What is known better than the model knows it, an operation says; what it does not say stays "
+    "open:\n"
+    "\n"
+    "    compute @said<m: dim, n: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, n]>)\n"
+    "        -> (%c: tensor<f16[m, n]>, %s: tensor<f32[1, n]>)\n"
+    "    {\n"
+    "      %p = matmul(%a, %b, tile = [128, 256, 64], stages = 4, warps = 8, split = 2) : f32\n"
+    "      %c = f16(%p)\n"
+    "      %s = reduce_add(f32(%c), axis = 0, tile = [32, 64], split = 16)\n"
+    "    }\n"
+    "\n"
+    "  A product has `tile` ([m, n] or [m, n, k]), `stages`, `warps`, `split`, `strategy`; "
+    "`reduce` "
+    "and `reduce_arg`\n"
+    "  all but `stages`, `scan` and `sort` the tile and warps. Of these the tile has one number "
+    "for "
+    "each dim of what\n"
+    "  is reduced, the part that a block has at a time: several elements along the axis and one "
+    "other dim. The kernel's\n"
+    "  `tune` keeps the points that agree, or takes the rest of a point from the others where none "
+    "does. Reductions of\n"
+    "  the same rows are one kernel, which has what one of them says.\n";

@@ -491,6 +491,7 @@ static void check_op(verifier *v, tile_op op) {
     if (sound && !tile_verify_asm(v->f, op)) v->errors++;
     if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
     if (sound && !tile_verify_tma(v->f, op)) v->errors++;
+    if (sound && !tile_verify_schedule(v->f, op)) v->errors++;
     if (v->f->kind == TILE_KERNEL) check_executors(v, op);
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));

@@ -38,6 +38,9 @@ bool tile_verify_wgmma(tile_function *function, tile_op op);
 /* Tensor maps and bulk copies. False after a diagnostic. */
 bool tile_verify_tma(const tile_function *function, tile_op op);
 
+/* What an operation of a compute says of its kernel. False after a diagnostic. */
+bool tile_verify_schedule(const tile_function *f, tile_op op);
+
 /* What `parallel` holds, and what it gives; and that elements of tiles are read there alone. Of a
  * function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_parallel(tile_function *function);

@@ -279,6 +279,15 @@ static const tile_function *find_leader(const schedule *s) {
     return NULL;
 }
 
+static bool same_clause(const tile_tune_clause *a, const tile_tune_clause *b) {
+    unsigned values = a->name_count * a->point_count;
+    bool same = a->name_count == b->name_count && a->point_count == b->point_count;
+    for (unsigned i = 0; same && i < a->name_count; i++)
+        same = strcmp(a->names[i], b->names[i]) == 0;
+    for (unsigned i = 0; same && i < values; i++) same = a->values[i] == b->values[i];
+    return same;
+}
+
 /* Whether the kernel has the leader's points: they may be the same. */
 static bool follows(const tile_function *kernel, const tile_function *leader) {
     bool same = leader && kernel->param_count == leader->param_count &&
@@ -286,7 +295,7 @@ static bool follows(const tile_function *kernel, const tile_function *leader) {
     for (size_t i = 0; same && i < kernel->param_count; i++)
         same = strcmp(kernel->params[i].name, leader->params[i].name) == 0;
     for (size_t i = 0; same && i < kernel->tune_count; i++)
-        same = kernel->tunes[i].point_count == leader->tunes[i].point_count;
+        same = same_clause(&kernel->tunes[i], &leader->tunes[i]);
     return same;
 }
 

@@ -241,6 +241,18 @@ static sched_space choose_space(const product *p) {
     return SCHED_SPACE_FMA;
 }
 
+/* What its attributes say. */
+static sched_fixed fix_product(const product *p) {
+    static const char *const blocks[] = {"block_m", "block_n", "block_k"};
+    schedule *s = p->k.s;
+    const tile_attr *tile = tile_op_attr(s->compute, p->op, TILE_ATTR_tile);
+    sched_fixed fixed = {.count = 0};
+    for (unsigned i = 0; tile && i < tile->count; i++)
+        sched_fix(&fixed, TILE_ATTR_tile, blocks[i], tile_expr_int(s->context, tile->list[i]));
+    sched_fix_attrs(s, p->op, &fixed);
+    return fixed;
+}
+
 /* The kernel ------------------------------------------------------------------------------------
  */
 
@@ -473,7 +485,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     choose_taps(&p);
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
-    if (s->failed || !sched_take_space(p.k.f, choose_space(&p))) {
+    sched_fixed fixed = fix_product(&p);
+    if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &fixed)) {
         s->failed = true;
         return;
     }

@@ -30,8 +30,17 @@ int64_t rows_count_others(const rows *r, int beside, int64_t columns) {
     return count;
 }
 
-static bool miss(const rows *r, tile_op op, const char *why, const char *remedy) {
-    tile_remark_missed(r->k.s->compute, op, "not split", why, remedy);
+bool rows_must_split(const rows *r) {
+    const tile_expr *split = sched_find_fixed(&r->fixed, SCHED_SPLIT);
+    return split && !sched_is_one(split);
+}
+
+static bool miss(rows *r, tile_op op, const char *why, const char *remedy) {
+    if (rows_must_split(r))
+        SCHED_FAIL(r->k.s, op, "%s: it cannot be split: %s; %s", tile_op_name(r->k.s->compute, op),
+                   why, remedy);
+    else
+        tile_remark_missed(r->k.s->compute, op, "not split", why, remedy);
     return false;
 }
 
@@ -41,10 +50,12 @@ static const char *name_of(const rows *r, tile_value value) {
 }
 
 /* What stands in the way of putting parts of this reduction together. */
-static bool may_be_parts(const rows *r, size_t index) {
+static bool may_be_parts(rows *r, size_t index) {
     tile_op op = rows_op(r, index);
     tile_word kind = rows_kind(r, index);
-    if (sched_is_along(r->k.s, op)) return false; /* it has a row in one tile, and has said so */
+    if (sched_is_along(r->k.s, op)) /* it has a row in one tile, and has said so */
+        return rows_must_split(r) && miss(r, op, "a block has a whole row of it",
+                                          "compute the sums in a compute of their own");
     if (rows_finds_place(r, index))
         return miss(r, op, "blocks hand on sums, or largest and smallest elements, but no places",
                     "take reduce_max or reduce_min where the place is not needed");
@@ -57,7 +68,7 @@ static bool may_be_parts(const rows *r, size_t index) {
     return true;
 }
 
-static bool is_alone(const rows *r) {
+static bool is_alone(rows *r) {
     const schedule *s = r->k.s;
     for (size_t i = 0; i < r->k.g->output_count; i++) {
         tile_value value = s->arrays[r->k.g->outputs[i].array].value;
@@ -69,9 +80,16 @@ static bool is_alone(const rows *r) {
     return true;
 }
 
-bool rows_may_split(const rows *r, int64_t along, int64_t blocks) {
-    if (r->known >= 0 && r->known <= TILES_OF_FEW * along) return false;
-    if (!blocks || blocks >= MANY_BLOCKS || r->k.g->reduction_count > MOST_REDUCTIONS) return false;
+/* Whether nobody says it, and it would not pay. */
+static bool needs_no_parts(const rows *r, int64_t along, int64_t blocks) {
+    if (rows_must_split(r)) return false;
+    if (sched_find_fixed(&r->fixed, SCHED_SPLIT)) return true;
+    if (r->known >= 0 && r->known <= TILES_OF_FEW * along) return true;
+    return !blocks || blocks >= MANY_BLOCKS;
+}
+
+bool rows_may_split(rows *r, int64_t along, int64_t blocks) {
+    if (needs_no_parts(r, along, blocks) || r->k.g->reduction_count > MOST_REDUCTIONS) return false;
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (!may_be_parts(r, i)) return false;
     return is_alone(r);
@@ -113,5 +131,9 @@ void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
     params[0] = sched_add_param(&r->k, SCHED_SPLIT);
     tile_function_add_param(r->k.f, SCHED_STRATEGY, TILE_PARAM_word, NULL, NULL);
     params[1] = tile_expr_param(r->k.s->context, SCHED_STRATEGY);
+    if (rows_must_split(r)) {
+        splits[0] = (int)sched_constant(sched_find_fixed(&r->fixed, SCHED_SPLIT));
+        count = 1;
+    }
     add_tune(r, params, splits, count);
 }

@@ -9,6 +9,7 @@
  * as a softmax does, it is -inf instead, which needs no select behind it: exp makes 0 of that. */
 #include "passes/compute/schedule_rows.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -308,13 +309,15 @@ static void build_known(rows *r, int beside) {
     build_at_once(r);
 }
 
+/* Of a tile that is walked: each of its elements has a sum. */
 static const tile_expr *quarter(const rows *r, const tile_expr *block) {
     return tile_expr_op(r->k.s->context, TILE_OP_div, block, constant(r, 4), NULL);
 }
 
-/* At once where a row fits the block's tile, else tile by tile, with fewer elements in a tile,
- * since each of them has a sum. */
-static void build_either(rows *r, int beside, const tile_expr *block) {
+/* At once where a row fits the block's tile, else tile by tile, with `looped` elements of it in a
+ * tile. */
+static void build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
+                         const tile_expr *looped) {
     sched_kernel *k = &r->k;
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
     tile_value fits = tile_build_le(&k->b, end, sched_number(k, block));
@@ -322,7 +325,7 @@ static void build_either(rows *r, int beside, const tile_expr *block) {
     tile_builder outside = k->b;
     for (unsigned i = 0; i < 2; i++) {
         k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
-        set_tiles(r, beside, constant(r, 1), i ? quarter(r, block) : block);
+        set_tiles(r, beside, others, i ? looped : block);
         if (i)
             rows_build_tile_by_tile(r);
         else
@@ -342,7 +345,8 @@ static void build_unknown(rows *r, int beside) {
     bool once = r->last == 1 && !rows_has_long_output(r);
     int64_t blocks = rows_count_others(r, -1, 1);
     /* Rows whose number nobody knows are many, as a rule. */
-    bool splits = (once || blocks >= 0) && rows_may_split(r, summed[0], blocks);
+    bool few = once || blocks >= 0 || rows_must_split(r);
+    bool splits = few && rows_may_split(r, summed[0], blocks);
     set_tiles(r, beside, constant(r, 1), params[0]);
     sched_add_tune(&r->k, params, 2, once ? summed : points, once ? 5 : 7);
     if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
@@ -354,7 +358,7 @@ static void build_unknown(rows *r, int beside) {
     else if (once || r->known >= 0)
         rows_build_tile_by_tile(r);
     else
-        build_either(r, beside, params[0]);
+        build_either(r, beside, constant(r, 1), params[0], quarter(r, params[0]));
 }
 
 /* A scan or sort has all of a row in one tile; false after a report. */
@@ -378,18 +382,112 @@ static bool has_along(const rows *r) {
     return false;
 }
 
+/* Tiles that are given ---------------------------------------------------------------------------
+ */
+
+/* Reductions of the same rows are one kernel, of which each may say something. */
+static void merge_fixed(rows *r, tile_op op, const sched_fixed *own) {
+    for (unsigned i = 0; i < own->count; i++) {
+        const tile_expr *other = sched_find_fixed(&r->fixed, own->at[i].name);
+        if (!other)
+            sched_fix(&r->fixed, own->at[i].said, own->at[i].name, own->at[i].value);
+        else if (other != own->at[i].value)
+            SCHED_FAIL(r->k.s, op, "%s: another reduction of the same kernel has another `%s`",
+                       tile_op_name(r->k.s->compute, op), tile_attr_keyword(own->at[i].said));
+    }
+}
+
+static void take_given(rows *r) {
+    const tile_function *f = r->k.s->compute;
+    for (size_t i = 0; i < r->k.g->reduction_count; i++) {
+        tile_op op = rows_op(r, i);
+        const tile_attr *tile = tile_op_attr(f, op, TILE_ATTR_tile);
+        sched_fixed own = {.count = 0};
+        sched_fix_attrs(r->k.s, op, &own);
+        merge_fixed(r, op, &own);
+        if (tile && r->tile && memcmp(tile->list, r->tile, tile->count * sizeof *tile->list) != 0)
+            SCHED_FAIL(r->k.s, op, "%s: another reduction of the same kernel has another tile",
+                       tile_op_name(f, op));
+        if (tile) r->tile = tile->list;
+    }
+}
+
+static int64_t given_extent(const rows *r, unsigned d) {
+    return sched_is_one(r->k.g->domain.extents[d]) ? 1 : r->tile[d];
+}
+
+/* The dim beside the axis along which the tile has several elements; -1: none. */
+static int given_beside(rows *r) {
+    int found = -1;
+    for (unsigned d = 0; d < r->k.g->domain.rank; d++) {
+        if (d == r->axis || given_extent(r, d) == 1) continue;
+        if (found >= 0)
+            SCHED_FAIL(r->k.s, rows_op(r, 0),
+                       "%s: a tile has several elements along the axis and one other dim: of the "
+                       "others it has 1",
+                       tile_op_name(r->k.s->compute, rows_op(r, 0)));
+        found = (int)d;
+    }
+    return found;
+}
+
+static void add_warps(rows *r, int64_t elements) {
+    const int likely = elements <= 4096 ? 4 : elements <= 8192 ? 8 : 16;
+    const int points[] = {likely, likely / 2, 2 * likely};
+    const tile_expr *warps = sched_add_param(&r->k, "num_warps");
+    sched_add_tune(&r->k, &warps, 1, points, likely == 16 ? 2 : 3);
+    sched_set_warps(&r->k, warps);
+}
+
+static void build_given(rows *r) {
+    int beside = given_beside(r);
+    int64_t along = given_extent(r, r->axis), others = beside < 0 ? 1 : r->tile[beside];
+    int64_t blocks = rows_count_others(r, beside, others);
+    bool fits = r->known >= 0 && r->known <= along;
+    const tile_expr *parts[2], *other = tile_expr_int(r->k.s->context, others);
+    const tile_expr *block = tile_expr_int(r->k.s->context, along);
+    if (!fits && has_along(r))
+        SCHED_FAIL(r->k.s, rows_op(r, 0),
+                   "%s: a block has a whole row, of %" PRId64 " elements, and the tile %" PRId64
+                   " of it",
+                   tile_op_name(r->k.s->compute, rows_op(r, 0)), r->known, along);
+    bool splits = !r->k.s->failed && rows_may_split(r, along, blocks);
+    if (r->k.s->failed) return;
+    set_tiles(r, beside, other, block);
+    add_warps(r, along * others);
+    if (splits) rows_add_splits(r, along, blocks, 1, parts);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    if (splits)
+        rows_build_in_parts(r, parts[0], parts[1]);
+    else if (fits)
+        build_at_once(r);
+    else if (r->known >= 0 || (r->last == 1 && !rows_has_long_output(r)))
+        rows_build_tile_by_tile(r);
+    else
+        build_either(r, beside, other, block, block);
+}
+
+static void build(rows *r) {
+    int beside = dim_beside(r);
+    if (r->tile)
+        build_given(r);
+    else if (beside > (int)r->axis && !has_along(r))
+        build_columns(r, beside);
+    else if (r->known >= 0 && r->known <= 16384 && !rows_must_split(r))
+        build_known(r, beside);
+    else
+        build_unknown(r, beside);
+}
+
 void sched_make_rows(schedule *s, sched_group *g, const char *name) {
     rows r = {.axis = g->axis};
     sched_kernel_open(&r.k, s, g, name);
     r.extent = g->domain.extents[g->axis];
     r.known = sched_constant(r.extent);
     find_levels(&r);
-    int beside = dim_beside(&r);
     if (!fits_along(&r)) return;
-    if (beside > (int)r.axis && !has_along(&r))
-        build_columns(&r, beside);
-    else if (r.known >= 0 && r.known <= 16384)
-        build_known(&r, beside);
-    else
-        build_unknown(&r, beside);
+    take_given(&r);
+    if (!s->failed) build(&r);
+    if (!s->failed) sched_fix_points(s, r.k.f, &r.fixed);
 }

@@ -3,7 +3,7 @@
 #define TILE_PASSES_COMPUTE_SCHEDULE_ROWS_H
 
 #include "lib/ir/kinds.h"
-#include "passes/compute/schedule.h"
+#include "passes/compute/schedule_given.h"
 
 typedef struct rows {
     sched_kernel k;
@@ -12,6 +12,9 @@ typedef struct rows {
     int64_t known;    /* the extent, -1: not known */
     unsigned *levels; /* of the group's reductions: 1 needs none of the others */
     unsigned last;    /* level */
+    /* What attributes of the reductions say. */
+    const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
+    sched_fixed fixed;
 } rows;
 
 /* Of reduction `index` of the group. */
@@ -66,9 +69,12 @@ void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strat
 /* Blocks whose tiles have so many elements along `beside`, one along the other dims but the axis;
  * -1: not known. */
 int64_t rows_count_others(const rows *r, int beside, int64_t columns);
-/* Whether the reductions should be cut into parts, and can be; a remark says why not. Tiles have
+/* Whether an attribute asks for parts. */
+bool rows_must_split(const rows *r);
+/* Whether the reductions should be cut into parts, and can be; a remark says why not, or an error
+ * where they must be. Tiles have
  * `along` elements along the axis, and without parts there are so many blocks, -1: not known. */
-bool rows_may_split(const rows *r, int64_t along, int64_t blocks);
+bool rows_may_split(rows *r, int64_t along, int64_t blocks);
 /* Gives the kernel the parameters `split` and `strategy`, and points for them; `likely` is the
  * first split where blocks are not known. */
 void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,

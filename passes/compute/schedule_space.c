@@ -83,13 +83,13 @@ void sched_copy_points(tile_function *to, const tile_function *from) {
     for (size_t i = 0; i < from->where_count; i++) tile_function_add_where(to, from->wheres[i]);
 }
 
-bool sched_take_space(tile_function *to, sched_space space) {
-    tile_context *context = tile_function_context(to);
-    bool shipped = space == SCHED_SPACE_HALF;
-    const char *text = shipped ? matmul_text : spaces[space];
-    tile_module *module = tile_module_parse(context, "schedule", text, strlen(text));
-    if (!module) return false;
-    const tile_function *from = tile_module_find(module, shipped ? "matmul" : "space");
+/* The same products without conditions that a point must hold. */
+static sched_space without_conditions(sched_space space) {
+    if (space == SCHED_SPACE_HALF) return SCHED_SPACE_HALF_PART;
+    return space == SCHED_SPACE_BYTES ? SCHED_SPACE_BYTES_BATCHED : space;
+}
+
+static void copy_head(tile_function *to, const tile_function *from) {
     sched_copy_points(to, from);
     if (from->cluster_rank) tile_function_set_cluster(to, from->cluster_rank, from->cluster);
     tile_function_set_raster(to, from->raster, from->raster_group);
@@ -98,6 +98,19 @@ bool sched_take_space(tile_function *to, sched_space space) {
         tile_function_set_persistent_if(to, from->persistent_if);
     }
     tile_function_set_warps(to, from->warps);
+}
+
+bool sched_take_space(schedule *s, tile_function *to, sched_space space, const sched_fixed *fixed) {
+    bool shipped = space == SCHED_SPACE_HALF;
+    const char *text = shipped ? matmul_text : spaces[space];
+    tile_module *module = tile_module_parse(s->context, "schedule", text, strlen(text));
+    if (!module) return false;
+    const tile_function *from = tile_module_find(module, shipped ? "matmul" : "space");
+    sched_space other = without_conditions(space);
+    bool fits = other == space || !fixed->count || sched_has_point(s, from, fixed);
+    if (fits) copy_head(to, from);
     tile_module_destroy(module);
+    if (!fits) return sched_take_space(s, to, other, fixed);
+    sched_fix_points(s, to, fixed);
     return true;
 }

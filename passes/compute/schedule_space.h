@@ -2,7 +2,7 @@
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_SPACE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_SPACE_H
 
-#include "tile/ir.h"
+#include "passes/compute/schedule_given.h"
 
 typedef enum sched_space {
     SCHED_SPACE_HALF,          /* 16-bit floats, by tensor cores */
@@ -16,8 +16,10 @@ typedef enum sched_space {
 } sched_space;
 
 /* Gives the kernel the clauses: parameters block_m, block_n, block_k, stages, num_warps, in some
- * spaces split, strategy and consumers, and what goes with them. False after a diagnostic. */
-bool sched_take_space(tile_function *kernel, sched_space space);
+ * spaces split, strategy and consumers, and what goes with them; a space with fewer
+ * conditions where no point of this one has what is fixed. False after a diagnostic. */
+bool sched_take_space(schedule *s, tile_function *kernel, sched_space space,
+                      const sched_fixed *fixed);
 
 /* Gives `to` the parameters of `from` and the points that they may have. */
 void sched_copy_points(tile_function *to, const tile_function *from);

@@ -265,6 +265,33 @@ static const char *value_for(const checked *c, const char *name) {
     return strncmp(name, "split", 5) != 0 ? NULL : c->given.seed % 2 ? "1" : "4";
 }
 
+typedef struct wanted {
+    const char *name, *value;
+    bool found;
+} wanted;
+
+/* In "block_m=64 block_n=32". */
+static bool find_wanted(const char *point, void *user) {
+    wanted *w = user;
+    size_t name = strlen(w->name), value = strlen(w->value);
+    for (const char *word = point; word && !w->found; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        w->found = strcspn(word, "=") == name && strncmp(word, w->name, name) == 0 &&
+                   strcspn(word, " ") == name + 1 + value &&
+                   strncmp(word + name + 1, w->value, value) == 0;
+    }
+    return !w->found;
+}
+
+/* Whether points that agree with what is chosen have it: attributes may fix something else. */
+static bool has_point(const checked *c, const char *name, const char *value) {
+    const case_options *chosen = &c->given;
+    wanted w = {name, value, false};
+    tile_list_points(c->module, chosen->kernel, chosen->bindings, chosen->binding_count,
+                     find_wanted, &w);
+    return w.found;
+}
+
 /* Some point of the space. */
 static void choose_point(checked *c) {
     case_options *to = &c->given;
@@ -272,7 +299,7 @@ static void choose_point(checked *c) {
     for (char *word = c->point ? strtok(c->point, " ") : NULL; word; word = strtok(NULL, " ")) {
         word[strcspn(word, "=")] = 0;
         const char *value = value_for(c, word);
-        if (value && to->binding_count < CASE_MAX_ARGUMENTS)
+        if (value && to->binding_count < CASE_MAX_ARGUMENTS && has_point(c, word, value))
             to->bindings[to->binding_count++] = (tile_binding){word, value};
     }
 }

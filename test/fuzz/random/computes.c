@@ -139,7 +139,8 @@ static bool reduce_all(gen *g) {
         unsigned axis = v.shape.rank - 1 - i;
         value reduced = gen_value(g, v.scalar, gen_with(v.shape, axis, 1),
                                   sum ? v.small * v.shape.dims[axis] : v.small);
-        gen_say(g, "%s = reduce_%s %s {axis = %u}", reduced.name, kind, v.name, axis);
+        gen_say(g, "%s = reduce_%s %s {axis = %u%s}", reduced.name, kind, v.name, axis,
+                gen_given(g, v.shape, axis));
         v = reduced;
     }
     gen_add(g, &v);
@@ -159,6 +160,34 @@ static bool by_row(gen *g) {
     gen_say(g, "%s = sub %s, %s", v.name, a.name, row);
     gen_add(g, &v);
     return true;
+}
+
+/* One reduction of a compute says something, as those of one kernel must agree. Whole rows of known
+ * extent, since scans and sorts may be of them. */
+const char *gen_given(gen *g, shape s, unsigned axis) {
+    shape tile = {.rank = s.rank};
+    if (!g->compute || g->given || !gen_chance(g, 30)) return "";
+    unsigned beside = gen_below(g, s.rank);
+    for (unsigned d = 0; d < s.rank; d++) tile.dims[d] = d == beside ? gen_pick(g, 1, 2, 6, 8) : 1;
+    tile.dims[axis] = gen_is_dim(s.dims[axis]) ? gen_pick(g, 4, 7, 8, 32) : 1;
+    while (!gen_is_dim(s.dims[axis]) && tile.dims[axis] < s.dims[axis]) tile.dims[axis] *= 2;
+    g->given = true;
+    return gen_text(", tile = %s%s", gen_dims(tile), gen_word(g, "", ", warps = 1", ", warps = 2"));
+}
+
+/* Of a product's. */
+static const char *given_product(gen *g) {
+    const char *text = "";
+    if (gen_chance(g, 30))
+        text = gen_text(", tile = [%d, %d%s]", gen_pick(g, 8, 16, 20, 32), gen_pick(g, 8, 16, 24),
+                        gen_word(g, "", ", 16", ", 24", ", 32"));
+    if (gen_chance(g, 15)) text = gen_text("%s, stages = %d", text, gen_pick(g, 1, 2, 3));
+    if (gen_chance(g, 15)) text = gen_text("%s, warps = %d", text, gen_pick(g, 1, 2, 4, 8));
+    if (gen_chance(g, 20)) text = gen_text("%s, split = %d", text, gen_pick(g, 1, 2, 3));
+    if (gen_chance(g, 15))
+        text = gen_text("%s, strategy = %s", text,
+                        gen_word(g, "serial", "exchange", "workspace", "atomic"));
+    return text;
 }
 
 /* What has been computed, or an input, times an input; any batches. */
@@ -187,12 +216,10 @@ static bool multiply(gen *g) {
     s.dims[s.rank - 1] = n;
     if (!is_small(g, s) || !is_small(g, rhs)) return false;
     value b = gen_input(g, a.scalar, rhs), v = gen_value(g, kinds[kind].sum, s, a.small * k);
-    gen_say(g, "%s = matmul %s, %s%s : %s", v.name, a.name, b.name,
-            turned[0] && turned[1] ? " {trans_lhs, trans_rhs}"
-            : turned[0]            ? " {trans_lhs}"
-            : turned[1]            ? " {trans_rhs}"
-                                   : "",
-            gen_type("tensor", v.scalar, v.shape));
+    const char *given = gen_text("%s%s%s", turned[0] ? ", trans_lhs" : "",
+                                 turned[1] ? ", trans_rhs" : "", given_product(g));
+    gen_say(g, "%s = matmul(%s, %s%s) : %s", v.name, a.name, b.name, given,
+            tile_scalar_name(v.scalar));
     gen_add(g, &v);
     return true;
 }

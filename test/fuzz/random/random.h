@@ -51,6 +51,7 @@ typedef struct gen {
     unsigned index_count;
     tool_text inputs, results; /* of the compute, where `meaning` holds */
     bool compute;              /* it stands alone, and `meaning` holds */
+    bool given;                /* a reduction of it says what its tile is */
     int dims[GEN_DIMS];        /* its dims: what the launch has */
     bool dim_known[GEN_DIMS];  /* an array has it */
 } gen;
@@ -148,6 +149,8 @@ char *gen_kernel(const gen_options *options);
 /* computes.c: a compute of level 1, into g->inputs, g->results and g->lines. */
 void gen_compute(gen *g);
 value gen_input(gen *g, tile_scalar scalar, shape s);
+/* Attributes of a reduction's kernel, ", tile = [4, 64], warps = 2", or "". */
+const char *gen_given(gen *g, shape s, unsigned axis);
 bool gen_is_dim(int extent); /* one of the compute's, which the launch tells */
 const char *gen_extent(int extent);
 

@@ -380,7 +380,8 @@ bool gen_axis(gen *g) {
     unsigned choice = gen_below(g, 10);
     if (choice < 5) {
         value v = gen_value(g, a.scalar, reduced, small);
-        gen_say(g, "%s = reduce_%s %s {axis = %u}", v.name, kind, a.name, axis);
+        gen_say(g, "%s = reduce_%s %s {axis = %u%s}", v.name, kind, a.name, axis,
+                gen_given(g, a.shape, axis));
         gen_add(g, &v);
         if (!gen_chance(g, 60)) return true;
         value wide = gen_value(g, a.scalar, a.shape, v.small);
@@ -403,14 +404,14 @@ bool gen_axis(gen *g) {
         gen_add(g, &v);
     } else if (choice < 8 && a.small != ANYTHING) {
         value v = gen_value(g, a.scalar, a.shape, a.small);
-        gen_say(g, "%s = sort %s {axis = %u%s}", v.name, a.name, axis,
-                gen_word(g, "", ", descending"));
+        gen_say(g, "%s = sort %s {axis = %u%s%s}", v.name, a.name, axis,
+                gen_word(g, "", ", descending"), gen_given(g, a.shape, axis));
         gen_add(g, &v);
     } else {
         value v = gen_value(g, a.scalar, reduced, a.small);
         value at = gen_value(g, TILE_i32, reduced, a.shape.dims[axis]);
-        gen_say(g, "%s, %s = reduce_arg_%s %s {axis = %u}", v.name, at.name,
-                gen_word(g, "max", "min"), a.name, axis);
+        gen_say(g, "%s, %s = reduce_arg_%s %s {axis = %u%s}", v.name, at.name,
+                gen_word(g, "max", "min"), a.name, axis, gen_given(g, a.shape, axis));
         gen_add(g, &v);
         gen_add(g, &at);
     }

@@ -1,0 +1,77 @@
+/* What operations of computes say of the kernels that they become. */
+#include <inttypes.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/ir/syntax.h"
+#include "lib/ir/verify.h"
+#include "lib/layout/layout.h"
+
+#define FAIL(f, op, ...) \
+    (tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc((f), (op)), __VA_ARGS__), false)
+
+static const char *name_of(const tile_function *f, tile_op op) {
+    return tile_op_get_info(tile_op_opcode(f, op))->name;
+}
+
+static bool check_tile(const tile_function *f, tile_op op) {
+    const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_tile);
+    const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0));
+    bool product = tile_op_opcode(f, op) == TILE_OP_matmul;
+    int64_t elements = 1, least = 0;
+    if (!attr) return true;
+    if (product && attr->count != 2 && attr->count != 3)
+        return FAIL(f, op,
+                    "matmul: the tile is [m, n], or [m, n, k] with a part of the sums, not "
+                    "%u numbers",
+                    attr->count);
+    if (!product && attr->count != src->rank)
+        return FAIL(f, op, "%s: the tile has one number for each of the %u dims of src, not %u",
+                    name_of(f, op), src->rank, attr->count);
+    for (unsigned i = 0; i < attr->count; i++) {
+        if (!tile_layout_admits_extent(attr->list[i]))
+            return FAIL(f, op,
+                        "%s: a tile's extents are odd numbers up to %d times powers of two, "
+                        "not %" PRId64,
+                        name_of(f, op), TILE_LAYOUT_MAX_COUNT, attr->list[i]);
+        least = !least || attr->list[i] < least ? attr->list[i] : least;
+        elements *= attr->list[i];
+        if (elements / (product && i == 2 ? least : 1) > TILE_MAX_TILE_ELEMENTS)
+            return FAIL(f, op, "%s: the tile has more than the %d elements a tile may have",
+                        name_of(f, op), TILE_MAX_TILE_ELEMENTS);
+    }
+    return true;
+}
+
+/* A number that is known is in the range. */
+static bool check_number(const tile_function *f, tile_op op, tile_attr_id id, int most) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    int64_t number;
+    if (!attr || !tile_expr_is_int(attr->expr, &number) || (number >= 1 && number <= most))
+        return true;
+    return FAIL(f, op, "%s: `%s` is a number from 1 to %d, not %" PRId64, name_of(f, op),
+                tile_attr_keyword(id), most, number);
+}
+
+static bool check_warps(const tile_function *f, tile_op op) {
+    int64_t warps = tile_op_attr_int(f, op, TILE_ATTR_warps, 1);
+    if (!check_number(f, op, TILE_ATTR_warps, TILE_MAX_WARPS)) return false;
+    return !(warps & (warps - 1)) ||
+           FAIL(f, op, "%s: `warps` is a power of two, not %" PRId64, name_of(f, op), warps);
+}
+
+bool tile_verify_schedule(const tile_function *f, tile_op op) {
+    static const tile_attr_id ids[] = {TILE_ATTR_tile, TILE_ATTR_stages, TILE_ATTR_warps,
+                                       TILE_ATTR_split, TILE_ATTR_strategy};
+    enum { MOST_STAGES = 64 };
+    if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
+    for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
+        if (tile_op_has_attr(f, op, ids[i]))
+            return FAIL(f, op,
+                        "%s: `%s` is for computes, of which kernels are made; a %s has tiles "
+                        "of its own",
+                        name_of(f, op), tile_attr_keyword(ids[i]),
+                        tile_function_kind_name(f->kind));
+    return check_tile(f, op) && check_warps(f, op) &&
+           check_number(f, op, TILE_ATTR_stages, MOST_STAGES) &&
+           check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT);
+}
