@@ -68,9 +68,15 @@ static void look_at_body(planner *p) {
     }
 }
 
+/* What a shared buffer holds another iteration may change. */
+static bool loads_view(const tile_function *f, tile_op op) {
+    unsigned size;
+    return tile_op_opcode(f, op) == TILE_OP_load &&
+           tile_value_type(f, *tile_op_segment(f, op, 0, &size))->kind == TILE_TYPE_VIEW;
+}
+
 static bool is_load_for_dot(const planner *p, tile_op op) {
-    return tile_op_opcode(p->f, op) == TILE_OP_load &&
-           p->feeds_dot[tile_op_result(p->f, op, 0).id] &&
+    return loads_view(p->f, op) && p->feeds_dot[tile_op_result(p->f, op, 0).id] &&
            tile_value_type(p->f, tile_op_result(p->f, op, 0))->kind == TILE_TYPE_TILE;
 }
 
@@ -95,8 +101,7 @@ static obstacle check_source(const planner *p, tile_op copy, tile_value source);
 /* Whether it can be loaded before its iteration. */
 static bool can_load_early(const planner *p, tile_op op) {
     unsigned size;
-    return tile_op_opcode(p->f, op) == TILE_OP_load &&
-           tile_pipelined_around(p->f, op).id == p->loop.id &&
+    return loads_view(p->f, op) && tile_pipelined_around(p->f, op).id == p->loop.id &&
            !check_source(p, op, *tile_op_segment(p->f, op, 0, &size)).reason;
 }
 
@@ -400,7 +405,7 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 /* A load in stage 0 that no dot takes: of an address, or a condition, of copies there. */
 static bool is_address_load(const planner *p, tile_op op) {
     unsigned size;
-    if (tile_op_opcode(p->f, op) != TILE_OP_load) return false;
+    if (!loads_view(p->f, op)) return false;
     obstacle found = check_source(p, op, *tile_op_segment(p->f, op, 0, &size));
     const tile_value *source = tile_op_segment(p->f, op, 0, &size);
     for (unsigned i = 0; i < size && !found.reason; i++) found = check_address(p, source[i]);

@@ -207,9 +207,9 @@ static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
     return mixed ? TILE_MACHINE_wgmma_mixed : TILE_MACHINE_wgmma;
 }
 
-static bool reaches_cluster(const tile_function *f, tile_op store) {
+static bool reaches_cluster(const tile_function *f, tile_op op, unsigned memory) {
     unsigned count;
-    return tile_value_type(f, tile_op_segment(f, store, 1, &count)[0])->cluster;
+    return tile_value_type(f, tile_op_segment(f, op, memory, &count)[0])->cluster;
 }
 
 /* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM
@@ -313,10 +313,14 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false, false, 0);
     case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
     case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
+    case TILE_OP_ld_shared:
+        return predicated_machine(f, op, 1,
+                                  reaches_cluster(f, op, 0) ? TILE_MACHINE_ld_cluster_if
+                                                            : TILE_MACHINE_ld_shared_if);
     case TILE_OP_st_shared:
         return predicated_machine(f, op, 2,
-                                  reaches_cluster(f, op) ? TILE_MACHINE_st_cluster_if
-                                                         : TILE_MACHINE_st_shared_if);
+                                  reaches_cluster(f, op, 1) ? TILE_MACHINE_st_cluster_if
+                                                            : TILE_MACHINE_st_shared_if);
     case TILE_OP_cluster_rank: return TILE_MACHINE_cluster_rank;
     case TILE_OP_cluster_id: return TILE_MACHINE_cluster_id_x;
     case TILE_OP_cluster_arrive: return arrive_machine(f, op);

@@ -137,11 +137,14 @@ static void add_policy(tile_ptx *ptx, tile_cache_hint hint) {
 static void load_inline(tile_emitter *e, const access *a, tile_op op, LLVMValueRef address,
                         LLVMValueRef predicate, LLVMValueRef *words) {
     LLVMTypeRef types[MAX_WORDS];
-    bool read_only = reads_read_only(e, op);
+    bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
+    bool read_only = global && reads_read_only(e, op);
     tile_cache_hint hint = hint_of(e, op, read_only);
-    tile_ptx ptx = tile_ptx_begin(e, says_something(hint) ? hint.machine
-                                     : read_only          ? TILE_MACHINE_ld_constant_if
-                                                          : TILE_MACHINE_ld_global_if);
+    tile_machine machine = says_something(hint) ? hint.machine
+                           : read_only          ? TILE_MACHINE_ld_constant_if
+                           : global             ? TILE_MACHINE_ld_global_if
+                                                : tile_machine_of_op(e->f, op);
+    tile_ptx ptx = tile_ptx_begin(e, machine);
     for (unsigned w = 0; w < a->words; w++) types[w] = a->word;
     modify(&ptx, a);
     if (predicate)
@@ -195,7 +198,7 @@ static void emit_load(tile_emitter *e, tile_op op) {
     bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
     LLVMValueRef address = tile_emit_address(e, op, 0);
-    LLVMValueRef predicate = global ? tile_get_predicate(e, op, 1) : NULL;
+    LLVMValueRef predicate = tile_get_predicate(e, op, 1);
     bool read_only = global && reads_read_only(e, op);
     if (tile_is_never(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);

@@ -63,10 +63,12 @@ static unsigned effects_of_copy(const tile_function *f, tile_op op, unsigned eff
                           : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_SHARED);
 }
 
-/* A store goes to one of both. */
-static unsigned effects_of_store(const tile_function *f, tile_op op, unsigned effects) {
-    bool out = tile_value_type(f, tile_op_operand(f, op, 1))->kind == TILE_TYPE_VIEW;
-    return effects & ~(unsigned)(out ? TILE_EFFECT_WRITE_SHARED : TILE_EFFECT_WRITE_GLOBAL);
+/* A load comes from one of both, a store goes to one. */
+static unsigned effects_of_transfer(const tile_function *f, tile_op op, unsigned effects) {
+    unsigned memory = tile_op_opcode(f, op) == TILE_OP_store;
+    bool view = tile_value_type(f, tile_op_operand(f, op, memory))->kind == TILE_TYPE_VIEW;
+    return effects & ~(unsigned)(view ? TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED
+                                      : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL);
 }
 
 tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
@@ -94,7 +96,8 @@ unsigned tile_op_effects(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_dot && tile_op_has_attr(f, op, TILE_ATTR_async))
         return effects | TILE_EFFECT_ASYNC;
     if (tile_op_opcode(f, op) == TILE_OP_copy_async) return effects_of_copy(f, op, effects);
-    if (tile_op_opcode(f, op) == TILE_OP_store) return effects_of_store(f, op, effects);
+    if (tile_op_opcode(f, op) == TILE_OP_load || tile_op_opcode(f, op) == TILE_OP_store)
+        return effects_of_transfer(f, op, effects);
     if (!(effects & TILE_EFFECT_ATOMIC)) return effects;
     return effects | (tile_op_releases(f, op) ? TILE_EFFECT_RELEASE : 0u) |
            (tile_op_acquires(f, op) ? TILE_EFFECT_ACQUIRE : 0u);

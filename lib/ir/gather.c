@@ -174,11 +174,13 @@ static bool check_axis(const tile_function *f, tile_op op) {
 
 /* A shared buffer is behind no cache. */
 static bool check_cache(const tile_function *f, tile_op op) {
-    bool shared = tile_value_type(f, tile_op_operand(f, op, 1))->kind == TILE_TYPE_SHARED;
+    bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+    bool shared =
+        tile_value_type(f, tile_op_operand(f, op, loads ? 0 : 1))->kind == TILE_TYPE_SHARED;
     if (!shared || !tile_op_has_attr(f, op, TILE_ATTR_cache)) return true;
     tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "store: cache is how global memory is kept; this goes to a shared buffer, leave it "
-                "out");
+                "%s: cache is how global memory is kept; this %s a shared buffer, leave it out",
+                tile_op_name(f, op), loads ? "comes from" : "goes to");
     return false;
 }
 
@@ -199,7 +201,8 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
 
 bool tile_verify_gather(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
-    if (tile_op_opcode(f, op) == TILE_OP_store && !check_cache(f, op)) return false;
+    if (tile_op_opcode(f, op) == TILE_OP_load || tile_op_opcode(f, op) == TILE_OP_store)
+        if (!check_cache(f, op)) return false;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return true;
     if (tile_op_opcode(f, op) == TILE_OP_window)

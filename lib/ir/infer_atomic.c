@@ -72,7 +72,8 @@ static bool check_desired(const tile_infer *infer) {
 bool tile_infer_atomic_cas(tile_infer *infer) {
     const tile_type *src = type_of(infer, 0);
     return check_desired(infer) && check_element(infer, src) && check_places(infer, src, 2) &&
-           check_buffer(infer, src, type_of(infer, 3)) && result(infer, src);
+           check_predicate(infer, src, type_of(infer, 3)) &&
+           check_buffer(infer, src, type_of(infer, 4)) && result(infer, src);
 }
 
 /* Consecutive elements of one thread. */

@@ -141,32 +141,41 @@ static bool is_movable(const tile_type *type) {
     return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR;
 }
 
+/* Element by element in a shared buffer, whose operand the predicate follows: a tile as index tiles
+ * say, or one. */
+static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, unsigned operand) {
+    const tile_type *buffer = type_of(infer, operand);
+    bool scalar = moved->kind == TILE_TYPE_SCALAR;
+    if (!same_element(moved, buffer))
+        return fail(infer, "the element types differ:", moved, " and", buffer);
+    if (scalar && !tile_infer_is_part(infer, operand))
+        return fail(infer, "one element is named by all of its coordinates in", buffer, "", NULL);
+    if (!scalar && !tile_infer_points(infer, operand))
+        return fail(infer,
+                    operand ? "without index tiles store_shared stores a tile in"
+                            : "without index tiles load_shared loads a tile from",
+                    buffer, "", NULL);
+    return tile_infer_check_points(infer, operand, moved) &&
+           tile_infer_check_predicate(infer, operand + 1, moved);
+}
+
+static bool check_access(const tile_infer *infer, const tile_type *moved, unsigned operand) {
+    return type_of(infer, operand)->kind == TILE_TYPE_VIEW
+               ? check_moved(infer, moved, operand, operand + 1)
+               : check_in_buffer(infer, moved, operand);
+}
+
 bool tile_infer_load_view(tile_infer *infer) {
     const tile_type *to = infer->given;
     if (!to || !is_movable(to))
         return fail(infer, "the result must be a tile, or a scalar", NULL,
                     to ? ", not" : "; write its type after ':'", to);
-    return result(infer, to) && check_moved(infer, to, 0, 1);
-}
-
-/* Element by element into a shared buffer: a tile as index tiles say, or one. */
-static bool check_scattered(const tile_infer *infer, const tile_type *from) {
-    const tile_type *buffer = type_of(infer, 1);
-    bool scalar = from->kind == TILE_TYPE_SCALAR;
-    if (!same_element(from, buffer))
-        return fail(infer, "the element types differ:", from, " and", buffer);
-    if (scalar && !tile_infer_is_part(infer, 1))
-        return fail(infer, "one element is named by all of its coordinates in", buffer, "", NULL);
-    if (!scalar && !tile_infer_points(infer, 1))
-        return fail(infer, "without index tiles store_shared stores a tile in", buffer, "", NULL);
-    return tile_infer_check_points(infer, 1, from) && tile_infer_check_predicate(infer, 2, from);
+    return result(infer, to) && check_access(infer, to, 0);
 }
 
 bool tile_infer_store_view(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     if (!is_movable(from))
         return fail(infer, "operand 'src' must be a tile or a scalar, not", from, "", NULL);
-    if (!no_result(infer)) return false;
-    return type_of(infer, 1)->kind == TILE_TYPE_VIEW ? check_moved(infer, from, 1, 2)
-                                                     : check_scattered(infer, from);
+    return no_result(infer) && check_access(infer, from, 1);
 }

@@ -259,7 +259,9 @@ const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *ope
     call->operands = TILE_NEW_ARRAY(&p->arena, tile_operand, 2);
     call->operands[0] = *operand;
     call->count = 1;
-    call->opcode = type && type->kind == TILE_TYPE_SHARED ? TILE_OP_load_shared : TILE_OP_load;
+    bool stage =
+        type && type->kind == TILE_TYPE_SHARED && operand->tail_count == (type->stages != NULL);
+    call->opcode = stage ? TILE_OP_load_shared : TILE_OP_load;
     if (type && type->kind == TILE_TYPE_TILE) {
         call->opcode = TILE_OP_element;
         call->operands[1] = *operand;

@@ -378,9 +378,12 @@ static void check_buffers(verifier *v, tile_op op) {
     }
 }
 
-/* One thread updates a scalar, or stores it in a shared buffer, for however many warps. */
-static bool is_for_one_thread(const tile_function *f, tile_op op) {
+/* One thread updates a scalar, or stores it in a shared buffer, for however many warps; each loads
+ * one for itself. */
+static bool is_one_element(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_load)
+        return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
     return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
            tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
 }
@@ -389,7 +392,7 @@ static bool is_for_one_thread(const tile_function *f, tile_op op) {
 static void check_executors(verifier *v, tile_op op) {
     tile_executors who = tile_executors_of(v->f, op);
     bool tile = false;
-    if (is_for_one_thread(v->f, op)) return;
+    if (is_one_element(v->f, op)) return;
     for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
         tile |= tile_op_handles_tile(v->f, op, tile_op_operand(v->f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)

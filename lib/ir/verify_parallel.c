@@ -39,6 +39,7 @@ static bool is_scalar_code(tile_opcode opcode) {
     case TILE_OP_store:
     case TILE_OP_inside:
     case TILE_OP_atomic:
+    case TILE_OP_atomic_cas:
     case TILE_OP_if:
     case TILE_OP_for:
     case TILE_OP_while:

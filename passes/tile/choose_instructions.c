@@ -181,7 +181,8 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
-    return tile_pipelined_around(c->f, load).id != 0;
+    return tile_value_type(c->f, tile_op_operand(c->f, load, 0))->kind == TILE_TYPE_VIEW &&
+           tile_pipelined_around(c->f, load).id != 0;
 }
 
 /* Along which dim the elements of an operand follow each other in shared memory, and its extents;

@@ -448,8 +448,8 @@ static void give_buffer(conversions *c, tile_op op) {
     tile_value result = tile_op_result(c->f, op, 0);
     const tile_type *type = tile_value_type(c->f, result);
     bool whole = type->kind == TILE_TYPE_TILE;
-    tile_op_data *data = tile_op_at(c->f, op);
-    if (data->segment[3] || !tile_value_is_used(c->f, result) ||
+    unsigned last = tile_op_get_info(tile_op_opcode(c->f, op))->operand_count - 1u;
+    if (tile_op_at(c->f, op)->segment[last] || !tile_value_is_used(c->f, result) ||
         (whole && !tile_layout_redundant_threads(type->layout)))
         return;
     tile_type draft = *type;
@@ -457,7 +457,7 @@ static void give_buffer(conversions *c, tile_op op) {
         draft.rank = 1;
         draft.dims[0] = tile_expr_int(c->pass->context, 1);
     }
-    append_buffer(c, op, 3, buffer_type(c, &draft));
+    append_buffer(c, op, last, buffer_type(c, &draft));
 }
 
 /* What warps have of a row goes through a buffer; and what threads have that are to hold it
@@ -544,6 +544,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
         if (opcode == TILE_OP_gather) give_source(c, op);
         if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
+        if (opcode == TILE_OP_parallel) continue; /* elements are not exchanged */
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));
     }

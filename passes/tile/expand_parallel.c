@@ -38,26 +38,16 @@
 #include "lib/ir/arith.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/regions.h"
-#include "passes/tile/spread.h"
-
-typedef struct expansion {
-    spread_space x;
-    tile_pass *pass;
-    tile_function *f;
-    tile_op op;       /* the `parallel` */
-    spread *known;    /* by value id of the region: what it has become */
-    spread predicate; /* elements that come here; no value: all */
-    bool failed;
-} expansion;
+#include "passes/tile/expand_parallel.h"
 
 static void expand_region(expansion *e, tile_region region);
 
-static spread spread_of(const expansion *e, tile_value value) {
+spread expand_value(const expansion *e, tile_value value) {
     spread s = e->known[value.id];
     return s.value.id ? s : (spread){value, 0};
 }
 
-static void set_known(expansion *e, tile_value value, spread s) {
+void expand_set(expansion *e, tile_value value, spread s) {
     tile_value_data *made = tile_value_at(e->f, s.value);
     e->known[value.id] = s;
     if (!made->name && made->kind == TILE_VALUE_RESULT)
@@ -73,8 +63,7 @@ static void copy_attrs(expansion *e, tile_op from, tile_op to) {
     tile_op_at(e->f, to)->attr_count = data->attr_count;
 }
 
-/* The operation on other operands. given: the result's type, NULL where these tell it. */
-static tile_op rebuild(expansion *e, tile_op op, const tile_segment *segments,
+tile_op expand_rebuild(expansion *e, tile_op op, const tile_segment *segments,
                        const tile_type *given) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(e->f, op));
     const tile_op_data data = *tile_op_at(e->f, op);
@@ -89,7 +78,7 @@ static tile_op rebuild(expansion *e, tile_op op, const tile_segment *segments,
 static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
     if (!made.id) return;
     for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++)
-        set_known(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
+        expand_set(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
 }
 
 /* What is divided for all at once is divided where no element comes, too: by 1. Which elements come
@@ -108,19 +97,19 @@ static void expand_elementwise(expansion *e, tile_op op) {
     tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
     unsigned count = tile_op_operand_count(e->f, op);
     uint32_t dims = 0;
-    for (unsigned i = 0; i < count; i++) dims |= spread_of(e, tile_op_operand(e->f, op, i)).dims;
+    for (unsigned i = 0; i < count; i++) dims |= expand_value(e, tile_op_operand(e->f, op, i)).dims;
     for (unsigned i = 0; i < count; i++)
-        segments[i].head = spread_fit(&e->x, spread_of(e, tile_op_operand(e->f, op, i)), dims);
+        segments[i].head = spread_fit(&e->x, expand_value(e, tile_op_operand(e->f, op, i)), dims);
     const tile_type *type =
         tile_op_result_count(e->f, op) ? tile_value_type(e->f, tile_op_result(e->f, op, 0)) : NULL;
     if (!dims && e->predicate.value.id && tile_may_divide_by_zero(e->f, op) &&
         !tile_scalar_is_floating(type->scalar))
         segments[1].head = divisor_of(e, segments[1].head);
     if (type && dims) type = spread_type(&e->x, type, dims);
-    set_result(e, op, rebuild(e, op, segments, type), dims);
+    set_result(e, op, expand_rebuild(e, op, segments, type), dims);
 }
 
-static spread both(expansion *e, spread a, spread b) {
+spread expand_both(expansion *e, spread a, spread b) {
     if (!a.value.id) return b;
     spread s = {.dims = a.dims | b.dims};
     s.value = tile_build_and(&e->x.b, spread_fit(&e->x, a, s.dims), spread_fit(&e->x, b, s.dims));
@@ -133,7 +122,7 @@ static spread inverse(expansion *e, spread a) {
 
 /* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
 static void expand_check(expansion *e, tile_op op) {
-    spread condition = spread_of(e, tile_op_operand(e->f, op, 0));
+    spread condition = expand_value(e, tile_op_operand(e->f, op, 0));
     if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
         return;
     if (e->predicate.value.id) {
@@ -144,10 +133,10 @@ static void expand_check(expansion *e, tile_op op) {
         condition.dims = dims;
     }
     const tile_segment segment = {condition.value, NULL, 0};
-    rebuild(e, op, &segment, NULL);
+    expand_rebuild(e, op, &segment, NULL);
 }
 
-static bool refuse_varying(expansion *e, tile_op op, const char *what) {
+bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
     tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
                 "%s in `parallel` must be the same for all elements; those that differ are "
                 "written with `while`, or with `if` in a loop of the most iterations",
@@ -156,244 +145,39 @@ static bool refuse_varying(expansion *e, tile_op op, const char *what) {
     return false;
 }
 
-/* Coordinates --------------------------------------------------------------------------------- */
-
-static spread_place place_of(expansion *e, tile_value value);
-
-static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
-    tile_opcode opcode = tile_op_opcode(e->f, op);
-    tile_value lhs = tile_op_operand(e->f, op, 0), rhs = tile_op_operand(e->f, op, 1);
-    bool turned = opcode == TILE_OP_add && !spread_of(e, lhs).dims;
-    spread added = spread_of(e, turned ? lhs : rhs);
-    spread_place counted = place_of(e, turned ? rhs : lhs);
-    if (counted.kind != SPREAD_COUNT || added.dims) return place;
-    place.kind = SPREAD_COUNT;
-    place.dim = counted.dim;
-    place.base = added.value;
-    if (opcode == TILE_OP_sub)
-        place.base = counted.base.id ? tile_build_sub(&e->x.b, counted.base, added.value)
-                                     : tile_build_neg(&e->x.b, added.value);
-    else if (counted.base.id)
-        place.base = tile_build_add(&e->x.b, counted.base, added.value);
-    return place;
-}
-
-/* Of a coordinate, which is not below 0, and a positive number. */
-static spread_place place_of_part(expansion *e, tile_op op, spread_place place) {
-    int64_t by;
-    tile_opcode opcode = tile_op_opcode(e->f, op);
-    spread_place counted = place_of(e, tile_op_operand(e->f, op, 0));
-    if (counted.kind != SPREAD_COUNT || counted.base.id ||
-        !tile_value_is_int(e->f, spread_of(e, tile_op_operand(e->f, op, 1)).value, &by))
-        return place;
-    bool rest = opcode == TILE_OP_rem || opcode == TILE_OP_mod || opcode == TILE_OP_and;
-    if (opcode == TILE_OP_shr || opcode == TILE_OP_ushr)
-        by = by >= 0 && by < 31 ? INT64_C(1) << by : 0;
-    if (opcode == TILE_OP_and) by = (by & (by + 1)) ? 0 : by + 1;
-    if (by < 1) return place;
-    place.kind = rest ? SPREAD_REST : SPREAD_QUOTIENT;
-    place.dim = counted.dim;
-    place.by = by;
-    return place;
-}
-
-static spread_place place_of(expansion *e, tile_value value) {
-    spread_place place = {.kind = SPREAD_OTHER, .at = spread_of(e, value)};
-    const tile_value_data *data = tile_value_at(e->f, value);
-    tile_op def = tile_value_def(e->f, value);
-    if (!place.at.dims) {
-        place.kind = SPREAD_UNIFORM;
-        return place;
-    }
-    if (data->kind == TILE_VALUE_REGION &&
-        tile_region_at(e->f, (tile_region){data->owner})->parent.id == e->op.id) {
-        place.kind = SPREAD_COUNT;
-        place.dim = data->index;
-        return place;
-    }
-    if (!def.id || data->type->scalar != TILE_i32) return place;
-    switch (tile_op_opcode(e->f, def)) {
-    case TILE_OP_add:
-    case TILE_OP_sub: return place_of_sum(e, def, place);
-    case TILE_OP_div:
-    case TILE_OP_shr:
-    case TILE_OP_ushr:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_and: return place_of_part(e, def, place);
-    default: return place;
-    }
-}
-
 /* Elements of tiles --------------------------------------------------------------------------- */
 
 static void expand_element(expansion *e, tile_op op) {
     spread_place places[TILE_MAX_RANK];
     unsigned rank;
     const tile_value *at = tile_op_segment(e->f, op, 1, &rank);
-    for (unsigned d = 0; d < rank; d++) places[d] = place_of(e, at[d]);
+    for (unsigned d = 0; d < rank; d++) places[d] = expand_place(e, at[d]);
     spread taken = spread_take(&e->x, tile_op_operand(e->f, op, 0), places, e->predicate);
     e->failed |= !taken.value.id;
-    if (!e->failed) set_known(e, tile_op_result(e->f, op, 0), taken);
-}
-
-/* Memory -------------------------------------------------------------------------------------- */
-
-static unsigned has_stage(const expansion *e, const tile_value *element) {
-    return tile_value_type(e->f, element[0])->stages != NULL;
-}
-
-/* Of a view's element, or a shared buffer's, whose stage is none of its places. */
-static spread_access access_of(expansion *e, const tile_value *element, unsigned count,
-                               uint32_t points) {
-    spread_place places[TILE_MAX_RANK];
-    unsigned first = 1 + has_stage(e, element);
-    for (unsigned d = 0; d + first < count; d++) places[d] = place_of(e, element[first + d]);
-    return spread_find_access(&e->x, places, count - first, points);
-}
-
-/* The access's element: what stands in the brackets needs room for a stage and coordinates. */
-static tile_segment element_of(const expansion *e, const tile_value *element,
-                               const spread_access *a, tile_value *brackets) {
-    unsigned stages = has_stage(e, element);
-    if (stages) brackets[0] = spread_of(e, element[1]).value;
-    for (unsigned d = 0; d < a->rank; d++) brackets[stages + d] = a->index[d];
-    return (tile_segment){element[0], brackets, stages + a->rank};
-}
-
-/* What is moved: a tile in the order of the access, of elements like these. */
-static const tile_type *moved_type(const expansion *e, const spread_access *a,
-                                   const tile_type *like) {
-    int64_t extents[SPREAD_MAX_PLACES];
-    if (!a->order.rank) return like;
-    for (unsigned d = 0; d < a->order.rank; d++)
-        extents[d] = a->order.dim[d] == SPREAD_NO_DIM ? 1 : e->x.extent[a->order.dim[d]];
-    return spread_extents(&e->x, like, extents, a->order.rank);
-}
-
-/* In the order of what is moved; a scalar stays one. */
-static tile_value in_order(expansion *e, spread s, const spread_access *a) {
-    if (!s.value.id || !s.dims || !a->order.rank) return s.value;
-    uint32_t dims = spread_dims(&a->order);
-    return spread_unarrange(&e->x, (spread){spread_fit(&e->x, s, dims), dims}, &a->order);
-}
-
-/* Elements that come here and for which the access's own predicate holds, if it has one. */
-static spread predicate_of(expansion *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *own = tile_op_segment(e->f, op, operand, &count);
-    return count ? both(e, e->predicate, spread_of(e, own[0])) : e->predicate;
-}
-
-/* A load, or whether it is inside. What elements get that do not come here does not matter; where
- * its own predicate does not hold they get the pad. */
-static void expand_load(expansion *e, tile_op op) {
-    unsigned count, own;
-    const tile_value *element = tile_op_segment(e->f, op, 0, &count);
-    spread_access a = access_of(e, element, count, 0);
-    spread predicate = predicate_of(e, op, 1);
-    tile_op_segment(e->f, op, 1, &own);
-    if (own && predicate.dims & ~a.dims)
-        a = access_of(e, element, count, predicate.dims | a.dims | SPREAD_TILE);
-    tile_segment segments[2] = {{element[0], a.index, a.rank}, {{0}, NULL, 0}};
-    bool known = !(predicate.dims & ~a.dims) && a.order.rank;
-    if (own || known) segments[1].head = in_order(e, predicate, &a);
-    tile_value old = tile_op_result(e->f, op, 0);
-    tile_op made = rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
-    if (!made.id) return;
-    spread loaded = {tile_op_result(e->f, made, 0), 0};
-    set_known(e, old, a.order.rank ? spread_arrange(&e->x, loaded.value, &a.order) : loaded);
-}
-
-static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
-    unsigned d = 0;
-    while (!(missing >> d & 1)) d++;
-    const char *name =
-        tile_value_at(e->f, tile_region_arg(e->f, tile_op_region(e->f, e->op, 0), d))->name;
-    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
-                "%s: elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
-                "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
-                tile_op_name(e->f, op), name ? name : "i", name ? name : "i", name ? name : "i");
-    e->failed = true;
-    return false;
-}
-
-/* Each element of a buffer, or of its stage, has one of the space: a tile is stored. */
-static bool store_whole(expansion *e, const tile_value *element, unsigned count, spread source) {
-    const tile_type *buffer = tile_value_type(e->f, element[0]);
-    spread_access a = access_of(e, element, count, 0);
-    tile_value stage = has_stage(e, element) ? spread_of(e, element[1]).value : TILE_NO_VALUE;
-    bool whole = a.order.rank == a.rank;
-    for (unsigned d = 0; d < a.rank && whole; d++) {
-        int64_t start, extent = 1;
-        if (a.order.dim[d] != SPREAD_NO_DIM) extent = e->x.extent[a.order.dim[d]];
-        whole = tile_value_is_int(e->f, a.index[d], &start) && !start &&
-                extent == tile_type_dim(buffer, d);
-    }
-    if (!whole || a.dims != e->x.full) return false;
-    const tile_type *moved = moved_type(e, &a, buffer);
-    tile_value tile =
-        source.dims ? in_order(e, source, &a) : tile_build_splat(&e->x.b, source.value, moved);
-    tile_build_store_shared(&e->x.b, tile, element[0], &stage, stage.id != 0);
-    return true;
-}
-
-/* What is stored, or combined: by all elements that come here. */
-static void expand_store(expansion *e, tile_op op) {
-    unsigned count, ignored;
-    tile_value brackets[TILE_MAX_RANK + 1];
-    bool atomic = tile_op_opcode(e->f, op) == TILE_OP_atomic;
-    const tile_value *element = tile_op_segment(e->f, op, 1, &count);
-    spread source = spread_of(e, tile_op_segment(e->f, op, 0, &ignored)[0]);
-    spread predicate = predicate_of(e, op, 2);
-    bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
-    if (has_stage(e, element) && spread_of(e, element[1]).dims &&
-        !refuse_varying(e, op, "the stage of a shared buffer"))
-        return;
-    if (shared && !atomic && !predicate.value.id && store_whole(e, element, count, source)) return;
-    spread_access a = access_of(e, element, count, shared ? e->x.full : 0);
-    uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
-    if (missing & ~predicate.dims && !atomic) {
-        refuse_store(e, op, missing & ~predicate.dims);
-        return;
-    }
-    bool tiles = source.dims || predicate.dims; /* of one element each, perhaps */
-    if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
-    tile_segment segments[4] = {{in_order(e, source, &a), NULL, 0},
-                                element_of(e, element, &a, brackets),
-                                {in_order(e, predicate, &a), NULL, 0},
-                                {{0}, NULL, 0}};
-    if (!source.dims && a.order.rank)
-        segments[0].head = tile_build_splat(&e->x.b, source.value,
-                                            moved_type(e, &a, tile_value_type(e->f, source.value)));
-    tile_op made = rebuild(e, op, segments, NULL);
-    if (!made.id || !atomic) return;
-    spread old = {tile_op_result(e->f, made, 0), 0};
-    set_known(e, tile_op_result(e->f, op, 0),
-              a.order.rank ? spread_arrange(&e->x, old.value, &a.order) : old);
+    if (!e->failed) expand_set(e, tile_op_result(e->f, op, 0), taken);
 }
 
 /* Control ------------------------------------------------------------------------------------- */
 
 /* Both regions are run, each for those elements whose it is. */
 static void expand_if(expansion *e, tile_op op) {
-    spread condition = spread_of(e, tile_op_operand(e->f, op, 0)), outer = e->predicate;
+    spread condition = expand_value(e, tile_op_operand(e->f, op, 0)), outer = e->predicate;
     tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
-    e->predicate = both(e, outer, condition);
+    e->predicate = expand_both(e, outer, condition);
     expand_region(e, regions[0]);
     bool otherwise =
         tile_region_at(e->f, regions[1])->first.id != tile_region_yield(e->f, regions[1]).id;
-    if (otherwise) e->predicate = both(e, outer, inverse(e, condition));
+    if (otherwise) e->predicate = expand_both(e, outer, inverse(e, condition));
     expand_region(e, regions[1]);
     e->predicate = outer;
     for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
-        spread yes = spread_of(e, tile_carried_sent(e->f, op, 0, i)),
-               no = spread_of(e, tile_carried_sent(e->f, op, 1, i));
+        spread yes = expand_value(e, tile_carried_sent(e->f, op, 0, i)),
+               no = expand_value(e, tile_carried_sent(e->f, op, 1, i));
         spread chosen = {.dims = condition.dims | yes.dims | no.dims};
         chosen.value = tile_build_select(&e->x.b, spread_fit(&e->x, condition, chosen.dims),
                                          spread_fit(&e->x, yes, chosen.dims),
                                          spread_fit(&e->x, no, chosen.dims));
-        set_known(e, tile_op_result(e->f, op, i), chosen);
+        expand_set(e, tile_op_result(e->f, op, i), chosen);
     }
 }
 
@@ -404,13 +188,13 @@ static void expand_for(expansion *e, tile_op op) {
     tile_value bounds[BOUNDS];
     tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 1u);
     for (unsigned i = 0; i < BOUNDS; i++) {
-        spread bound = spread_of(e, tile_op_operand(e->f, op, i));
+        spread bound = expand_value(e, tile_op_operand(e->f, op, i));
         bounds[i] = bound.value;
-        if (bound.dims && !refuse_varying(e, op, "the bounds of a loop")) return;
+        if (bound.dims && !expand_refuse_varying(e, op, "the bounds of a loop")) return;
     }
     for (unsigned i = 0; i < carried; i++)
-        values[i] =
-            spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, TILE_AROUND, i)), e->x.full);
+        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
+                               e->x.full);
     tile_op loop = tile_build_for_loop(&e->x.b, bounds[0], bounds[1], bounds[2], values, carried);
     if (!loop.id) {
         e->failed = true;
@@ -426,12 +210,13 @@ static void expand_for(expansion *e, tile_op op) {
     e->x.b.before = TILE_NO_OP;
     expand_region(e, from);
     for (unsigned i = 0; i < carried; i++)
-        values[i] = spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, 0, i)), e->x.full);
+        values[i] =
+            spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, 0, i)), e->x.full);
     tile_build_yield(&e->x.b, values, carried);
     e->x.b = outer;
     for (unsigned i = 0; i < carried; i++)
-        set_known(e, tile_op_result(e->f, op, i),
-                  (spread){tile_op_result(e->f, loop, i), e->x.full});
+        expand_set(e, tile_op_result(e->f, op, i),
+                   (spread){tile_op_result(e->f, loop, i), e->x.full});
 }
 
 /* What a region of a `while` gets: of each carried value a tile, and behind them which elements go
@@ -449,7 +234,7 @@ static void enter_while(expansion *e, tile_region from, tile_region to, unsigned
 /* What region r of the operation sends for those that go on; the others keep what they had. */
 static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_value *values) {
     for (unsigned i = 0; i < tile_carried_count(e->f, op); i++) {
-        spread sent = spread_of(e, tile_carried_sent(e->f, op, r, i));
+        spread sent = expand_value(e, tile_carried_sent(e->f, op, r, i));
         values[i] =
             tile_build_select(&e->x.b, e->predicate.value, spread_fit(&e->x, sent, e->x.full),
                               tile_region_arg(e->f, to, i));
@@ -465,8 +250,8 @@ static void expand_while(expansion *e, tile_op op) {
     spread outer = e->predicate,
            all = {tile_function_constant(e->f, i1, tile_expr_int(e->x.context, 1)), 0};
     for (unsigned i = 0; i < carried; i++)
-        values[i] =
-            spread_fit(&e->x, spread_of(e, tile_carried_sent(e->f, op, TILE_AROUND, i)), e->x.full);
+        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
+                               e->x.full);
     values[carried] = spread_fit(&e->x, outer.value.id ? outer : all, e->x.full);
     tile_op loop = tile_build_while_loop(&e->x.b, values, carried + 1);
     if (!loop.id) {
@@ -478,7 +263,7 @@ static void expand_while(expansion *e, tile_op op) {
     enter_while(e, tile_op_region(e->f, op, 0), test, carried);
     if (e->failed) return;
     keep_done(e, op, 0, test, values + 1);
-    spread goes_on = both(e, e->predicate, spread_of(e, tile_decision(e->f, op, 0)));
+    spread goes_on = expand_both(e, e->predicate, expand_value(e, tile_decision(e->f, op, 0)));
     values[carried + 1] = goes_on.value;
     values[0] = spread_any(&e->x, goes_on.value);
     tile_build_yield(&e->x.b, values, carried + 2);
@@ -490,8 +275,8 @@ static void expand_while(expansion *e, tile_op op) {
     e->x.b = around;
     e->predicate = outer;
     for (unsigned i = 0; i < carried; i++)
-        set_known(e, tile_op_result(e->f, op, i),
-                  (spread){tile_op_result(e->f, loop, i), e->x.full});
+        expand_set(e, tile_op_result(e->f, op, i),
+                   (spread){tile_op_result(e->f, loop, i), e->x.full});
 }
 
 static void expand_op(expansion *e, tile_op op) {
@@ -501,7 +286,8 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_load:
     case TILE_OP_inside: expand_load(e, op); break;
     case TILE_OP_store:
-    case TILE_OP_atomic: expand_store(e, op); break;
+    case TILE_OP_atomic:
+    case TILE_OP_atomic_cas: expand_store(e, op); break;
     case TILE_OP_if: expand_if(e, op); break;
     case TILE_OP_for: expand_for(e, op); break;
     case TILE_OP_while: expand_while(e, op); break;
@@ -509,8 +295,8 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_assume: expand_check(e, op); break;
     case TILE_OP_yield: break; /* its operation's */
     case TILE_OP_uniform:
-        if (spread_of(e, tile_op_operand(e->f, op, 0)).dims) {
-            refuse_varying(e, op, "what is `uniform`");
+        if (expand_value(e, tile_op_operand(e->f, op, 0)).dims) {
+            expand_refuse_varying(e, op, "what is `uniform`");
             break;
         }
         expand_elementwise(e, op);
@@ -547,14 +333,14 @@ static bool expand(tile_pass *pass, tile_function *f, tile_op op) {
     for (unsigned d = 0; d < e.x.rank; d++) {
         tile_value arg = tile_region_arg(f, body, d);
         if (e.x.extent[d] == 1 || tile_value_is_used(f, arg))
-            set_known(&e, arg, spread_coordinate(&e.x, d));
+            expand_set(&e, arg, spread_coordinate(&e.x, d));
     }
     expand_region(&e, body);
     if (e.failed) return false;
     tile_value *made = TILE_NEW_ARRAY(pass->scratch, tile_value, results + 1u);
     for (unsigned i = 0; i < results; i++) {
         tile_value old = tile_op_result(f, op, i);
-        made[i] = spread_fit(&e.x, spread_of(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
+        made[i] = spread_fit(&e.x, expand_value(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
         if (!tile_value_at(f, made[i])->name)
             tile_value_at(f, made[i])->name = tile_value_at(f, old)->name;
     }

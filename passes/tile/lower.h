@@ -219,11 +219,12 @@ tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigne
                               tile_value *predicate);
 /* op's pad in each element of a scalar or vector of this type. */
 tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type);
-/* What was loaded under a predicate, or op's pad where that is false. */
 /* lower_lookup.c: a gather along an axis that lies in one warp, by shuffles. */
 tile_value lower_lookup(lowering *l, tile_op op, unsigned axis);
-/* A store into a shared buffer, element by element; false if op is none. */
+/* A load from a shared buffer, or a store into one, element by element; false if op is none. */
+bool lower_pick(lowering *l, tile_op op, tile_value *result);
 bool lower_scatter(lowering *l, tile_op op);
+/* What was loaded under a predicate, or op's pad where that is false. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
 /* Of a tile, along an axis, through its buffer. */

@@ -28,15 +28,14 @@ static tile_value operand_of(lowering *l, tile_op op, unsigned operand) {
 static atomic_op read_op(lowering *l, tile_op op) {
     unsigned count;
     atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
-    const tile_value *buffer = tile_op_segment(&l->old, op, 3, &count);
+    unsigned memory = a.swaps ? 2 : 1;
+    const tile_value *buffer = tile_op_segment(&l->old, op, memory + 2, &count);
     if (count) a.buffer = buffer[0];
-    a.memory = tile_op_segment(&l->old, op, a.swaps ? 2 : 1, &a.memory_count);
+    a.memory = tile_op_segment(&l->old, op, memory, &a.memory_count);
     a.type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
     a.src = operand_of(l, op, 0);
-    if (a.swaps)
-        a.desired = operand_of(l, op, 1);
-    else
-        a.predicate = operand_of(l, op, 2);
+    if (a.swaps) a.desired = operand_of(l, op, 1);
+    a.predicate = operand_of(l, op, memory + 1);
     return a;
 }
 
@@ -184,7 +183,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
     tile_build_yield(&inner, NULL, 0);
     if (!buffer.id) return TILE_NO_VALUE;
     tile_build_sync_for(&l->builder, l->who);
-    old = tile_build_ld_shared(&l->builder, buffer, &zero, 1, a->type);
+    old = tile_build_ld_shared(&l->builder, buffer, &zero, 1, TILE_NO_VALUE, a->type);
     return tile_build_uniform(&l->builder, old);
 }
 

@@ -297,8 +297,7 @@ static void check_parts(checker *c, tile_op op) {
         unsigned count;
         if (info->operands[i].form != TILE_FORM_part) continue;
         const tile_value *element = tile_op_segment(c->f, op, i, &count);
-        tile_value tile = opcode == TILE_OP_load_shared ? tile_op_result(c->f, op, 0)
-                                                        : tile_op_operand(c->f, op, 0);
+        tile_value tile = i == 0 ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
         const tile_type *memory = tile_value_type(c->f, element[0]);
         tile_gather gather;
         if (tile_gather_of(c->f, op, &gather) && gather.tiles) continue;

@@ -164,7 +164,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
         lower_shared_access_offset(l, &access, tile_cut_register(&access.cut, index, 0));
     tile_scalar scalar = tile_value_type(l->f, access.map.buffer)->scalar;
     tile_value value =
-        tile_build_ld_shared(&l->builder, access.map.buffer, &offset, 1,
+        tile_build_ld_shared(&l->builder, access.map.buffer, &offset, 1, TILE_NO_VALUE,
                              lower_part_type(l, scalar, 1u << access.cut.width_bits));
     return o->loaded[index] = convert(l, value, x->acc->scalar, o->is_unsigned);
 }

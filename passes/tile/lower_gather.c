@@ -74,6 +74,14 @@ static tile_value coordinate_of(lowering *l, const lower_buffer_points *p, unsig
     return lower_add(l, index, lower_own_coordinate(l, p, d - first + p->points, register_));
 }
 
+/* Whether all of the tile's coordinates along dim d of the buffer are. */
+static bool is_surely_inside(const lowering *l, const lower_buffer_points *p, unsigned d) {
+    tile_range at = l->ranges[p->index[d].id];
+    unsigned first = p->type->rank - p->covered;
+    int64_t more = d < first ? 0 : tile_layout_extent(p->layout, d - first + p->points) - 1;
+    return at.min >= 0 && at.max < tile_type_dim(p->type, d) - more;
+}
+
 tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigned register_,
                               tile_value *predicate) {
     tile_value at[TILE_MAX_RANK];
@@ -81,8 +89,9 @@ tile_value lower_point_offset(lowering *l, const lower_buffer_points *p, unsigne
     *predicate = TILE_NO_VALUE;
     for (unsigned d = 0; d < p->type->rank; d++) {
         at[d] = coordinate_of(l, p, d, register_);
-        *predicate =
-            lower_and(l, *predicate, inside(l, at[d], lower_int(l, tile_type_dim(p->type, d))));
+        if (!is_surely_inside(l, p, d))
+            *predicate =
+                lower_and(l, *predicate, inside(l, at[d], lower_int(l, tile_type_dim(p->type, d))));
         if (tile_value_type(l->f, at[d])->scalar == TILE_i64)
             at[d] = tile_build_cast(&l->builder, at[d], i32);
     }
@@ -170,25 +179,75 @@ void lower_store_scalar(lowering *l, tile_op op) {
     lower_keep_cache(l, op);
 }
 
-/* Stores to shared buffers -------------------------------------------------------------------- */
+/* Elements of shared buffers ------------------------------------------------------------------ */
+
+static bool is_in_buffer(const lowering *l, tile_op op, tile_gather *gather) {
+    return tile_gather_of(&l->old, op, gather) &&
+           tile_value_type(&l->old, gather->memory)->kind == TILE_TYPE_SHARED;
+}
+
+/* What a register's access asks of the predicate: the one of its element, or of all. */
+static tile_value mask_at(lowering *l, const tile_gather *gather, unsigned register_) {
+    if (!gather->predicate.id) return TILE_NO_VALUE;
+    tile_value mask = lower_mapped(l, gather->predicate);
+    if (tile_value_type(l->f, mask)->kind == TILE_TYPE_SCALAR) return mask;
+    return tile_build_extract(&l->builder, mask, lower_int(l, register_),
+                              lower_part_type(l, TILE_i1, 1));
+}
+
+/* The coordinates of one element are inside, and the predicate holds. */
+static tile_value one_predicate(lowering *l, const tile_gather *gather) {
+    tile_value predicate = mask_at(l, gather, 0);
+    const tile_type *buffer = tile_value_type(&l->old, gather->memory);
+    for (unsigned d = 0; d < gather->rank; d++) {
+        tile_range at = l->ranges[gather->index[d].id];
+        int64_t extent = tile_type_dim(buffer, d);
+        if (at.min >= 0 && at.max < extent) continue;
+        tile_value in = inside(l, lower_mapped(l, gather->index[d]), lower_int(l, extent));
+        predicate = lower_and(l, predicate, in);
+    }
+    return predicate;
+}
+
+bool lower_pick(lowering *l, tile_op op, tile_value *result) {
+    tile_gather gather;
+    unsigned count;
+    if (!is_in_buffer(l, op, &gather)) return false;
+    if (gather.type->kind == TILE_TYPE_SCALAR) {
+        tile_value predicate = one_predicate(l, &gather);
+        tile_value offset = lower_buffer_offset(l, tile_op_segment(&l->old, op, 0, &count));
+        tile_value loaded = tile_build_ld_shared(&l->builder, lower_mapped(l, gather.memory),
+                                                 &offset, 1, predicate, gather.type);
+        *result = tile_build_uniform(&l->builder, loaded);
+        return true;
+    }
+    lower_buffer_points p = lower_start_points(l, op, gather.type->layout);
+    tile_cut cut = tile_cut_along(gather.type->layout, 0, 1);
+    tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
+    for (unsigned i = 0; i < cut.count; i++) {
+        tile_value predicate;
+        unsigned register_ = tile_cut_register(&cut, i, 0);
+        tile_value offset = lower_point_offset(l, &p, register_, &predicate);
+        predicate = lower_and(l, predicate, mask_at(l, &gather, register_));
+        parts[i] = tile_build_ld_shared(&l->builder, p.buffer, &offset, 1, predicate,
+                                        lower_part_type(l, gather.type->scalar, 1));
+    }
+    *result = lower_assemble(l, parts, &cut);
+    return true;
+}
 
 static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
     const tile_layout *layout = gather->type->layout;
     lower_buffer_points p = lower_start_points(l, op, layout);
     tile_cut cut = tile_cut_along(layout, 0, 1);
     tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
-    tile_value mask = gather->predicate.id ? lower_mapped(l, gather->predicate) : TILE_NO_VALUE;
-    bool one = mask.id && tile_value_type(l->f, mask)->kind == TILE_TYPE_SCALAR;
-    tile_value all = lower_and(l, lower_first_holder(l, layout), one ? mask : TILE_NO_VALUE);
+    tile_value holder = lower_first_holder(l, layout);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate;
         unsigned register_ = tile_cut_register(&cut, i, 0);
         tile_value offset = lower_point_offset(l, &p, register_, &predicate);
-        predicate = lower_and(l, predicate, all);
-        if (mask.id && !one)
-            predicate = lower_and(l, predicate,
-                                  tile_build_extract(&l->builder, mask, lower_int(l, register_),
-                                                     lower_part_type(l, TILE_i1, 1)));
+        predicate = lower_and(l, predicate, holder);
+        predicate = lower_and(l, predicate, mask_at(l, gather, register_));
         tile_build_st_shared(&l->builder, lower_take(l, src, &cut, i), p.buffer, &offset, 1,
                              predicate);
     }
@@ -197,13 +256,7 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
 /* By the first thread. */
 static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
     tile_value predicate = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
-    const tile_type *buffer = tile_value_type(&l->old, gather->memory);
-    for (unsigned d = 0; d < gather->rank; d++)
-        predicate = lower_and(
-            l, predicate,
-            inside(l, lower_mapped(l, gather->index[d]), lower_int(l, tile_type_dim(buffer, d))));
-    if (gather->predicate.id)
-        predicate = lower_and(l, predicate, lower_mapped(l, gather->predicate));
+    predicate = lower_and(l, predicate, one_predicate(l, gather));
     unsigned count;
     tile_value offset = lower_buffer_offset(l, tile_op_segment(&l->old, op, 1, &count));
     tile_build_st_shared(&l->builder, lower_mapped(l, tile_op_operand(&l->old, op, 0)),
@@ -212,9 +265,7 @@ static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
 
 bool lower_scatter(lowering *l, tile_op op) {
     tile_gather gather;
-    if (!tile_gather_of(&l->old, op, &gather) ||
-        tile_value_type(&l->old, gather.memory)->kind != TILE_TYPE_SHARED)
-        return false;
+    if (!is_in_buffer(l, op, &gather)) return false;
     if (gather.type->kind == TILE_TYPE_SCALAR)
         scatter_scalar(l, op, &gather);
     else
@@ -281,7 +332,7 @@ tile_value lower_gather(lowering *l, tile_op op) {
             coordinates[axis] = tile_build_cast(&l->builder, coordinates[axis], i32);
         tile_value offset = lower_laid_out_offset(l, place->layout, coordinates, NULL, NULL);
         parts[i] = tile_build_ld_shared(&l->builder, lower_mapped(l, buffer[0]), &offset, 1,
-                                        lower_part_type(l, to->scalar, 1));
+                                        TILE_NO_VALUE, lower_part_type(l, to->scalar, 1));
     }
     return lower_assemble(l, parts, &cut);
 }

@@ -103,7 +103,9 @@ static bool can_load_late(const finder *s, tile_op load) {
     const tile_function *f = s->f;
     tile_value view = tile_op_segment(f, load, 0, &count)[0];
     tile_op last = s->last[load.id], op = tile_op_next(f, load);
-    if (tile_value_type(f, view)->layout || !tile_is_plain_access(f, load)) return false;
+    if (tile_value_type(f, view)->kind != TILE_TYPE_VIEW || tile_value_type(f, view)->layout ||
+        !tile_is_plain_access(f, load))
+        return false;
     while (op.id != last.id && may_pass(f, load, view, op)) op = tile_op_next(f, op);
     return op.id == last.id && (!may_write(f, last, view) || is_same_place(f, load, last));
 }

@@ -207,7 +207,7 @@ static tile_value load_rows(lowering *l, const tile_type *tile, tile_value buffe
     row_walk w = start_rows(l, tile->layout, first, extents);
     for (unsigned i = 0; i < count; i++) {
         tile_value offset = row_offset(l, &w, i);
-        parts[i] = tile_build_ld_shared(&l->builder, buffer, &offset, 1,
+        parts[i] = tile_build_ld_shared(&l->builder, buffer, &offset, 1, TILE_NO_VALUE,
                                         lower_part_type(l, tile->scalar, 1));
     }
     return tile_build_concat(&l->builder, parts, count);

@@ -183,7 +183,7 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
         tile_value offset = lower_shared_access_offset(l, &a, tile_cut_register(&a.cut, i, 0));
-        parts[i] = tile_build_ld_shared(&l->builder, a.map.buffer, &offset, 1,
+        parts[i] = tile_build_ld_shared(&l->builder, a.map.buffer, &offset, 1, TILE_NO_VALUE,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
     }
     return lower_assemble(l, parts, &a.cut);

@@ -130,7 +130,7 @@ static tile_value from_other_warp(const sorting *s, tile_value all, unsigned b) 
     tile_build_sync_for(&l->builder, l->who);
     for (unsigned i = 0; i < total; i++) {
         tile_value offset = lower_add(l, partner, lower_int(l, i * threads));
-        parts[i] = tile_build_ld_shared(&l->builder, shared, &offset, 1, one);
+        parts[i] = tile_build_ld_shared(&l->builder, shared, &offset, 1, TILE_NO_VALUE, one);
     }
     tile_build_sync_for(&l->builder, l->who);
     return tile_build_concat(&l->builder, parts, total);

@@ -306,7 +306,12 @@ static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 }
 
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
+    tile_value picked;
     if (opcode == TILE_OP_store && lower_scatter(l, op)) return;
+    if (opcode == TILE_OP_load && lower_pick(l, op, &picked)) {
+        set_result(l, op, picked);
+        return;
+    }
     if (lower_scalar_transfer(l, op, opcode)) return;
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
     unsigned count, ignored;

@@ -68,8 +68,13 @@ typedef struct operands {
     bool changed;              /* memory */
 } operands;
 
+/* The predicate stands behind it. */
+static unsigned memory_of(const cpu_insn *insn) {
+    return (unsigned)insn->integer - 1;
+}
+
 static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
-    operands o = {.src = cpu_at(run, agent, insn->operand[0])};
+    operands o = {.src = memory_of(insn) ? cpu_at(run, agent, insn->operand[0]) : NULL};
     uint32_t predicate = insn->operand[insn->integer];
     if (insn->flag) o.desired = cpu_at(run, agent, insn->operand[1]);
     if (predicate != CPU_NO_PLACE) o.predicate = cpu_at(run, agent, predicate);
@@ -109,7 +114,7 @@ typedef bool (*visit_run)(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 static bool visit_runs(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
                        visit_run visit) {
     int64_t at[TILE_MAX_RANK] = {0}, first, end, stop;
-    const cpu_view *view = cpu_at(run, agent, insn->operand[insn->flag ? 2 : 1]);
+    const cpu_view *view = cpu_at(run, agent, insn->operand[memory_of(insn)]);
     cpu_view_position(run, agent, insn, insn->index, at);
     cpu_rows rows = cpu_walk_rows(run, agent, insn, view, at, insn->index_count);
     int64_t stride = view->stride[insn->index_count - 1];
@@ -163,8 +168,7 @@ static bool find_element(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, u
     const tile_type *buffer = insn->memory;
     unsigned stages = buffer->stages != NULL;
     int64_t element = 0;
-    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, stages, buffer,
-                          offset))
+    if (!cpu_stage_offset(run, agent, insn, memory_of(insn), insn->index, stages, buffer, offset))
         return false;
     for (unsigned d = 0; d < buffer->rank; d++) {
         int64_t at = *(const int32_t *)cpu_at(run, agent, insn->index[stages + d]);
@@ -181,15 +185,25 @@ static bool find_element(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, u
     return true;
 }
 
+static bool load_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const operands *o,
+                        uint32_t offset, uint32_t element) {
+    if (!is_active(o, element)) return true;
+    if (!cpu_shared_read(run, agent, insn, -1, cpu_set_thread(agent, insn), offset, insn->size))
+        return false;
+    memcpy(o->old + (size_t)element * insn->size, agent->block->shared + offset, insn->size);
+    return true;
+}
+
 static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
                           uint32_t offset, uint32_t element) {
+    if (!memory_of(insn)) return load_shared(run, agent, insn, o, offset, element);
+    bool stores = insn->opcode == TILE_OP_store; /* poison, too */
     const uint8_t *poison =
-        insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
+        insn->poison && !stores ? agent->poison + insn->operand[0] + element * insn->size : NULL;
     uint16_t thread = cpu_set_thread(agent, insn);
     if (!is_active(o, element)) return true;
-    bool fine = insn->opcode == TILE_OP_store
-                    ? cpu_shared_write(run, agent, insn, -1, thread, offset, insn->size)
-                    : cpu_shared_update(run, agent, insn, -1, thread, offset, insn->size);
+    bool fine = stores ? cpu_shared_write(run, agent, insn, -1, thread, offset, insn->size)
+                       : cpu_shared_update(run, agent, insn, -1, thread, offset, insn->size);
     if (!fine || (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
         return false;
     update_at(insn, o, agent->block->shared + offset, element);
@@ -203,8 +217,7 @@ static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     uint32_t begin;
     int64_t at[TILE_MAX_RANK] = {0}, first, end;
     cpu_view stage = {.base = 0};
-    if (!cpu_stage_offset(run, agent, insn, insn->flag ? 2 : 1, insn->index, stages, buffer,
-                          &begin))
+    if (!cpu_stage_offset(run, agent, insn, memory_of(insn), insn->index, stages, buffer, &begin))
         return false;
     for (unsigned d = 0; d < buffer->rank; d++) {
         stage.extent[d] = tile_type_dim(buffer, d);
@@ -231,7 +244,7 @@ static bool update_buffer(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     if (insn->type->kind == TILE_TYPE_SCALAR)
         return !is_active(o, 0) || (find_element(run, agent, insn, &offset) &&
                                     update_shared(run, agent, insn, o, offset, 0));
-    if (!cpu_start_part(run, agent, insn, insn->flag ? 2 : 1, &part)) return false;
+    if (!cpu_start_part(run, agent, insn, memory_of(insn), &part)) return false;
     for (int64_t row = 0; row < part.rows; row++) {
         offset = cpu_part_row(&part, insn, row);
         for (int64_t i = 0; i < part.row_bytes; i += insn->size)
@@ -249,8 +262,9 @@ CPU_HANDLER(cpu_run_atomic_shared) {
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_scatter) {
+CPU_HANDLER(cpu_run_by_element) {
     operands o = operands_of(run, agent, insn);
+    if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
     return update_buffer(run, agent, insn, &o) ? CPU_NEXT : CPU_STOP;
 }
 
@@ -303,7 +317,7 @@ CPU_HANDLER(cpu_run_atomic_global) {
     uint32_t elements = insn->count / CPU_LANES;
     uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
     operands o = operands_of(run, agent, insn);
-    cpu_global_addresses(run, agent, insn, insn->flag ? 2 : 1, active, addresses);
+    cpu_global_addresses(run, agent, insn, memory_of(insn), active, addresses);
     if (!cpu_global_lanes(run, agent, insn, active, addresses, elements * insn->size,
                           CPU_ATOMIC_UPDATE) ||
         !may_leave(run, agent, insn, active))
@@ -343,7 +357,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
     uint32_t offsets[CPU_LANES] = {0}, bytes = insn->count / CPU_LANES * insn->size;
     uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
     operands o = operands_of(run, agent, insn);
-    if (!cpu_shared_offsets(run, agent, insn, insn->flag ? 2 : 1, insn->index, active, bytes,
+    if (!cpu_shared_offsets(run, agent, insn, memory_of(insn), insn->index, active, bytes,
                             offsets) ||
         !may_leave(run, agent, insn, active))
         return CPU_STOP;

@@ -135,10 +135,19 @@ static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const
     insn->memory = memory;
 }
 
-void cpu_decode_load(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_load, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+/* A load or store of memory operand `memory`; in a shared buffer it goes element by element. */
+static void decode_transfer(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *moved,
+                            unsigned memory) {
+    const tile_type *type = cpu_operand_type(d, op, memory);
+    bool shared = type->kind == TILE_TYPE_SHARED;
+    decode_access(d, op, shared ? cpu_run_by_element : handler, moved, type);
+    if (shared) d->program->insns[d->program->insn_count - 1].integer = memory + 1;
     set_gather(d, op);
-    cpu_claim_element(d, op, 0, false);
+    cpu_claim_element(d, op, memory, memory > 0);
+}
+
+void cpu_decode_load(cpu_decoder *d, tile_op op) {
+    decode_transfer(d, op, cpu_run_load, cpu_result_type(d, op), 0);
 }
 
 void cpu_decode_inside(cpu_decoder *d, tile_op op) {
@@ -148,15 +157,7 @@ void cpu_decode_inside(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_store(cpu_decoder *d, tile_op op) {
-    if (cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED) {
-        decode_access(d, op, cpu_run_scatter, cpu_operand_type(d, op, 0),
-                      cpu_operand_type(d, op, 1));
-        d->program->insns[d->program->insn_count - 1].integer = 2;
-    } else {
-        decode_access(d, op, cpu_run_store, cpu_operand_type(d, op, 0), cpu_operand_type(d, op, 1));
-    }
-    set_gather(d, op);
-    cpu_claim_element(d, op, 1, true);
+    decode_transfer(d, op, cpu_run_store, cpu_operand_type(d, op, 0), 1);
 }
 
 void cpu_decode_store_async(cpu_decoder *d, tile_op op) {
@@ -433,7 +434,6 @@ static void decode_atomic_tile(cpu_decoder *d, tile_op op, unsigned memory) {
     cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
     finish_atomic(d, op, insn, memory);
     set_gather(d, op);
-    if (memory == 2) insn->operand[3] = CPU_NO_PLACE; /* the buffer: here all threads are one */
 }
 
 void cpu_decode_atomic(cpu_decoder *d, tile_op op) {

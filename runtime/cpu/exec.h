@@ -170,7 +170,7 @@ CPU_HANDLER(cpu_run_atomic);
 CPU_HANDLER(cpu_run_atomic_shared); /* level 2 */
 CPU_HANDLER(cpu_run_atomic_global); /* level 3 */
 CPU_HANDLER(cpu_run_atomic_lanes_view);
-CPU_HANDLER(cpu_run_scatter); /* store to a shared buffer; integer: as there */
+CPU_HANDLER(cpu_run_by_element); /* load, store of a shared buffer; integer: as there */
 CPU_HANDLER(cpu_run_atomic_lanes_shared);
 CPU_HANDLER(cpu_run_fence);
 /* An element becomes what insn->kind makes of it and the operand. */

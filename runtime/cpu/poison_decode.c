@@ -349,9 +349,17 @@ static void follow_dot(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_dot, new_poison(d, op));
 }
 
+/* Shared memory has poison of its own, global memory none. */
+static void follow_load(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (cpu_operand_type(d, op, 0)->kind == TILE_TYPE_SHARED) follow_move(d, op, first);
+}
+
 /* It looks at the poison of what it stores itself, as it knows what is inside of the extents. */
 static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (d->may_poison[tile_op_operand(d->f, op, 0).id])
+    bool shared = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED;
+    if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
+        follow_move(d, op, first);
+    else if (d->may_poison[tile_op_operand(d->f, op, 0).id])
         d->program->insns[first].poison = new_poison(d, op);
 }
 
@@ -432,6 +440,7 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_dot, follow_dot},
         {TILE_OP_wgmma, follow_wgmma},
         {TILE_OP_wgmma_wait, follow_wgmma_wait},
+        {TILE_OP_load, follow_load},
         {TILE_OP_store, follow_store},
         {TILE_OP_store_async, follow_store},
         {TILE_OP_st_global, follow_store},

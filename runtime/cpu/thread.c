@@ -146,20 +146,23 @@ CPU_HANDLER(cpu_run_st_global) {
 }
 
 CPU_HANDLER(cpu_run_ld_shared) {
+    static const char zeros[16];
     uint32_t offsets[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
+    uint32_t active = cpu_active_lanes(run, agent, insn, 1);
     char *to = cpu_at(run, agent, insn->result);
-    if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, agent->mask, bytes, offsets))
+    if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, active, bytes, offsets))
         return CPU_STOP;
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
-    FOR_EACH_LANE (lane, agent->mask) {
+    FOR_EACH_LANE (lane, agent->mask & ~active) scatter(to, zeros, lane, elements, insn->size);
+    FOR_EACH_LANE (lane, active) {
         cpu_block *owner = cpu_find_owner(run, agent, insn, (int)lane, buffers[lane]);
         if (!owner || !cpu_cluster_read(run, agent, owner, insn, (int)lane, cpu_thread(agent, lane),
                                         offsets[lane], bytes))
             return CPU_STOP;
         scatter(to, (const char *)owner->shared + offsets[lane], lane, elements, insn->size);
     }
-    cpu_count_conflicts(run, agent->mask, offsets, bytes);
+    cpu_count_conflicts(run, active, offsets, bytes);
     return CPU_NEXT;
 }
 

@@ -157,6 +157,7 @@ static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes)
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
                    double times) {
     const tile_arg_decl *array = array_of(s, op->operands[0]);
+    if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
     double bytes = times * bytes_inside(s, array, tile);
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
@@ -169,7 +170,9 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
 static void note_ring(scan *s, tile_value operand) {
     const tile_value_data *data = tile_value_at(s->f, operand);
     const tile_op_data *op = &s->f->ops[data->kind == TILE_VALUE_RESULT ? data->owner : 0];
-    if (s->stages < 2 || data->kind != TILE_VALUE_RESULT || op->opcode != TILE_OP_load) return;
+    if (s->stages < 2 || data->kind != TILE_VALUE_RESULT || op->opcode != TILE_OP_load ||
+        tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW)
+        return;
     s->copied += bytes_inside(s, array_of(s, op->operands[0]), data->type);
     s->w->depth = most(s->w->depth, (double)s->stages);
     scan_take_shared(s, scan_bytes_of(s, data->type) * (double)s->stages);

@@ -21,6 +21,7 @@ class Kernel:
         self.names = ["%i", "%j", "%k"][: len(self.extents)]
         self.tiles = [[r.choice([1, 2, 4, 7, 8, 9, 16, 24]) for _ in range(r.randint(1, 2))] for _ in range(2)]
         self.view = [r.randint(1, 40) for _ in range(r.randint(1, 3))]
+        self.kept = [r.choice([1, 2, 3, 8, 16, 24]) for _ in range(r.randint(1, 2))]  # extents of a shared buffer
         self.count = 0
 
     def elements(self, extents):
@@ -63,6 +64,8 @@ class Kernel:
         if kind == 1 or (kind == 2 and not depth):
             t = r.randrange(2)
             return "%%t%d[%s]" % (t, ", ".join(self.coordinate(e) for e in self.tiles[t]))
+        if kind == 3 and r.randrange(2):
+            return "%%h[%s]" % ", ".join(self.coordinate(e) for e in self.kept)
         if kind in (2, 3):
             return "%%x[%s]" % ", ".join(self.anywhere() for _ in self.view)
         return "(%s %s %s)" % (self.value(depth - 1), r.choice("+-*&|^"), self.value(depth - 1))
@@ -78,11 +81,17 @@ class Kernel:
         more = [self.condition()] * self.random.randrange(2)
         return " & ".join(inside + more), "%%t%d[%s]" % (t, ", ".join(places))
 
+    def picked(self):
+        """An element of the shared buffer, under a predicate by which it is inside."""
+        places = [self.anywhere() for _ in self.kept]
+        inside = ["%s >= 0 & %s < %d" % (at, at, extent) for at, extent in zip(places, self.kept)]
+        return "load %%h[%s], %s" % (", ".join(places), " & ".join(inside))
+
     def statements(self, indent, depth):
         r, lines, names = self.random, [], []
         for _ in range(r.randint(1, 3)):
             name, pad = self.name(), " " * indent
-            kind = r.randrange(8) if depth else 0
+            kind = r.randrange(9) if depth else 0
             if kind < 3:
                 lines.append("%s%s = %s" % (pad, name, self.value()))
             elif kind == 3:
@@ -97,6 +106,8 @@ class Kernel:
                 lines.append("%s%s = if %s { yield %s } else { yield %d }" % (pad, name, *self.guarded(), r.randint(-3, 9)))
             elif kind == 6:
                 lines += self.rounds(name, indent)
+            elif kind == 7:
+                lines.append("%s%s = %s" % (pad, name, self.picked()))
             else:
                 inner, a = self.statements(indent + 2, 0)
                 carried, index = self.name(), self.name()
@@ -139,17 +150,26 @@ class Kernel:
         shared, inside = r.randrange(2), [self.names[d] for d in order]
         if shared:  # by coordinates that lie inside
             body.append("    store %s, %%s[%s]" % (self.value(1), ", ".join(inside)))
+            if r.randrange(2):  # by one element each
+                name = self.name()
+                swap = "%s = atomic_cas %s, %s, %%c[%s]" % (name, self.value(0), self.value(1), ", ".join(inside))
+                body += ["    " + swap + (", %s" % self.condition() if r.randrange(3) == 0 else "")]
+                value += " + " + name
         lines = ["kernel @k(%%p: i32, %%a: view<i32%s>, %%b: view<i32%s>, %%x: view<i32%s>, %%y: view<i32%s>, %%z: view<i32%s>)"
                  % (*dims, turned), "    grid [1] warps %d" % r.choice([1, 2, 4]), "{"]
         for t, name in enumerate("ab"):
             lines.append("  %%t%d = load %%%s[%s] : %s" % (t, name, ", ".join("0" for _ in self.tiles[t]), dims[t]))
         if shared:
-            lines += ["  %%s = alloc_shared : shared<i32%s>" % turned]
+            lines += ["  %%s = alloc_shared : shared<i32%s>" % turned, "  %%c = alloc_shared : shared<i32%s>" % turned, "  fill %c, 1"]
+        dims_kept = "[%s]" % ", ".join(map(str, self.kept))
+        lines += ["  %%h = alloc_shared : shared<i32%s>" % dims_kept]
+        lines += ["  store_shared (load %%x[%s] : %s), %%h" % (", ".join("0" for _ in self.view), dims_kept)
+                  if len(self.kept) <= len(self.view) else "  fill %h, 5"]
         lines.append("  %%r, %%q = parallel (%s) in %s {" % (", ".join(self.names), dims[3]))
         lines += body + ["    " + store, "    yield %s, %s" % (value, self.value(1)), "  }"]
         lines += ["  store %%r * 3 + %%q, %%y[%s]" % zeros]
         if shared:
-            lines += ["  atomic_add load_shared(%%s), %%z[%s]" % zeros]
+            lines += ["  atomic_add load_shared(%%s) + load_shared(%%c), %%z[%s]" % zeros]
         return "\n".join(lines + ["}", ""])
 
 

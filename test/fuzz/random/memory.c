@@ -199,10 +199,32 @@ static value reload(gen *g, const value *a, const char *from) {
     return v;
 }
 
-/* All of a buffer, or parts of it that are written and read one by one. */
+/* Elements of a buffer at index tiles, along its last dims from scalar starts on. */
+static bool picked(gen *g, const value *a) {
+    const char *buffer = alloc(g, a->scalar, a->shape);
+    unsigned tiles = a->shape.rank > 1 ? (unsigned)gen_pick(g, 1, 1, 2) : 1;
+    shape points = {1, {gen_pick(g, 1, 2, 8, 16, 32)}}, result = points;
+    char at[400] = "";
+    for (unsigned i = 0; i < tiles; i++)
+        snprintf(at + strlen(at), sizeof at - strlen(at), "%s%s", i ? ", " : "",
+                 index_tile(g, points));
+    for (unsigned d = tiles; d < a->shape.rank; d++) {
+        result.dims[result.rank++] = a->shape.dims[d];
+        snprintf(at + strlen(at), sizeof at - strlen(at), ", %s", start(g, a->shape.dims[d]));
+    }
+    const char *condition = gen_chance(g, 30) ? gen_text(", %s", predicate(g, result)) : "";
+    value v = gen_value(g, a->scalar, result, a->small);
+    gen_say(g, "store_shared %s, %s", a->name, buffer);
+    gen_say(g, "%s = load %s[%s]%s : %s", v.name, buffer, at, condition, gen_dims(result));
+    gen_add(g, &v);
+    return true;
+}
+
+/* All of a buffer, or parts of it that are written and read one by one, or some of its elements. */
 bool gen_through_shared(gen *g) {
     const value a = *gen_any(g);
     if (g->meaning || a.scalar == TILE_i1) return false;
+    if (gen_chance(g, 25)) return picked(g, &a);
     bool powers = true;
     for (unsigned d = 0; d < a.shape.rank; d++)
         powers &= (a.shape.dims[d] & (a.shape.dims[d] - 1)) == 0;
@@ -244,10 +266,12 @@ static bool atomic_shared(gen *g, const value *a) {
     const char *buffer = alloc(g, a->scalar, a->shape), *condition = "";
     value old = gen_value(g, a->scalar, a->shape, a->small);
     gen_say(g, "store_shared %s, %s", a->name, buffer);
-    if (gen_chance(g, 25)) {
-        gen_say(g, "%s = atomic_cas %s, %s, %s", old.name, gen_like(g, a)->name, b.name, buffer);
+    bool swaps = gen_chance(g, 25);
+    if (gen_chance(g, 30)) condition = gen_text(", %s", predicate(g, a->shape));
+    if (swaps) {
+        gen_say(g, "%s = atomic_cas %s, %s, %s%s", old.name, gen_like(g, a)->name, b.name, buffer,
+                condition);
     } else {
-        if (gen_chance(g, 30)) condition = gen_text(", %s", predicate(g, a->shape));
         gen_say(g, "%s = atomic_%s %s, %s%s", old.name,
                 gen_chance(g, 25) ? "exch" : atomic_kind(g, &b), b.name, buffer, condition);
     }

@@ -184,7 +184,10 @@ static bool make_shared(gen *g) {
         gen_say(g, "%s = ld_shared %s[%%t] : %s", v.name, buffer, tile_scalar_name(a.scalar));
         v.small = ANYTHING;
     } else {
-        gen_say(g, "%s = ld_shared %s[%s] : %s", v.name, buffer, at, tile_scalar_name(a.scalar));
+        const char *condition =
+            gen_chance(g, 30) ? gen_text(", %s", gen_word(g, "%t < 7", "%t != 3")) : "";
+        gen_say(g, "%s = ld_shared %s[%s]%s : %s", v.name, buffer, at, condition,
+                tile_scalar_name(a.scalar));
     }
     gen_say(g, "sync");
     gen_add(g, &v);
