@@ -52,16 +52,12 @@ static const char *name_of(const rows *r, tile_value value) {
 /* What stands in the way of putting parts of this reduction together. */
 static bool may_be_parts(rows *r, size_t index) {
     tile_op op = rows_op(r, index);
-    tile_word kind = rows_kind(r, index);
     if (sched_is_along(r->k.s, op)) /* it has a row in one tile, and has said so */
         return rows_must_split(r) && miss(r, op, "a block has a whole row of it",
                                           "compute the sums in a compute of their own");
-    if (rows_finds_place(r, index))
-        return miss(r, op, "blocks hand on sums, or largest and smallest elements, but no places",
-                    "take reduce_max or reduce_min where the place is not needed");
-    if (kind != TILE_WORD_kind_add && kind != TILE_WORD_kind_max && kind != TILE_WORD_kind_min)
-        return miss(r, op, "parts are put together by add, max and min only",
-                    "reduce a reshaped array first, which has more rows");
+    if (rows_finds_place(r, index) && !rows_has_key(r, index))
+        return miss(r, op, "a value of 64 bits and its place are handed on as no one number",
+                    "reduce values of 32 bits, or take reduce_max or reduce_min");
     if (r->levels[index] > 1)
         return miss(r, op, "it needs what another reduction of the same rows gives",
                     "compute that one in a compute of its own");

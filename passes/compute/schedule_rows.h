@@ -64,6 +64,16 @@ void rows_build_tile_by_tile(rows *r);
 /* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
 void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy);
 
+/* schedule_key.c: a value and its place as one number. */
+
+/* Whether there is one: of values of up to 32 bits. */
+bool rows_has_key(const rows *r, size_t index);
+/* i64, the largest of which has the value that counts, at the lowest of its places. */
+tile_value rows_build_key(rows *r, size_t index, tile_value value, tile_value place);
+tile_value rows_least_key(rows *r);
+tile_value rows_value_of_key(rows *r, size_t index, tile_value key);
+tile_value rows_place_of_key(rows *r, tile_value key);
+
 /* schedule_parts.c: how many parts there are. */
 
 /* Blocks whose tiles have so many elements along `beside`, one along the other dims but the axis;

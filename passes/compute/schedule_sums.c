@@ -135,15 +135,23 @@ static tile_value find_place(rows *r, tile_value values, tile_value places, tile
     return tile_op_result(k->f, op, 0);
 }
 
+/* What is left of a tile's places of reduction i, whose carried values begin at *at. */
+static tile_value finish_sum(rows *r, const carried *c, unsigned i, unsigned *at, tile_op op,
+                             tile_value *place) {
+    size_t index = c->reductions[i];
+    tile_value sums = tile_op_result(r->k.f, op, (*at)++);
+    tile_op along = rows_build_along(r, TILE_OP_reduce, sums, r->k.g->reductions[index]);
+    tile_value best = tile_op_result(r->k.f, along, 0);
+    *place = TILE_NO_VALUE;
+    if (rows_finds_place(r, index))
+        *place = find_place(r, sums, tile_op_result(r->k.f, op, (*at)++), best);
+    return best;
+}
+
 static void finish_sums(rows *r, const carried *c, tile_op op) {
     for (unsigned i = 0, at = 0; i < c->count; i++) {
-        size_t index = c->reductions[i];
-        tile_value sums = tile_op_result(r->k.f, op, at++);
-        tile_op along = rows_build_along(r, TILE_OP_reduce, sums, r->k.g->reductions[index]);
-        tile_value best = tile_op_result(r->k.f, along, 0), place = TILE_NO_VALUE;
-        if (rows_finds_place(r, index))
-            place = find_place(r, sums, tile_op_result(r->k.f, op, at++), best);
-        rows_remember_results(r, index, best, place);
+        tile_value place, best = finish_sum(r, c, i, &at, op, &place);
+        rows_remember_results(r, c->reductions[i], best, place);
     }
 }
 
@@ -189,29 +197,45 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
     loop l = enter_steps(r, begin, end, sched_number(k, rows_of_all), c.at, c.values);
     add_elements(r, &c, tile_op_region(k->f, l.op, 0), more);
     leave_loop(r, &l, more, c.values);
-    for (unsigned i = 0; i < c.count && !k->s->failed; i++) {
+    for (unsigned i = 0, at = 0; i < c.count && !k->s->failed; i++) {
+        tile_value place, best = finish_sum(r, &c, i, &at, l.op, &place);
         size_t index = c.reductions[i];
-        tile_op along = rows_build_along(r, TILE_OP_reduce, tile_op_result(k->f, l.op, i),
-                                         k->g->reductions[index]);
-        next[i] =
-            combine(r, index, tile_region_arg(k->f, parts, i + 1), tile_op_result(k->f, along, 0));
+        tile_value before = tile_region_arg(k->f, parts, i + 1);
+        if (rows_finds_place(r, index))
+            next[i] = tile_build_max(&k->b, before, rows_build_key(r, index, best, place));
+        else
+            next[i] = combine(r, index, before, best);
     }
+}
+
+/* What the outer loop carries of a reduction begins so. */
+static tile_value first_part(rows *r, size_t index) {
+    bool key = rows_finds_place(r, index);
+    const tile_type *type = key ? tile_type_scalar(r->k.s->context, TILE_i64) : rows_type(r, index);
+    return tile_build_splat(&r->k.b, key ? rows_least_key(r) : rows_identity_of(r, index),
+                            row_type(r, type));
+}
+
+static void remember_part(rows *r, size_t index, tile_value part) {
+    if (rows_finds_place(r, index))
+        rows_remember_results(r, index, rows_value_of_key(r, index, part),
+                              rows_place_of_key(r, part));
+    else
+        rows_remember_results(r, index, part, TILE_NO_VALUE);
 }
 
 void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy) {
     sched_kernel *k = &r->k;
     size_t mark = sched_enter(k), count = k->g->reduction_count;
     tile_value *values = TILE_NEW_ARRAY(k->s->arena, tile_value, 2 * count + 1);
-    for (size_t i = 0; i < count; i++)
-        values[i] = tile_build_splat(&k->b, rows_identity_of(r, i), row_type(r, rows_type(r, i)));
+    for (size_t i = 0; i < count; i++) values[i] = first_part(r, i);
     loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, split),
                          tile_build_int(&k->b, 1), values, (unsigned)count);
     tile_op_set_expr(k->f, l.op, TILE_ATTR_split, split);
     tile_op_set_expr(k->f, l.op, TILE_ATTR_strategy, strategy);
     add_part(r, split, tile_op_region(k->f, l.op, 0), values + count);
     leave_loop(r, &l, values + count, (unsigned)count);
-    for (size_t i = 0; i < count; i++)
-        rows_remember_results(r, i, tile_op_result(k->f, l.op, (unsigned)i), TILE_NO_VALUE);
+    for (size_t i = 0; i < count; i++) remember_part(r, i, tile_op_result(k->f, l.op, (unsigned)i));
     rows_store_outputs(r, true);
     sched_leave(k, mark);
 }

@@ -33,7 +33,7 @@ struct split {
     int64_t factor; /* at least 2 */
     const split_strategy *strategy;
     unsigned count;       /* of carried values, all of which are sums, or other reductions */
-    tile_opcode *combine; /* by carried value, once it is legal: add, max or min */
+    tile_opcode *combine; /* by carried value, once it is legal: what puts parts together */
     bool *nan;            /* and whether NaN wins then */
     bool quiet;           /* only to see whether it is legal */
 };

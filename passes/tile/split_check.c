@@ -1,6 +1,7 @@
 /* Whether a loop may be split: its iterations can be run in parts, in any order, by blocks that
  * know nothing of each other, if all that they hand on is sums, or other reductions whose parts can
- * be put together in any grouping. A maximum may start anywhere: each part starts there. */
+ * be put together in any grouping. Each part starts where the loop does: a maximum may start
+ * anywhere, as what is combined with itself stays so; a sum at 0, a product at 1. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -65,8 +66,12 @@ static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_v
     case TILE_OP_fma: return ways[0] = operand_at(f, op, 2), c->kind == TILE_OP_add;
     case TILE_OP_sub: return ways[0] = operand_at(f, op, 0), c->kind == TILE_OP_add;
     case TILE_OP_add:
+    case TILE_OP_mul:
     case TILE_OP_max:
     case TILE_OP_min:
+    case TILE_OP_and:
+    case TILE_OP_or:
+    case TILE_OP_xor:
         if (tile_op_opcode(f, op) != c->kind || tile_op_has_attr(f, op, TILE_ATTR_nan) != c->nan)
             return 0;
         ways[0] = operand_at(f, op, 0);
@@ -95,26 +100,34 @@ static bool adds_to(checker *c, tile_value value, tile_value carried) {
     return leads;
 }
 
-/* Finds the kind of reduction that the carried value is; false: none that is known. */
-static bool find_kind(checker *c, tile_value next, tile_value carried) {
-    static const struct {
-        tile_opcode kind;
-        bool nan;
-    } kinds[] = {{TILE_OP_add, false},
-                 {TILE_OP_max, false},
-                 {TILE_OP_min, false},
-                 {TILE_OP_max, true},
-                 {TILE_OP_min, true}};
-    for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        c->kind = kinds[k].kind;
-        c->nan = kinds[k].nan;
+/* Reductions, and where each part of one must start. */
+static const struct reduction {
+    tile_opcode kind;
+    bool nan, anywhere;
+    int start;
+    const char *name;
+} reductions[] = {{TILE_OP_add, false, false, 0, "a sum"},
+                  {TILE_OP_max, false, true, 0, "a maximum"},
+                  {TILE_OP_min, false, true, 0, "a minimum"},
+                  {TILE_OP_max, true, true, 0, "a maximum"},
+                  {TILE_OP_min, true, true, 0, "a minimum"},
+                  {TILE_OP_mul, false, false, 1, "a product"},
+                  {TILE_OP_and, false, true, 0, "a bitwise and"},
+                  {TILE_OP_or, false, true, 0, "a bitwise or"},
+                  {TILE_OP_xor, false, false, 0, "a bitwise exclusive or"}};
+
+/* Finds which of them the carried value is; NULL: none. */
+static const struct reduction *find_kind(checker *c, tile_value next, tile_value carried) {
+    for (unsigned k = 0; k < sizeof reductions / sizeof *reductions; k++) {
+        c->kind = reductions[k].kind;
+        c->nan = reductions[k].nan;
         for (uint32_t id = 1; id < c->f->value_count; id++) {
             if (c->leads[id] == carried.id) c->leads[id] = 0;
             if (c->barren[id] == carried.id) c->barren[id] = 0;
         }
-        if (adds_to(c, next, carried)) return true;
+        if (adds_to(c, next, carried)) return &reductions[k];
     }
-    return false;
+    return NULL;
 }
 
 /* Counts the uses of each value on the way from the carried one to this one, once. */
@@ -139,13 +152,14 @@ static bool has_other_uses(checker *c, tile_value next, tile_value carried) {
     return other;
 }
 
-static bool is_zero(const checker *c, tile_value value) {
+static bool is_number(const checker *c, tile_value value, int number) {
     const tile_value_data *data = tile_value_at(c->f, value);
     tile_op op = tile_value_def(c->f, value);
     if (op.id && tile_op_opcode(c->f, op) == TILE_OP_splat)
-        return is_zero(c, tile_op_operand(c->f, op, 0));
+        return is_number(c, tile_op_operand(c->f, op, 0), number);
     if (data->kind != TILE_VALUE_CONSTANT) return false;
-    return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == 0 : data->expr->integer == 0;
+    return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == number
+                                               : data->expr->integer == number;
 }
 
 typedef struct misuse {
@@ -171,12 +185,28 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
     if (m.op.id) note_split(c);
 }
 
-static void refuse_kind(checker *c, tile_value carried) {
+static void refuse_kind(checker *c, tile_value carried, const struct reduction *kind) {
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "split: %s, which the loop carries, is a %s, and the strategy %s only adds; take serial, "
+         "split: %s, which the loop carries, is %s, and the strategy %s only adds; take serial, "
          "workspace, exchange or cluster",
-         name_of(c, carried, "a value"), c->kind == TILE_OP_max ? "maximum" : "minimum",
-         c->s->strategy->word);
+         name_of(c, carried, "a value"), kind->name, c->s->strategy->word);
+}
+
+static void refuse_start(checker *c, tile_value carried, tile_value init,
+                         const struct reduction *kind) {
+    bool product = kind->kind == TILE_OP_mul;
+    FAIL(c, tile_op_loc(c->f, c->s->loop),
+         "split: %s starts at another value than %d, which each part would %s; start it at %d and "
+         "%s %s behind the loop",
+         name_of(c, carried, "a carried value"), kind->start,
+         kind->kind == TILE_OP_add ? "add"
+         : product                 ? "multiply by"
+                                   : "combine with",
+         kind->start,
+         kind->kind == TILE_OP_add ? "add"
+         : product                 ? "multiply by"
+                                   : "combine it with",
+         name_of(c, init, "the value"));
 }
 
 static void check_sum(checker *c, unsigned i) {
@@ -185,23 +215,22 @@ static void check_sum(checker *c, unsigned i) {
     tile_value next = tile_carried_sent(c->f, loop, 0, i);
     tile_value init = tile_carried_sent(c->f, loop, TILE_AROUND, i);
     const tile_type *type = tile_value_type(c->f, carried);
+    const struct reduction *kind = NULL;
     if (type->kind != TILE_TYPE_TILE)
         refuse_sum(c, carried, "is no tile");
     else if (type->rank == TILE_MAX_RANK)
         refuse_sum(c, carried, "has too many dims to be stored by parts");
-    else if (!find_kind(c, next, carried))
+    else if (!(kind = find_kind(c, next, carried)))
         refuse_sum(c, carried,
                    "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`), nor only made "
-                   "larger or smaller (`max`, `min`)");
+                   "larger or smaller (`max`, `min`), multiplied (`mul`) or combined bit by bit "
+                   "(`and`, `or`, `xor`)");
     else if (has_other_uses(c, next, carried))
         refuse_sum(c, carried, "is also used before the sum is complete");
-    else if (c->kind != TILE_OP_add && c->s->strategy->only_adds)
-        refuse_kind(c, carried);
-    else if (c->kind == TILE_OP_add && !is_zero(c, init))
-        FAIL(c, tile_op_loc(c->f, loop),
-             "split: %s starts at another value than 0, which each part would add; start it at 0 "
-             "and add %s behind the loop",
-             name_of(c, carried, "a carried value"), name_of(c, init, "the value"));
+    else if (kind->kind != TILE_OP_add && c->s->strategy->only_adds)
+        refuse_kind(c, carried, kind);
+    else if (!kind->anywhere && !is_number(c, init, kind->start))
+        refuse_start(c, carried, init, kind);
     c->s->combine[i] = c->kind;
     c->s->nan[i] = c->nan;
 }

@@ -70,7 +70,8 @@
  * others wait for start first.
  *
  * What may be split (split_check.c). Each carried value is a tile that is only added to and starts
- * at 0, or only made larger, or smaller (max, min), wherever it starts; the body does nothing else
+ * at 0, or only multiplied and starts at 1, or only combined bit by bit (an exclusive or starts at
+ * 0), or made larger, or smaller (max, min), wherever it starts; the body does nothing else
  * that is seen outside, and every iteration writes what it reads of shared memory. All that stands
  * behind the loop is done once, with the whole sums: bias, activation, conversion, stores.
  *

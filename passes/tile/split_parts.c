@@ -272,9 +272,8 @@ tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value val
 
 tile_value split_combine(const split *s, tile_builder *b, unsigned i, tile_value lhs,
                          tile_value rhs) {
-    if (s->combine[i] == TILE_OP_add) return tile_build_add(b, lhs, rhs);
-    tile_value one =
-        s->combine[i] == TILE_OP_max ? tile_build_max(b, lhs, rhs) : tile_build_min(b, lhs, rhs);
+    const tile_segment segments[] = {{lhs, NULL, 0}, {rhs, NULL, 0}};
+    tile_value one = tile_build_op_value(b, s->combine[i], segments, 2, NULL);
     if (s->nan[i]) tile_op_set_flag(b->function, tile_value_def(b->function, one), TILE_ATTR_nan);
     return one;
 }

@@ -510,10 +510,7 @@ static tile_value reduce_rows(const split *s, tile_builder *b, unsigned i, tile_
     const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, 0)};
     const tile_segment segments[] = {{rows, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
     tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
-    tile_op_set_text(b->function, op, TILE_ATTR_kind,
-                     s->combine[i] == TILE_OP_max   ? "max"
-                     : s->combine[i] == TILE_OP_min ? "min"
-                                                    : "add");
+    tile_op_set_text(b->function, op, TILE_ATTR_kind, tile_op_get_info(s->combine[i])->name);
     tile_op_set_int(b->function, op, TILE_ATTR_axis, 0);
     if (s->nan[i]) tile_op_set_flag(b->function, op, TILE_ATTR_nan);
     return tile_op_result(b->function, op, 0);
