@@ -63,12 +63,12 @@
  *   }
  *
  * Which masks: comparisons of i32 tiles in a loop with a dot, whose sides are sums of scalars and
- * iotas. One of them grows with the loop's variable and is the smaller one, the scalars are none
- * that the loop changes: up to a number that is known before it the comparison holds for all
- * elements. The first loop ends there, the second goes on as the loop was, from where the first one
- * has come to. All that a loop carries goes from one to the other, stages and phases of rings too,
- * so that this comes behind the passes that make them; only sums that are pending may not be
- * carried so. */
+ * iotas. One of them grows with the loop's variable and is the smaller one, which may be a minimum,
+ * a maximum or a choice of such sums, the scalars are none that the loop changes: up to a number
+ * that is known before it the comparison holds for all elements. The first loop ends there, the
+ * second goes on as the loop was, from where the first one has come to. All that a loop carries
+ * goes from one to the other, stages and phases of rings too, so that this comes behind the passes
+ * that make them; only sums that are pending may not be carried so. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
@@ -149,13 +149,53 @@ static bool add_value(const splitter *s, tile_value value, int sign, unsigned de
 
 /* low < high for all elements as long as low's variable, which it has once, is below a bound. */
 typedef struct mask {
-    tile_value value;
-    sum low, high;
+    tile_value value, high;
+    sum low;
     int64_t margin; /* 1: or equal */
 } mask;
 
+enum { DEPTH = 8 }; /* of expressions that are looked into */
+
+/* A scalar that all elements of the condition are; 0: none that the loop does not change. */
+static tile_value find_condition(const splitter *s, tile_value condition) {
+    tile_op def = tile_value_def(s->f, condition);
+    while (def.id && (tile_op_opcode(s->f, def) == TILE_OP_splat ||
+                      tile_op_opcode(s->f, def) == TILE_OP_broadcast)) {
+        condition = tile_op_operand(s->f, def, 0);
+        def = tile_value_def(s->f, condition);
+    }
+    bool scalar = tile_value_type(s->f, condition)->kind == TILE_TYPE_SCALAR;
+    return scalar && is_outside(s, condition) ? condition : TILE_NO_VALUE;
+}
+
+/* How a side of the comparison is made of others. */
+typedef enum side_kind { SIDE_SUM, SIDE_MIN, SIDE_MAX, SIDE_SELECT } side_kind;
+
+static side_kind find_side(const splitter *s, tile_value *value, tile_op *def) {
+    for (;;) {
+        *def = tile_value_def(s->f, *value);
+        tile_opcode opcode = def->id ? tile_op_opcode(s->f, *def) : TILE_OP_NONE;
+        if (opcode == TILE_OP_min) return SIDE_MIN;
+        if (opcode == TILE_OP_max) return SIDE_MAX;
+        if (opcode == TILE_OP_select) return SIDE_SELECT;
+        if (opcode != TILE_OP_broadcast) return SIDE_SUM;
+        *value = tile_op_operand(s->f, *def, 0);
+    }
+}
+
+static bool is_high(const splitter *s, tile_value value, unsigned depth) {
+    tile_op def;
+    sum ignored = {0};
+    side_kind kind = find_side(s, &value, &def);
+    if (kind == SIDE_SUM || !depth || tile_value_type(s->f, value)->kind != TILE_TYPE_TILE)
+        return add_value(s, value, 1, DEPTH, &ignored) && ignored.variable == 0;
+    unsigned first = kind == SIDE_SELECT;
+    return (!first || find_condition(s, tile_op_operand(s->f, def, 0)).id) &&
+           is_high(s, tile_op_operand(s->f, def, first), depth - 1) &&
+           is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
+}
+
 static bool find_mask(const splitter *s, tile_op op, mask *m) {
-    enum { DEPTH = 8 };
     tile_opcode opcode = tile_op_opcode(s->f, op);
     bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
     if (!less && opcode != TILE_OP_gt && opcode != TILE_OP_ge) return false;
@@ -163,10 +203,9 @@ static bool find_mask(const splitter *s, tile_op op, mask *m) {
     tile_value high = tile_op_operand(s->f, op, less ? 1 : 0);
     const tile_type *type = tile_value_type(s->f, low);
     if (type->kind != TILE_TYPE_TILE || type->scalar != TILE_i32) return false;
-    *m = (mask){.value = tile_op_result(s->f, op, 0)};
+    *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high};
     m->margin = opcode == TILE_OP_le || opcode == TILE_OP_ge;
-    return add_value(s, low, 1, DEPTH, &m->low) && add_value(s, high, 1, DEPTH, &m->high) &&
-           m->low.variable == 1 && m->high.variable == 0;
+    return add_value(s, low, 1, DEPTH, &m->low) && m->low.variable == 1 && is_high(s, high, DEPTH);
 }
 
 static tile_value long_int(tile_function *f, int64_t value) {
@@ -190,10 +229,14 @@ static tile_value build_sum(tile_function *f, tile_builder *b, const sum *from) 
 
 /* In 64 bits, which hold all of it. Where an element of either side would wrap around in 32, the
  * bound is below every variable: what holds is what the comparison says. */
-static tile_value build_bound(tile_function *f, tile_builder *b, tile_value begin, const mask *m) {
-    tile_value low = build_sum(f, b, &m->low), high = build_sum(f, b, &m->high);
-    tile_value most = tile_build_add(b, high, long_int(f, m->high.most));
-    tile_value least = tile_build_add(b, high, long_int(f, m->high.least));
+static tile_value build_bound_of_sum(const splitter *s, tile_builder *b, tile_value begin,
+                                     const mask *m, tile_value side) {
+    sum from = {0};
+    tile_function *f = s->f;
+    add_value(s, side, 1, DEPTH, &from);
+    tile_value low = build_sum(f, b, &m->low), high = build_sum(f, b, &from);
+    tile_value most = tile_build_add(b, high, long_int(f, from.most));
+    tile_value least = tile_build_add(b, high, long_int(f, from.least));
     tile_value first = tile_build_add(b, tile_build_add(b, low, long_int(f, m->low.least)), begin);
     tile_value fits =
         tile_build_and(b, tile_build_le(b, most, long_int(f, INT32_MAX)),
@@ -201,6 +244,21 @@ static tile_value build_bound(tile_function *f, tile_builder *b, tile_value begi
     int64_t margin = m->margin - m->low.most;
     tile_value bound = tile_build_add(b, tile_build_sub(b, least, low), long_int(f, margin));
     return tile_build_select(b, fits, bound, long_int(f, INT32_MIN));
+}
+
+/* Below the smaller one of two is below both, below the larger one below either. */
+static tile_value build_bound(const splitter *s, tile_builder *b, tile_value begin, const mask *m,
+                              tile_value side, unsigned depth) {
+    tile_op def;
+    side_kind kind = find_side(s, &side, &def);
+    if (kind == SIDE_SUM || !depth || tile_value_type(s->f, side)->kind != TILE_TYPE_TILE)
+        return build_bound_of_sum(s, b, begin, m, side);
+    unsigned first = kind == SIDE_SELECT;
+    tile_value x = build_bound(s, b, begin, m, tile_op_operand(s->f, def, first), depth - 1),
+               y = build_bound(s, b, begin, m, tile_op_operand(s->f, def, first + 1), depth - 1);
+    if (kind == SIDE_MIN) return tile_build_min(b, x, y);
+    if (kind == SIDE_MAX) return tile_build_max(b, x, y);
+    return tile_build_select(b, find_condition(s, tile_op_operand(s->f, def, 0)), x, y);
 }
 
 static bool may_split(const splitter *s) {
@@ -237,7 +295,7 @@ static void split(const splitter *s, const mask *masks, unsigned count) {
     tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
     tile_value start = widen(f, &b, begin), end = widen(f, &b, tile_op_operand(f, s->loop, 1));
     for (unsigned i = 0; i < count; i++)
-        end = tile_build_min(&b, end, build_bound(f, &b, start, &masks[i]));
+        end = tile_build_min(&b, end, build_bound(s, &b, start, &masks[i], masks[i].high, DEPTH));
     end = tile_build_max(&b, end, start);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
