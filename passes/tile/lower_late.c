@@ -6,8 +6,9 @@
  *
  * A tile of sums takes most of the registers that a thread can have, and what a chain of operations
  * needs for all of it at once does not fit beside it: ptxas would spill. What is computed late
- * stands in the region of its stores, so that it is computed as often as before. A load moves no
- * further than over what cannot change what it finds. */
+ * stands in the region of its stores, so that it is computed as often as before; a quotient or a
+ * function of a whole row, which each of its pieces would compute again, is not late. A load moves
+ * no further than over what cannot change what it finds. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
@@ -124,7 +125,7 @@ static void explain_early(const finder *s, tile_op load) {
                            "place right before the store");
 }
 
-/* What takes long enough that two stores had better not each compute it. */
+/* What takes long enough that two stores, or two pieces, had better not each compute it. */
 static bool is_long(tile_opcode opcode) {
     static const tile_opcode opcodes[] = {TILE_OP_div,  TILE_OP_mod, TILE_OP_sqrt, TILE_OP_rsqrt,
                                           TILE_OP_exp2, TILE_OP_exp, TILE_OP_log,  TILE_OP_log2,
@@ -134,12 +135,20 @@ static bool is_long(tile_opcode opcode) {
     return found;
 }
 
+/* Whether it computes one element for a row, which all pieces of the row would compute again. */
+static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *whole) {
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    return type->rank && tile_type_dim(type, type->rank - 1) == 1 &&
+           tile_layout_extent(whole, whole->rank - 1u) > 1;
+}
+
 static bool can_be_late(const finder *s, tile_op op) {
     const tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     const tile_layout *whole = s->whole[op.id];
     bool load = opcode == TILE_OP_load;
-    if (!whole || tile_op_result_count(f, op) != 1 || s->early[tile_op_result(f, op, 0).id])
+    if (!whole || tile_op_result_count(f, op) != 1 || s->early[tile_op_result(f, op, 0).id] ||
+        (is_long(opcode) && is_of_row(f, op, whole)))
         return false;
     if (!load && opcode != TILE_OP_iota && opcode != TILE_OP_broadcast &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))

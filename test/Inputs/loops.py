@@ -5,14 +5,14 @@ usage: loops.py FILE [--most=N]    FILE: PTX, or SASS as `tilec --emit=sass` wri
 Fails where there is none, and where one has more than N instructions.
 A loop goes from a label to the last branch back to it. Of SASS: its instructions, HGMMAs, R2URs (each
 waits for the vector unit before descriptors are there) and waits for all products; of PTX: its
-instructions, products, fences, commits, waits, moves, and barriers of the block."""
+instructions, products, fences, commits, waits, moves, barriers of the block, shuffles and choices."""
 import re
 import sys
 
 PTX = {"wgmma": r"wgmma\.mma_async", "fence": r"wgmma\.fence", "commit": r"wgmma\.commit_group",
        "wait_group 1": r"wgmma\.wait_group\.sync\.aligned 1;", "wait_group 0": r"wgmma\.wait_group\.sync\.aligned 0;",
        "try_wait": r"mbarrier\.try_wait", "arrive": r"mbarrier\.arrive", "bar": r"\b(bar|barrier)\.(?!warp)", "div": r"\b(div|rem)\.", "mov": r"\bmov\.",
-       "local": r"\.local\b"}
+       "local": r"\.local\b", "shfl": r"\bshfl\.", "selp": r"\bselp\.f"}
 SASS = {"HGMMA": r"\bHGMMA", "R2UR": r"\bR2UR", "DEPBAR 0": r"DEPBAR\.LE gsb0, 0x0", "DEPBAR 1": r"DEPBAR\.LE gsb0, 0x1",
         "TRYWAIT": r"TRYWAIT", "ARRIVE": r"SYNCS\.ARRIVE", "BAR": r"\bBAR\.", "local": r"\b(LDL|STL)\b"}
 
