@@ -1,9 +1,11 @@
 /* tile-bench: what it says of many times, and how it writes. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/tile-bench/product.h"
+#include "tools/tile-bench/problem.h"
+#include "tools/tile-bench/shapes.h"
 #include "tools/tile-bench/statistics.h"
 #include "tools/tile-bench/svg.h"
 
@@ -55,16 +57,143 @@ Test(bench, shuffles_are_permutations_and_all_come) {
     cr_assert(different == ALL, "%u of %d orders", different, ALL);
 }
 
-/* Products ------------------------------------------------------------------------------------ */
+/* Shapes -------------------------------------------------------------------------------------- */
 
 Test(bench, all_lists_of_shapes_are_read) {
     static const char *const names[] = {"splitk", "skinny", "deep", "square", "odd", "tiny"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bench_shapes shapes = {0};
+        bench_shapes shapes = {.form = &bench_product_shapes};
         cr_assert(bench_shapes_add_list(&shapes, names[i]), "%s", names[i]);
         cr_assert(shapes.count >= 3, "%s", names[i]);
         free(shapes.shapes);
     }
+}
+
+Test(bench, all_lists_of_shapes_of_attention_are_read) {
+    for (const bench_shape_list *list = bench_attention_shapes.lists; list->name; list++) {
+        bench_shapes shapes = {.form = &bench_attention_shapes};
+        cr_assert(bench_shapes_add_list(&shapes, list->name), "%s", list->name);
+        for (size_t i = 0; i < shapes.count; i++)
+            cr_assert(shapes.shapes[i][1] % shapes.shapes[i][2] == 0, "%s", list->name);
+        free(shapes.shapes);
+    }
+}
+
+Test(bench, a_word_behind_a_shape) {
+    bench_shapes shapes = {.form = &bench_attention_shapes};
+    cr_assert(bench_shapes_add(&shapes, "1,2,1,4,5,64") &&
+              bench_shapes_add(&shapes, "1,2,1,4,5,64,causal"));
+    cr_assert(shapes.shapes[0][6] == 0 && shapes.shapes[1][6] == 1 && shapes.shapes[1][5] == 64);
+    free(shapes.shapes);
+}
+
+/* Attention ----------------------------------------------------------------------------------- */
+
+static bench_attention make_attention(const char *type) {
+    return (bench_attention){.batch = 2,
+                             .heads = 4,
+                             .groups = 2,
+                             .m = 10,
+                             .n = 10,
+                             .d = 32,
+                             .type = bench_type_find(type)};
+}
+
+/* Half of a square, which is what everybody counts; what is left of a rectangle. */
+Test(bench, sizes_of_attention) {
+    bench_attention a = make_attention("bf16");
+    double full = 4.0 * 2 * 4 * 10 * 10 * 32;
+    cr_assert(bench_attention_flop(&a) == full);
+    a.causal = true;
+    cr_assert(bench_attention_flop(&a) == full / 2);
+    a.n = 15;
+    cr_assert(bench_attention_flop(&a) == full);
+    cr_assert(bench_attention_read_bytes(&a) == 2.0 * 2 * 32 * (4 * 10 + 2 * 2 * 15));
+    a.n = 5;
+    cr_assert(bench_attention_flop(&a) == full / 8);
+    cr_assert(bench_attention_write_bytes(&a) == 2.0 * 2 * 32 * 4 * 10);
+}
+
+static void write_value(const bench_attention *a, void *o, size_t index, double value) {
+    tile_scalar scalar = a->type->result;
+    tile_scalar_write(scalar, (char *)o + index * tile_scalar_bytes(scalar), value);
+}
+
+/* Where all keys are equal attention is a mean of v, which is summed here by itself. Right to half
+ * a step of the result's type; any larger change of one element is found, as is a NaN. */
+static void check_means(const char *type) {
+    bench_attention a = make_attention(type);
+    tile_scalar operand = a.type->operand, result = a.type->result;
+    size_t keys = (size_t)(a.n * a.d), count = (size_t)(a.batch * a.heads * a.m * a.d);
+    bench_pattern *pattern = bench_pattern_create();
+    char *v = malloc(keys * tile_scalar_bytes(operand)), *o = malloc(count * 4);
+    bench_error error;
+    for (int64_t head = 0; head < a.batch * a.heads; head++) {
+        int64_t group = head / a.heads * a.groups + head % a.heads / 2;
+        bench_attention_fill(&a, pattern, BENCH_INPUTS_equal, 2, group * a.n * a.d, keys, v);
+        for (int64_t i = 0; i < a.m * a.d; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < a.n; j++)
+                sum += tile_scalar_read(operand, v + (size_t)(j * a.d + i % a.d) *
+                                                         tile_scalar_bytes(operand));
+            write_value(&a, o, (size_t)(head * a.m * a.d + i), sum / (double)a.n);
+        }
+    }
+    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    cr_assert(error.all && !*error.wrong && error.share < 1, "%s: %s", type, error.wrong);
+    cr_assert(error.norm <= ldexp(1, -(int)tile_scalar_mantissa(result) - 1), "%g", error.norm);
+    write_value(&a, o, 37, 0.75);
+    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    cr_assert(strstr(error.wrong, "equal: element [0, 0, 1, 5] is 0.75") == error.wrong, "%s",
+              error.wrong);
+    write_value(&a, o, count - 1, NAN);
+    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    cr_assert_str_eq(error.wrong, "equal: element [1, 3, 9, 31] is NaN");
+    free(v);
+    free(o);
+    bench_pattern_destroy(pattern);
+}
+
+Test(bench, attention_is_compared_with_means) {
+    static const char *const types[] = {"f16", "bf16"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) check_means(types[i]);
+}
+
+/* Of every kind, an array is the same whole and in pieces. */
+Test(bench, inputs_are_the_same_in_pieces) {
+    enum { COUNT = 2 * 2 * 10 * 32 };
+    bench_attention a = make_attention("f16");
+    bench_pattern *pattern = bench_pattern_create();
+    for (unsigned inputs = 0; bench_inputs_name(inputs); inputs++)
+        for (unsigned array = 1; array < 3; array++) {
+            uint16_t whole[COUNT], pieces[COUNT];
+            bench_inputs found;
+            cr_assert(bench_inputs_find(bench_inputs_name(inputs), &found) && found == inputs);
+            bench_attention_fill(&a, pattern, found, array, 0, COUNT, whole);
+            for (int at = 0; at < COUNT; at += 7)
+                bench_attention_fill(&a, pattern, found, array, at,
+                                     COUNT - at < 7 ? (size_t)(COUNT - at) : 7, pieces + at);
+            cr_assert(memcmp(whole, pieces, sizeof whole) == 0, "%s", bench_inputs_name(inputs));
+        }
+    bench_pattern_destroy(pattern);
+}
+
+/* Products ------------------------------------------------------------------------------------ */
+
+Test(bench, requests_are_read_as_they_were_written) {
+    static const char *const lines[] = {"product 16 24 32 bf16 TN clean",
+                                        "attention 1 4 2 33 40 64 1 f16 dirty",
+                                        "attention 16 64 8 1 8192 128 0 e4m3 none"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        bench_problem problem;
+        char flush[8], line[BENCH_PROBLEM_LINE];
+        cr_assert(bench_problem_read(lines[i], &problem, flush), "%s", lines[i]);
+        bench_problem_write(&problem, flush, line);
+        cr_assert_str_eq(line, lines[i]);
+    }
+    bench_problem ignored;
+    char flush[8];
+    cr_assert(!bench_problem_read("attention 1 4 2 33 40 64 1 f17 dirty", &ignored, flush));
 }
 
 Test(bench, sizes_of_a_product) {
@@ -85,6 +214,9 @@ static bench_row *add_row(bench_report *r, unsigned group, unsigned series, cons
     bench_set_number(row, BENCH_m, 16);
     bench_set_number(row, BENCH_n, 32);
     bench_set_number(row, BENCH_k, 64);
+    bench_set_number(row, BENCH_flop, 2.0 * 16 * 32 * 64);
+    bench_set_number(row, BENCH_read_bytes, 2 * 64 * (16 + 32));
+    bench_set_number(row, BENCH_write_bytes, 2 * 16 * 32);
     bench_set_text(row, BENCH_type, "f16");
     bench_set_text(row, BENCH_trans, "NN");
     bench_set_text(row, BENCH_l2, "dirty");
@@ -111,7 +243,8 @@ static void write_plain(const bench_report *r, tile_writer writer, void *user) {
 }
 
 static bench_report make_report(void) {
-    bench_report r = {.facts = {.name = "GPU <1> & \"2\""}, .title = "f16"};
+    bench_report r = {
+        .facts = {.name = "GPU <1> & \"2\""}, .title = "f16", .peer_kind = "cublaslt"};
     add_row(&r, 0, 2, "read", "floor", 1.5, 0);
     add_row(&r, 0, 0, "slow", "kernel", 40, 2);
     add_row(&r, 0, 1, "ends & <hangs>", "kernel", 0, 0);

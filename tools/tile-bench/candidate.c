@@ -8,23 +8,26 @@
 #include "tile/tune.h"
 #include "tools/common/progress.h"
 #include "tools/tile-bench/cublaslt.h"
-#include "tools/tile-bench/operands.h"
 #include "tools/tile-bench/read_kernel.h"
 
 static const tile_loc no_place = {0, 0, 0};
+static const char nothing_set[] = "there is no product yet";
 
-enum { WORKSPACE_BYTES = 64 << 20, ARGUMENTS = 9 };
+enum { WORKSPACE_BYTES = 64 << 20, ARGUMENTS = 16 };
 
 struct bench_candidate {
     tile_context *context;
     bench_lab *lab;
     const bench_candidate_options *options;
-    bool is_set; /* product is what can be launched */
-    bench_product product;
-    bench_memory a, b, c, workspace;
-    bench_fill fill; /* what the operands are, if is_filled */
+    bool is_set; /* the problem is what can be launched */
+    bench_problem problem;
+    bench_array arrays[BENCH_MAX_ARRAYS]; /* the last one is the result */
+    bench_memory memory[BENCH_MAX_ARRAYS];
+    unsigned array_count;
+    bench_memory workspace;
+    bench_pattern *pattern; /* of attention's inputs; NULL: not needed yet */
+    unsigned fill;          /* what the operands are, if is_filled: bench_fill or bench_inputs */
     bool is_filled;
-    bench_verdict verdict;
     char point[240], remark[40];
     bool picked; /* the point is not the kernel's first, of which the attributes are */
     /* BENCH_KERNEL */
@@ -53,29 +56,66 @@ static tile_status refuse(const bench_candidate *c, const char *what, const char
 /* Memory -------------------------------------------------------------------------------------- */
 
 static void free_memory(bench_candidate *c) {
-    bench_memory_destroy(c->lab, &c->a);
-    bench_memory_destroy(c->lab, &c->b);
-    bench_memory_destroy(c->lab, &c->c);
+    for (unsigned i = 0; i < c->array_count; i++) bench_memory_destroy(c->lab, &c->memory[i]);
+    c->array_count = 0;
+}
+
+static size_t bytes_of(const bench_array *array) {
+    return (size_t)bench_array_elements(array) * tile_scalar_bytes(array->scalar);
 }
 
 static tile_status allocate(bench_candidate *c) {
-    const bench_product *p = &c->product;
-    size_t width = tile_scalar_bytes(p->type->operand);
-    tile_status status = bench_memory_create(c->lab, (size_t)(p->m * p->k) * width, &c->a);
-    if (status == TILE_OK)
-        status = bench_memory_create(c->lab, (size_t)(p->k * p->n) * width, &c->b);
-    if (status == TILE_OK)
-        status = bench_memory_create(
-            c->lab, (size_t)(p->m * p->n) * tile_scalar_bytes(p->type->result), &c->c);
+    unsigned count = bench_problem_arrays(&c->problem, c->arrays);
+    tile_status status = TILE_OK;
+    while (status == TILE_OK && c->array_count < count) {
+        unsigned i = c->array_count;
+        status = bench_memory_create(c->lab, bytes_of(&c->arrays[i]), &c->memory[i]);
+        if (status == TILE_OK) c->array_count++;
+    }
     return status;
 }
 
-static tile_status fill_operands(bench_candidate *c, bench_fill fill) {
+static tile_buffer *result_of(const bench_candidate *c) {
+    return c->memory[c->array_count - 1].buffer;
+}
+
+static tile_status fill_array(bench_candidate *c, bench_inputs inputs, unsigned array) {
+    enum { PIECE = 1 << 20 };
+    size_t width = tile_scalar_bytes(c->arrays[array].scalar);
+    size_t count = (size_t)bench_array_elements(&c->arrays[array]);
+    char *data = malloc(PIECE * width);
+    tile_status status = data ? TILE_OK : TILE_FAILED;
+    for (size_t at = 0; at < count && status == TILE_OK; at += PIECE) {
+        size_t now = count - at < PIECE ? count - at : PIECE;
+        bench_attention_fill(&c->problem.attention, c->pattern, inputs, array, (int64_t)at, now,
+                             data);
+        status = tile_buffer_write(c->memory[array].buffer, at * width, data, now * width);
+    }
+    free(data);
+    return status;
+}
+
+static tile_status fill_operands(bench_candidate *c, unsigned fill) {
+    tile_status status = TILE_OK;
     if (c->is_filled && c->fill == fill) return TILE_OK;
-    tile_status status = bench_fill_operands(&c->product, fill, c->a.buffer, c->b.buffer);
+    c->is_filled = false;
+    if (!c->problem.is_attention) {
+        status = bench_fill_operands(&c->problem.product, (bench_fill)fill, c->memory[0].buffer,
+                                     c->memory[1].buffer);
+    } else {
+        if (!c->pattern) c->pattern = bench_pattern_create();
+        for (unsigned i = 0; i + 1 < c->array_count && status == TILE_OK; i++)
+            status = fill_array(c, (bench_inputs)fill, i);
+    }
     c->is_filled = status == TILE_OK;
     c->fill = fill;
     return status;
+}
+
+/* With what it is measured on. */
+static tile_status fill_for_measuring(bench_candidate *c) {
+    return fill_operands(c, c->problem.is_attention ? (unsigned)BENCH_INPUTS_random
+                                                    : (unsigned)BENCH_RANDOM);
 }
 
 /* Kernels ------------------------------------------------------------------------------------- */
@@ -96,7 +136,7 @@ static const tile_function *schedule(bench_candidate *c, const tile_function *co
 static const tile_function *find_function(bench_candidate *c) {
     char name[80];
     const char *wanted = c->options->kernel ? name : NULL;
-    if (wanted && !bench_product_fill(&c->product, c->options->kernel, name, sizeof name))
+    if (wanted && !bench_problem_fill(&c->problem, c->options->kernel, name, sizeof name))
         *name = 0;
     const tile_function *found[2] = {NULL, NULL}; /* a kernel, a plan */
     unsigned counts[2] = {0, 0};
@@ -130,28 +170,9 @@ static bool fill_binding(bench_candidate *c, unsigned index) {
         return false;
     }
     snprintf(name, room, "%.*s", (int)(value - text), text);
-    if (!bench_product_fill(&c->product, value + 1, filled, room)) *filled = 0;
+    if (!bench_problem_fill(&c->problem, value + 1, filled, room)) *filled = 0;
     c->bindings[index] = (tile_binding){name, filled};
     return true;
-}
-
-/* m, n, k, and how far apart rows lie in memory. */
-static bool size_of(const bench_product *p, const char *name, int64_t *value) {
-    const struct {
-        const char *name;
-        int64_t value;
-    } sizes[] = {{"m", p->m},
-                 {"n", p->n},
-                 {"k", p->k},
-                 {"lda", p->transposed_a ? p->m : p->k},
-                 {"ldb", p->transposed_b ? p->k : p->n},
-                 {"ldc", p->n}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (strcmp(name, sizes[i].name) == 0) {
-            *value = sizes[i].value;
-            return true;
-        }
-    return false;
 }
 
 static bool size_at(unsigned index, int64_t *value, void *user) {
@@ -160,65 +181,56 @@ static bool size_at(unsigned index, int64_t *value, void *user) {
     return true;
 }
 
-/* Whether a view's extents and strides are these. */
+/* Whether a view's extents and strides are the array's, with these two dims the other way round if
+ * they differ. */
 static bool is_laid_out(bench_candidate *c, const tile_function *f, unsigned index,
-                        const int64_t extents[2], const int64_t strides[2]) {
+                        const bench_array *array, unsigned x, unsigned y) {
     const tile_bindings bindings = {.arg = size_at, .user = c};
-    for (unsigned d = 0; d < 2; d++) {
+    for (unsigned d = 0; d < array->rank; d++) {
+        unsigned own = d == x ? y : d == y ? x : d;
         int64_t extent, stride;
         if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &extent) ||
             !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &stride) ||
-            extent != extents[d] || stride != strides[d])
+            extent != array->extents[own] || stride != array->strides[own])
             return false;
     }
     return true;
 }
 
-static const char fitting[] =
-    "a kernel to be measured takes m, n, k, their pitches lda, ldb, ldc, and arrays a, b, c";
-
-/* One of the product's arrays, of so many rows and columns as it is multiplied. A view of it may
- * also be of the transposed array, as it lies in memory. */
+/* Where it has to be one array, its type and its view are that one's. */
 static tile_status check_array(bench_candidate *c, const tile_function *f, unsigned index,
-                               int64_t rows, int64_t columns, bool transposed, tile_scalar scalar) {
-    const int64_t as_is[2] = {rows, columns}, turned[2] = {columns, rows};
-    const int64_t by_rows[2] = {columns, 1}, by_columns[2] = {1, rows}, turned_rows[2] = {rows, 1};
+                               const bench_array *array) {
     const tile_type *type = tile_function_arg_type(f, index);
     const char *name = tile_function_arg_name(f, index);
-    if (type->scalar != scalar) {
-        tile_report(c->context, TILE_ERROR, no_place, "%%%s holds %s where the product has %s",
-                    name, tile_scalar_name(type->scalar), tile_scalar_name(scalar));
+    const unsigned last = array->rank - 1;
+    char lies[120];
+    if (type->scalar != array->scalar) {
+        tile_report(c->context, TILE_ERROR, no_place, "%%%s holds %s where the %s has %s", name,
+                    tile_scalar_name(type->scalar),
+                    c->problem.is_attention ? "attention" : "product",
+                    tile_scalar_name(array->scalar));
         return TILE_INVALID;
     }
     if (type->kind != TILE_TYPE_VIEW ||
-        (type->rank == 2 && (transposed ? is_laid_out(c, f, index, as_is, by_columns) ||
-                                              is_laid_out(c, f, index, turned, turned_rows)
-                                        : is_laid_out(c, f, index, as_is, by_rows))))
+        (type->rank == array->rank &&
+         (is_laid_out(c, f, index, array, last, last) ||
+          (array->turns && is_laid_out(c, f, index, array, last - 1, last)))))
         return TILE_OK;
-    tile_report(c->context, TILE_ERROR, no_place,
-                "%%%s does not lie as --trans=%s says: %lld x %lld, %s", name,
-                bench_trans_name(&c->product), (long long)rows, (long long)columns,
-                transposed ? "transposed" : "by rows");
+    bench_array_describe(&c->problem, array, lies, sizeof lies);
+    tile_report(c->context, TILE_ERROR, no_place, "%%%s does not lie as %s", name, lies);
     return TILE_INVALID;
 }
 
 static tile_status set_argument(bench_candidate *c, const tile_function *f, unsigned index) {
-    const bench_product *p = &c->product;
     const char *name = tile_function_arg_name(f, index);
     tile_argument *argument = &c->arguments[index];
-    bool is_array = tile_function_arg_type(f, index)->kind != TILE_TYPE_SCALAR;
-    if (!is_array) return size_of(p, name, &argument->integer) ? TILE_OK : refuse(c, fitting, name);
-    if (strcmp(name, "a") == 0) {
-        argument->buffer = c->a.buffer;
-        return check_array(c, f, index, p->m, p->k, p->transposed_a, p->type->operand);
-    }
-    if (strcmp(name, "b") == 0) {
-        argument->buffer = c->b.buffer;
-        return check_array(c, f, index, p->k, p->n, p->transposed_b, p->type->operand);
-    }
-    if (strcmp(name, "c") == 0) {
-        argument->buffer = c->c.buffer;
-        return check_array(c, f, index, p->m, p->n, false, p->type->result);
+    const char *fitting = bench_problem_arguments(&c->problem);
+    if (tile_function_arg_type(f, index)->kind == TILE_TYPE_SCALAR)
+        return bench_problem_size(&c->problem, name, argument) ? TILE_OK : refuse(c, fitting, name);
+    for (unsigned i = 0; i < c->array_count; i++) {
+        if (strcmp(name, c->arrays[i].name) != 0) continue;
+        argument->buffer = c->memory[i].buffer;
+        return check_array(c, f, index, &c->arrays[i]);
     }
     return refuse(c, fitting, name);
 }
@@ -230,7 +242,8 @@ static tile_status set_arguments(bench_candidate *c, const char *name) {
     const tile_function *f = status == TILE_OK ? tile_module_find(copy, name) : NULL;
     c->argument_count = f ? tile_function_arg_count(f) : 0;
     memset(c->arguments, 0, sizeof c->arguments);
-    if (c->argument_count > ARGUMENTS) status = refuse(c, fitting, name);
+    if (c->argument_count > ARGUMENTS)
+        status = refuse(c, bench_problem_arguments(&c->problem), name);
     for (unsigned i = 0; status == TILE_OK && i < c->argument_count; i++)
         status = set_argument(c, f, i);
     tile_module_destroy(copy);
@@ -269,21 +282,20 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .worker = c->options->tuner,
         .bindings = c->bindings,
         .binding_count = c->options->binding_count,
-        .budget = bench_product_budget(&c->product, c->options->budget),
+        .budget = bench_problem_budget(&c->problem, c->options->budget),
         .timeout = c->options->tuner_timeout,
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
         .split = c->options->splits,
         .measure = &measure,
         .unchecked = c->options->unchecked,
         .progress = draw_progress};
-    const bench_product *p = &c->product;
     tile_tune_argument sizes[ARGUMENTS] = {{0}};
     for (unsigned i = 0; i < c->argument_count; i++) {
-        const tile_buffer *buffer = c->arguments[i].buffer;
         sizes[i].integer = c->arguments[i].integer;
-        sizes[i].elements = buffer == c->a.buffer   ? p->m * p->k
-                            : buffer == c->b.buffer ? p->k * p->n
-                                                    : p->m * p->n;
+        sizes[i].number = c->arguments[i].number;
+        for (unsigned a = 0; a < c->array_count; a++)
+            if (c->arguments[i].buffer == c->memory[a].buffer)
+                sizes[i].elements = bench_array_elements(&c->arrays[a]);
     }
     tile_status status =
         tile_tune(device, c->module, name, sizes, c->argument_count, &options, &c->tuning);
@@ -312,7 +324,7 @@ static tile_status tell_point(bench_candidate *c) {
     tile_status status =
         tile_kernel_point(c->kernel, c->arguments, c->argument_count, &bindings, &count);
     c->picked = count > c->binding_count;
-    if (c->picked) write_point(c, bindings, count, " (picked)");
+    if (c->picked) write_point(c, bindings, count, *c->remark ? c->remark : " (picked)");
     return status;
 }
 
@@ -365,8 +377,9 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     const tile_work work = {bench_cublas_launch, c->cublas};
     double best = 0;
     unsigned chosen = 0,
-             count = bench_cublas_set(c->cublas, &c->product, c->a.address, c->b.address,
-                                      c->c.address, c->workspace.address, WORKSPACE_BYTES);
+             count = bench_cublas_set(c->cublas, &c->problem.product, c->memory[0].address,
+                                      c->memory[1].address, c->memory[2].address,
+                                      c->workspace.address, WORKSPACE_BYTES);
     tile_status status = count ? TILE_FAILED : TILE_UNSUPPORTED;
     unsigned tried = c->options->kind == BENCH_CUBLASLT_FIRST && count ? 1 : count;
     for (unsigned i = 0; i < tried; i++) {
@@ -389,7 +402,7 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
 }
 
 static tile_status set_reader(bench_candidate *c, tile_flush flush) {
-    size_t bytes = (size_t)bench_product_read_bytes(&c->product);
+    size_t bytes = (size_t)bench_problem_read_bytes(&c->problem);
     tile_device *device = bench_lab_device(c->lab);
     double best = 0;
     unsigned chosen = 0;
@@ -448,20 +461,22 @@ void bench_candidate_destroy(bench_candidate *c) {
     bench_memory_destroy(c->lab, &c->workspace);
     bench_reader_destroy(c->reader);
     bench_cublas_close(c->cublas);
+    bench_pattern_destroy(c->pattern);
     tile_kernel_destroy(c->kernel);
     tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
     free(c);
 }
 
-static tile_status set_product(bench_candidate *c, const bench_product *product, tile_flush flush) {
+static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
     free_memory(c);
-    c->product = *product;
+    c->problem = *problem;
     c->is_filled = false;
     *c->point = 0;
+    if (c->cublas && problem->is_attention) return refuse(c, "cuBLASLt has no attention", NULL);
     tile_status status = c->options->kind == BENCH_READ ? TILE_OK : allocate(c);
     /* What is chosen by time is chosen on the numbers that are measured. */
-    if (status == TILE_OK && c->cublas) status = fill_operands(c, BENCH_RANDOM);
+    if (status == TILE_OK && c->cublas) status = fill_for_measuring(c);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
     case BENCH_KERNEL: return set_kernel(c, flush);
@@ -473,9 +488,9 @@ static tile_status set_product(bench_candidate *c, const bench_product *product,
     return TILE_INVALID;
 }
 
-tile_status bench_candidate_set(bench_candidate *c, const bench_product *product,
+tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem,
                                 tile_flush flush) {
-    tile_status status = set_product(c, product, flush);
+    tile_status status = set_problem(c, problem, flush);
     c->is_set = status == TILE_OK;
     return status;
 }
@@ -491,31 +506,57 @@ static tile_work work_of(bench_candidate *c) {
     return (tile_work){NULL, NULL};
 }
 
-tile_status bench_candidate_check(bench_candidate *c, const char **wrong, bool *by_elements) {
+static tile_status launch_once(bench_candidate *c) {
     const tile_work work = work_of(c);
-    tile_device *device = bench_lab_device(c->lab);
-    *wrong = NULL;
-    *by_elements = true;
-    if (!c->is_set) return refuse(c, "there is no product yet", NULL);
-    if (c->options->kind == BENCH_READ) return TILE_OK;
+    tile_status status = bench_poison(c->arrays[c->array_count - 1].scalar, result_of(c));
+    if (status == TILE_OK) status = work.launch(NULL, work.user);
+    return status == TILE_OK ? tile_device_synchronize(bench_lab_device(c->lab)) : status;
+}
+
+/* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
+static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
     tile_status status = fill_operands(c, BENCH_WHOLE);
-    /* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
-    for (int i = 0; i < 2 && status == TILE_OK && !*wrong; i++) {
-        status = bench_poison_result(&c->product, c->c.buffer);
-        if (status == TILE_OK) status = work.launch(NULL, work.user);
-        if (status == TILE_OK) status = tile_device_synchronize(device);
-        if (status == TILE_OK) status = bench_check_result(&c->product, c->c.buffer, &c->verdict);
-        if (status == TILE_OK && *c->verdict.wrong) *wrong = c->verdict.wrong;
+    for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
+        status = launch_once(c);
+        if (status == TILE_OK)
+            status = bench_check_result(&c->problem.product, result_of(c), verdict);
     }
-    *by_elements = c->verdict.by_elements;
     return status;
 }
 
-tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
-    if (!c->is_set) return refuse(c, "there is no product yet", NULL);
-    *work = work_of(c);
+static tile_status check_attention(bench_candidate *c, bench_inputs inputs,
+                                   bench_verdict *verdict) {
+    size_t bytes = bytes_of(&c->arrays[c->array_count - 1]);
+    char *first = malloc(2 * bytes), *second = first + bytes;
+    tile_status status = first ? fill_operands(c, inputs) : TILE_FAILED;
+    for (int i = 0; i < 2 && status == TILE_OK; i++) {
+        status = launch_once(c);
+        if (status == TILE_OK)
+            status = tile_buffer_read(result_of(c), 0, i ? second : first, bytes);
+    }
+    if (status == TILE_OK) {
+        bench_attention_check(&c->problem.attention, c->pattern, inputs, first, &verdict->error);
+        verdict->by_elements = verdict->error.all;
+        snprintf(verdict->wrong, sizeof verdict->wrong, "%s", verdict->error.wrong);
+        if (!*verdict->wrong && memcmp(first, second, bytes) != 0)
+            snprintf(verdict->wrong, sizeof verdict->wrong, "two launches differ");
+    }
+    free(first);
+    return status;
+}
+
+tile_status bench_candidate_check(bench_candidate *c, bench_inputs inputs, bench_verdict *verdict) {
+    *verdict = (bench_verdict){.by_elements = true};
+    if (!c->is_set) return refuse(c, nothing_set, NULL);
     if (c->options->kind == BENCH_READ) return TILE_OK;
-    return fill_operands(c, BENCH_RANDOM);
+    return c->problem.is_attention ? check_attention(c, inputs, verdict)
+                                   : check_product(c, verdict);
+}
+
+tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
+    if (!c->is_set) return refuse(c, nothing_set, NULL);
+    *work = work_of(c);
+    return c->options->kind == BENCH_READ ? TILE_OK : fill_for_measuring(c);
 }
 
 const char *bench_candidate_version(const bench_candidate *c) {

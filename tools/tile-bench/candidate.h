@@ -1,9 +1,11 @@
-/* What computes a product, or stands for its floor: one candidate, inside its worker. */
+/* What computes a product or attention, or stands for its floor: one candidate, inside its worker.
+ */
 #ifndef TILE_TOOLS_TILE_BENCH_CANDIDATE_H
 #define TILE_TOOLS_TILE_BENCH_CANDIDATE_H
 
 #include "tools/tile-bench/lab.h"
-#include "tools/tile-bench/product.h"
+#include "tools/tile-bench/operands.h"
+#include "tools/tile-bench/problem.h"
 
 typedef enum bench_kind {
     BENCH_KERNEL,         /* a kernel or plan of a file */
@@ -19,12 +21,12 @@ enum { BENCH_MAX_BINDINGS = 32 };
 typedef struct bench_candidate_options {
     bench_kind kind;
     const char *file, *kernel; /* of a BENCH_KERNEL; kernel NULL: the only one, or the only plan */
-    /* NAME=VALUE; words in braces, in the kernel's name too, are as bench_product_fill says. */
+    /* NAME=VALUE; words in braces, in the kernel's name too, are as bench_problem_fill says. */
     const char *bindings[BENCH_MAX_BINDINGS];
     unsigned binding_count;
     const char *cublas; /* path of the library, or NULL */
-    /* BENCH_KERNEL: tunes for each product, for so many seconds at most; 0: does not; below 0: as
-     * long as bench_product_budget says. */
+    /* BENCH_KERNEL: tunes for each problem, for so many seconds at most; 0: does not; below 0: as
+     * long as bench_problem_budget says. */
     double budget;
     bool unchecked;    /* its points may be tuned without a reference: the one that wins is checked
                           here in any case */
@@ -41,17 +43,17 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
                                         const bench_candidate_options *options);
 void bench_candidate_destroy(bench_candidate *candidate);
 
-/* Makes ready for a product, in the place of the one before: compiles, allocates, and where there
+/* Makes ready for a problem, in the place of the one before: compiles, allocates, and where there
  * is a choice that is the candidate's own (cuBLASLt's algorithms), takes the fastest with this
  * flush. */
-tile_status bench_candidate_set(bench_candidate *candidate, const bench_product *product,
+tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,
                                 tile_flush flush);
-/* Computes the product of whole numbers and compares the result, again after another launch.
- * *wrong is what is wrong, NULL: nothing; by_elements: every element was compared. A floor is never
- * wrong. */
-tile_status bench_candidate_check(bench_candidate *candidate, const char **wrong,
-                                  bool *by_elements);
-/* What is measured, on the numbers that BENCH_RANDOM gives. Both refuse before a product is set. */
+
+/* Computes twice and compares: the product of whole numbers for equality, attention of these inputs
+ * with f64. A floor is never wrong. */
+tile_status bench_candidate_check(bench_candidate *candidate, bench_inputs inputs,
+                                  bench_verdict *verdict);
+/* What is measured, on random numbers. Both refuse before a problem is set. */
 tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
 
 /* Of the library that it calls: "13.1.0"; "" if it calls none. */

@@ -1,16 +1,10 @@
 /* tile-bench matmul: kernels beside cuBLASLt and the floors. */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tools/common/assembler.h"
-#include "tools/common/cache.h"
-#include "tools/common/worker.h"
 #include "tools/tile-bench/bench.h"
-#include "tools/tile-bench/pool.h"
-#include "tools/tile-bench/run.h"
+#include "tools/tile-bench/options.h"
 
 static const char help_head[] =
     "usage: tile-bench matmul [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "
@@ -33,521 +27,140 @@ static const char help_head[] =
     "tn or tt\n"
     "  --point='A=1 B=2'     likewise, several at once; each further --point is one more "
     "candidate.\n"
-    "                        Without any the kernel takes its tuned point, else the model's\n"
-    "  --tune[=SECONDS]      tunes each kernel for each product first, for so long at most; "
-    "without\n"
-    "                        a number: 4 s and 50 ns for each element of a, b and c\n"
-    "  --retune              also where the cache has a tuned point\n"
-    "  --split               tries to split the reduction loop, too, where the text does not\n"
+    "                        Without any the kernel takes its tuned point, else the model's\n";
+
+static const char help_shapes[] =
     "  --shape=M,N,K         may be given again\n"
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
-static const char help_rest[] =
+static const char help_own[] =
     "  --type=f16            of the operands: f16 bf16 tf32 f32 f64 i8 e4m3; several with commas\n"
     "  --trans=NN            N or T for a, then b; several with commas\n"
-    "  --protocol=interleaved  in random order, one after the other, ranked by latency (default)\n"
-    "           sustained    each back to back, with clock and power; ranked by energy where the "
-    "chip\n"
-    "                        is at its power limit\n"
-    "           both\n"
-    "  --l2=dirty            what is done to the L2 before each launch of `interleaved`: dirty, it "
-    "is\n"
-    "                        written over; clean, it is read over; none. Several with commas\n"
-    "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
-    "  --seconds=1           sustained: of each candidate\n"
-    "  --pairs=N             sustained: so often each kernel and cuBLASLt one after the other, the "
-    "order\n"
-    "                        changing; the ratio is the median of the pairs'. As clock and heat "
-    "drift,\n"
-    "                        only a pair compares. Without: each once\n"
-    "  --timeout=60          a worker that gives no answer for so many seconds is ended; one that\n"
-    "                        tunes has the seconds of --tune beside them, each of its points a\n"
-    "                        third of them\n"
-    "  --seed=N              of the random order\n"
-    "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
-    "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
-    "  --target=sm_90        code for another target of the GPU's generation, so that products "
-    "are\n"
-    "                        mma.sync's; default: the one with the most features that it runs\n"
     "  --cublas=FILE         the library; default: where the loader or $CUDA_HOME has it\n"
-    "  --no-kernels          measures cuBLASLt and the floors alone\n"
     "  --first               adds the algorithm that cuBLASLt puts first, which callers get who\n"
     "                        measure nothing; the ratio stays that to its fastest\n"
-    "  --no-cublas           leaves cuBLASLt out\n"
-    "  --no-floor            leaves the reading kernel out\n"
-    "  --best=N              the text has the N fastest kernels of each product, each on one line\n"
-    "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
-    "                        place of the text\n"
-    "  --ptxas=FILE          assembler for the GPU; without it the driver "
-    "assembles\n" TOOL_CACHE_HELP "  --help\n"
+    "  --no-cublas           leaves cuBLASLt out\n";
+
+static const char help_end[] =
     "\n"
     "Exit status: 0 if each product had a candidate that is right, 1 otherwise.\n";
 
 typedef struct options {
-    bench_plan plan;
-    unsigned open;       /* contenders of the last --kernel: they begin here */
-    unsigned own_count;  /* of its words before its first --point */
-    char own_point[240]; /* what these bind */
-    bool has_point;
-    unsigned best;
-    const char *device, *target, *cublas, *ptxas, *csv, *json, *svg;
-    bool no_kernels, no_cublas, first, no_floor, retunes, splits, profiles;
-    tool_cache cache;
+    bench_options common;
+    const char *trans[4];
+    unsigned trans_count;
+    const char *cublas;
+    bool no_cublas, first;
 } options;
-
-static bool complain(const char *what, const char *word) {
-    fprintf(stderr, "error: %s '%s'; see tile-bench matmul --help\n", what, word);
-    return false;
-}
 
 /* Candidates ---------------------------------------------------------------------------------- */
 
-/* Words live as long as the program. */
-static const char *word(const char *name, const char *value, size_t length) {
-    tool_text text = {NULL, 0, 0};
-    tool_append(name, strlen(name), &text);
-    tool_append(value, length, &text);
-    return text.data;
-}
-
-/* NULL after a message. */
-static bench_contender *take_contender(options *o, const char *name) {
-    if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
-        return &o->plan.contenders[o->plan.contender_count++];
-    complain("there are too many candidates, with", name);
-    return NULL;
-}
-
-static bench_contender *add_contender(options *o, const char *name, const char *kind) {
-    bench_contender *c = take_contender(o, name);
-    if (!c) return NULL;
-    *c = (bench_contender){.name = name, .kind = kind};
-    bench_contender_add_word(c, "worker");
-    bench_contender_add_word(c, word("--candidate=", kind, strlen(kind)));
-    return c;
-}
-
-/* "folder/file.tile:name": the colon of a path is behind a slash, or there is no file of it. */
-static bool add_kernel(options *o, const char *value) {
-    const char *colon = strrchr(value, ':');
-    if (colon && strchr(colon, '/')) colon = NULL;
-    size_t length = colon ? (size_t)(colon - value) : strlen(value);
-    const char *base = value + length;
-    while (base > value && base[-1] != '/') base--;
-    size_t name = length - (size_t)(base - value);
-    if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
-    const char *own = colon ? word("", colon + 1, strlen(colon + 1)) : word("", base, name);
-    bench_contender *c = add_contender(o, own, "kernel");
-    if (!c) return false;
-    bench_contender_add_word(c, word("--file=", value, length));
-    if (colon) bench_contender_add_word(c, word("--kernel=", colon + 1, strlen(colon + 1)));
-    o->open = o->plan.contender_count - 1;
-    o->own_count = c->word_count;
-    *o->own_point = 0;
-    o->has_point = false;
-    return true;
-}
-
-static void add_to_point(bench_contender *c, const char *text, size_t length) {
-    size_t used = strlen(c->point);
-    snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
-    bench_contender_add_word(c, word("--param=", text, length));
-}
-
-static bool has_kernel(const options *o, const char *value) {
-    return (o->plan.contender_count && strcmp(o->plan.contenders[o->open].kind, "kernel") == 0) ||
-           complain("there is no --kernel before", value);
-}
-
-/* For all points of the kernel, those before it and those behind. */
-static bool add_param(options *o, const char *value) {
-    if (!has_kernel(o, value)) return false;
-    for (unsigned i = o->open; i < o->plan.contender_count; i++)
-        add_to_point(&o->plan.contenders[i], value, strlen(value));
-    if (!o->has_point) {
-        o->own_count = o->plan.contenders[o->open].word_count;
-        memcpy(o->own_point, o->plan.contenders[o->open].point, sizeof o->own_point);
-    }
-    return true;
-}
-
-static bool add_point(options *o, const char *value) {
-    if (!has_kernel(o, value)) return false;
-    bench_contender *c = &o->plan.contenders[o->open];
-    if (o->has_point) {
-        const bench_contender first = *c;
-        c = take_contender(o, first.name);
-        if (!c) return false;
-        *c = first;
-        c->word_count = o->own_count;
-        memset(c->words + c->word_count, 0, sizeof *c->words * (BENCH_MAX_WORDS - c->word_count));
-        memcpy(c->point, o->own_point, sizeof c->point);
-    }
-    o->has_point = true;
-    while (*(value += strspn(value, " ,"))) {
-        size_t length = strcspn(value, " ,");
-        add_to_point(c, value, length);
-        value += length;
-    }
-    return true;
-}
-
 /* What kernels of f16 alone, all by rows, are made for. */
-static bool is_plain(const bench_plan *plan) {
-    return plan->type_count == 1 && strcmp(plan->types[0]->name, "f16") == 0 &&
-           plan->trans_count == 1 && strcmp(plan->trans[0], "NN") == 0;
+static bool is_plain(const options *o) {
+    return o->common.type_count == 1 && strcmp(o->common.types[0]->name, "f16") == 0 &&
+           o->trans_count == 1 && strcmp(o->trans[0], "NN") == 0;
 }
 
-static bool add_types_of_product(options *o) {
-    return add_param(o, "T={type}") && add_param(o, "S={sum}") && add_param(o, "R={result}") &&
-           add_param(o, "block_k={depth}");
-}
-
-/* The kernels that come with the tools: installed, in a build inside the sources, or from their
- * top. */
 static bool add_shipped_kernels(options *o) {
     static const char *const plain[] = {"matmul.tile", "matmul_skinny.tile", NULL};
     static const char *const general[] = {"matmul_types.tile", NULL};
-    const char *const *names = is_plain(&o->plan) ? plain : general;
-    char program[512], path[640];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = 0;
-    const char *const folders[][2] = {{program, "/../share/tile/kernels/"},
-                                      {program, "/../../tools/kernels/"},
-                                      {"", "tools/kernels/"}};
-    const size_t count = sizeof folders / sizeof *folders;
-    for (size_t i = 0; names[i]; i++)
-        for (size_t f = 0; f < count; f++) {
-            int end = snprintf(path, sizeof path, "%s%s%s", folders[f][0], folders[f][1], names[i]);
-            if (access(path, R_OK) != 0) continue;
-            if (names == general)
-                snprintf(path + end, sizeof path - (size_t)end, ":matmul_{trans}");
-            if (!add_kernel(o, path)) return false; /* which keeps words of its own */
-            if (names == general && !add_types_of_product(o)) return false;
-            break;
-        }
-    if (o->plan.contender_count) return true;
-    fprintf(stderr, "error: the kernels that come with the tools, %s%s%s, are in none of", names[0],
-            names[1] ? " and " : "", names[1] ? names[1] : "");
-    for (size_t f = 0; f < count; f++)
-        fprintf(stderr, "%s %s%s", f ? "," : "", folders[f][0], folders[f][1]);
-    fputs("; give --kernel, or --no-kernels to measure without any\n", stderr);
-    return false;
+    static const char *const params[] = {"T={type}", "S={sum}", "R={result}", "block_k={depth}",
+                                         NULL};
+    return is_plain(o) ? bench_add_shipped(&o->common, plain, "", params + 4)
+                       : bench_add_shipped(&o->common, general, ":matmul_{trans}", params);
+}
+
+static void add_cublas(options *o, const char *name, const char *kind) {
+    bench_contender *c = o->no_cublas ? NULL : bench_add_contender(&o->common, name, kind);
+    if (c && o->cublas)
+        bench_contender_add_word(c, bench_word("--cublas=", o->cublas, strlen(o->cublas)));
+}
+
+/* On the CPU device there is nothing to compare with. */
+static void add_peers(options *o) {
+    if (!o->common.plan.cuda) return;
+    bool bytes = false;
+    for (unsigned t = 0; t < o->common.type_count; t++)
+        bytes |= strcmp(o->common.types[t]->name, "e4m3") == 0;
+    add_cublas(o, "cuBLASLt", "cublaslt");
+    if (o->first) add_cublas(o, "cuBLASLt, first", "cublaslt_first");
+    if (bytes) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
 }
 
 /* Options ------------------------------------------------------------------------------------- */
 
-/* The next of a list with commas; *text is behind it. False at the end. */
-static bool next_word(const char **text, char piece[16]) {
-    size_t length = strcspn(*text, ",");
-    if (!length) return false;
-    snprintf(piece, 16, "%.*s", (int)length, *text);
-    *text += length + ((*text)[length] == ',');
-    return true;
-}
-
-static bool add_types(bench_plan *plan, const char *value) {
-    char piece[16];
-    while (next_word(&value, piece)) {
-        const bench_type *type = bench_type_find(piece);
-        if (!type || plan->type_count == BENCH_MAX_TYPES)
-            return complain("--type takes f16 bf16 tf32 f32 f64 i8 e4m3, not", piece);
-        plan->types[plan->type_count++] = type;
-    }
-    return true;
-}
-
-static bool add_trans(bench_plan *plan, const char *value) {
+static bool add_trans(options *o, const char *value) {
     char piece[16];
     bench_product ignored;
-    while (next_word(&value, piece)) {
-        if (!bench_read_trans(piece, &ignored) || plan->trans_count == 4)
-            return complain("--trans takes NN, NT, TN, TT, not", piece);
-        plan->trans[plan->trans_count++] = word("", piece, strlen(piece));
+    while (bench_next_word(&value, piece)) {
+        if (!bench_read_trans(piece, &ignored) || o->trans_count == 4)
+            return bench_complain(&o->common, "--trans takes NN, NT, TN, TT, not", piece);
+        o->trans[o->trans_count++] = bench_word("", piece, strlen(piece));
     }
-    return true;
-}
-
-static bool read_number(const char *name, const char *text, double least, double most,
-                        double *number) {
-    char *end;
-    *number = strtod(text, &end);
-    if (end != text && !*end && *number >= least && *number <= most) return true;
-    fprintf(stderr, "error: %s takes a number from %g to %g, not '%s'\n", name, least, most, text);
-    return false;
-}
-
-static bool read_count(const char *name, const char *text, unsigned most, unsigned *count) {
-    double number;
-    if (!read_number(name, text, 1, most, &number)) return false;
-    *count = (unsigned)number;
-    return true;
-}
-
-static bool choose_protocol(bench_plan *plan, const char *value) {
-    bool both = strcmp(value, "both") == 0;
-    plan->interleaved = both || strcmp(value, "interleaved") == 0;
-    plan->sustained = both || strcmp(value, "sustained") == 0;
-    return plan->interleaved || plan->sustained ||
-           complain("--protocol takes interleaved, sustained or both, not", value);
-}
-
-static bool add_flushes(bench_plan *plan, const char *value) {
-    static const char *const words[] = {"dirty", "clean", "none"};
-    char piece[16];
-    while (next_word(&value, piece)) {
-        unsigned i = 0;
-        while (i < 3 && strcmp(piece, words[i]) != 0) i++;
-        if (i == 3 || plan->flush_count == 3)
-            return complain("--l2 takes dirty, clean, none, not", piece);
-        plan->flushes[plan->flush_count++] = words[i];
-    }
-    return true;
-}
-
-static bool parse_measuring(options *o, tool_arguments *words, bool *taken) {
-    bench_plan *plan = &o->plan;
-    const char *value;
-    double number;
-    *taken = true;
-    if (tool_option(words, "--protocol", &value)) return choose_protocol(plan, value);
-    if (tool_option(words, "--l2", &value)) return add_flushes(plan, value);
-    if (tool_option(words, "--rounds", &value))
-        return read_count("--rounds", value, 100000, &plan->rounds);
-    if (tool_option(words, "--turn", &value))
-        return read_count("--turn", value, 10000, &plan->turn);
-    if (tool_option(words, "--seconds", &value))
-        return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
-    if (tool_option(words, "--pairs", &value))
-        return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
-    if (tool_option(words, "--timeout", &value))
-        return read_number("--timeout", value, 0.1, 86400, &plan->patience);
-    if (tool_flag(words, "--tune")) {
-        plan->budget = -1;
-        return true;
-    }
-    if (tool_option(words, "--tune", &value))
-        return read_number("--tune", value, 0.1, 86400, &plan->budget);
-    if (tool_option(words, "--seed", &value)) {
-        bool ok = read_number("--seed", value, 0, 0x1p53, &number);
-        plan->seed = ok ? (uint64_t)number : 0;
-        return ok;
-    }
-    *taken = false;
     return true;
 }
 
 static bool parse_option(options *o, tool_arguments *words) {
     const char *value;
     bool taken;
-    if (!parse_measuring(o, words, &taken)) return false;
+    if (!bench_parse_option(&o->common, words, &taken)) return false;
     if (taken) return true;
-    if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
-    if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
-    if (tool_option(words, "--param", &value)) return add_param(o, value);
-    if (tool_option(words, "--point", &value)) return add_point(o, value);
-    if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->plan.shapes, value);
-    if (tool_option(words, "--shapes", &value))
-        return bench_shapes_add_list(&o->plan.shapes, value);
-    if (tool_option(words, "--type", &value)) return add_types(&o->plan, value);
-    if (tool_option(words, "--trans", &value)) return add_trans(&o->plan, value);
-    if (tool_option(words, "--device", &o->device) || tool_option(words, "--cublas", &o->cublas) ||
-        tool_option(words, "--csv", &o->csv) || tool_option(words, "--json", &o->json) ||
-        tool_option(words, "--svg", &o->svg) || tool_option(words, "--ptxas", &o->ptxas) ||
-        tool_cache_option(words, &o->cache))
-        return true;
-    if (tool_option(words, "--target", &o->target))
-        return tile_target_find(o->target) || complain("there is no target", o->target);
-    if (tool_flag(words, "--retune")) return o->retunes = true;
-    if (tool_flag(words, "--split")) return o->splits = true;
-    if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
+    if (tool_option(words, "--trans", &value)) return add_trans(o, value);
+    if (tool_option(words, "--cublas", &o->cublas)) return true;
     if (tool_flag(words, "--no-cublas")) return o->no_cublas = true;
     if (tool_flag(words, "--first")) return o->first = true;
-    if (tool_flag(words, "--profile")) return o->profiles = true;
-    if (tool_flag(words, "--no-floor")) return o->no_floor = true;
-    return complain("unknown or incomplete option", tool_current(words));
-}
-
-static bool complete(options *o) {
-    if (!o->plan.shapes.count) {
-        fputs("error: which products? Give --shape or --shapes; see tile-bench matmul --help\n",
-              stderr);
-        return false;
-    }
-    if (!o->plan.type_count && !add_types(&o->plan, "f16")) return false;
-    if ((o->retunes || o->splits) && o->plan.budget == 0)
-        return complain("there is no --tune beside", o->retunes ? "--retune" : "--split");
-    if (!o->plan.flush_count && !add_flushes(&o->plan, "dirty")) return false;
-    if (!o->plan.trans_count && !add_trans(&o->plan, "NN")) return false;
-    if (o->device && strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0 &&
-        strcmp(o->device, "cuda") != 0)
-        return complain("--device takes auto, cpu or cuda, not", o->device);
-    return true;
-}
-
-/* The device ---------------------------------------------------------------------------------- */
-
-/* This process never touches the GPU: a worker that reads is asked for the facts. */
-static bool ask_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
-    const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
-    bench_worker *worker = bench_worker_start(words, NULL, NULL);
-    int at = 0;
-    unsigned long long l2 = 0;
-    bench_worker_tell(worker, "facts");
-    const char *answer = bench_worker_hear(worker, patience);
-    *facts = (bench_facts){0};
-    bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
-                     &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
-    if (ok) {
-        snprintf(facts->name, sizeof facts->name, "%s", answer + at);
-        if (strcmp(facts->driver, "-") == 0) *facts->driver = 0;
-        facts->l2_bytes = l2;
-    } else {
-        const char *space = strchr(answer, ' ');
-        snprintf(why, 400, "%s", space ? space + 1 : answer);
-    }
-    bench_worker_stop(worker);
-    return ok;
-}
-
-static bool choose_device(options *o, bench_facts *facts) {
-    char why[400] = "";
-    bool automatic = !o->device || strcmp(o->device, "auto") == 0;
-    o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
-                   ask_facts("--device=cuda", o->plan.patience, facts, why);
-    if (o->plan.cuda) return true;
-    if (!automatic && strcmp(o->device, "cuda") == 0) {
-        fprintf(stderr, "error: %s\n", why);
-        return false;
-    }
-    if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
-    if (ask_facts("--device=cpu", o->plan.patience, facts, why)) {
-        facts->sms = 0; /* of what it stands in for */
-        return true;
-    }
-    fprintf(stderr, "error: %s\n", why);
-    return false;
-}
-
-static void add_tuning(const options *o, bench_contender *c) {
-    char seconds[32];
-    char *tuner = tool_find_worker();
-    snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
-    bench_contender_add_word(c, word("--tune=", seconds, strlen(seconds)));
-    /* A point that hangs leaves time for the rest. */
-    snprintf(seconds, sizeof seconds, "%g", o->plan.patience / 3);
-    bench_contender_add_word(c, word("--tuner-timeout=", seconds, strlen(seconds)));
-    if (o->retunes) bench_contender_add_word(c, "--retune");
-    if (o->splits) bench_contender_add_word(c, "--split");
-    if (tuner) bench_contender_add_word(c, word("--tuner=", tuner, strlen(tuner)));
-    free(tuner);
-}
-
-/* What all workers are told alike. */
-static void finish_contenders(options *o) {
-    static const char *const devices[] = {"--device=cpu", "--device=cuda"};
-    for (unsigned i = 0; i < o->plan.contender_count; i++) {
-        bench_contender *c = &o->plan.contenders[i];
-        bench_contender_add_word(c, devices[o->plan.cuda]);
-        if (o->target) bench_contender_add_word(c, word("--target=", o->target, strlen(o->target)));
-        if (o->ptxas) bench_contender_add_word(c, word("--ptxas=", o->ptxas, strlen(o->ptxas)));
-        if (o->plan.budget != 0) add_tuning(o, c);
-        if (o->cache.none) bench_contender_add_word(c, "--no-cache");
-        if (o->cache.folder)
-            bench_contender_add_word(
-                c, word("--cache-dir=", o->cache.folder, strlen(o->cache.folder)));
-    }
-}
-
-static void add_cublas(options *o, const char *name, const char *kind) {
-    bench_contender *c = o->no_cublas ? NULL : add_contender(o, name, kind);
-    if (c && o->cublas)
-        bench_contender_add_word(c, word("--cublas=", o->cublas, strlen(o->cublas)));
-}
-
-/* On the CPU device there is nothing to compare with. */
-static void add_peers(options *o) {
-    if (!o->plan.cuda) return;
-    bool bytes = false;
-    for (unsigned t = 0; t < o->plan.type_count; t++)
-        bytes |= strcmp(o->plan.types[t]->name, "e4m3") == 0;
-    add_cublas(o, "cuBLASLt", "cublaslt");
-    if (o->first) add_cublas(o, "cuBLASLt, first", "cublaslt_first");
-    if (bytes) add_cublas(o, "cuBLASLt, fast sums", "cublaslt_fast");
-    if (!o->no_floor) add_contender(o, "read floor", "read");
-}
-
-/* The report ---------------------------------------------------------------------------------- */
-
-static void write_title(const options *o, bench_report *report) {
-    const bench_plan *p = &o->plan;
-    tool_text text = {NULL, 0, 0};
-    for (unsigned i = 0; i < p->type_count; i++)
-        bench_print(tool_append, &text, "%s%s", i ? ", " : "", p->types[i]->name);
-    for (unsigned i = 0; i < p->trans_count; i++)
-        bench_print(tool_append, &text, "%s%s", i ? ", " : " ", p->trans[i]);
-    if (p->interleaved)
-        bench_print(tool_append, &text, "; interleaved, median of %u launches in %u rounds",
-                    p->rounds * p->turn, p->rounds);
-    for (unsigned i = 0; p->interleaved && p->cuda && i < p->flush_count; i++)
-        bench_print(tool_append, &text, "%s%s", i ? " and " : ", L2 ",
-                    strcmp(p->flushes[i], "dirty") == 0   ? "dirty (flushed by writes)"
-                    : strcmp(p->flushes[i], "clean") == 0 ? "clean (flushed by reads)"
-                                                          : "as it is");
-    if (p->sustained) bench_print(tool_append, &text, "; sustained, %g s each", p->seconds);
-    if (p->sustained && p->pairs)
-        bench_print(tool_append, &text, ", in %u pairs with cuBLASLt", p->pairs);
-    if (!p->cuda)
-        bench_print(
-            tool_append, &text,
-            "; the CPU device executes the IR: times are its own, and there is no cuBLASLt");
-    snprintf(report->title, sizeof report->title, "%s", text.data);
-    free(text.data);
-    unsigned flop = bench_type_peak(p->types[0], report->facts.capability);
-    if (flop && report->facts.clock)
-        snprintf(report->peak, sizeof report->peak,
-                 "peak, computed: %.0f TFLOP/s of %s, %u FLOP a clock and SM",
-                 1e-6 * flop * report->facts.sms * report->facts.clock, p->types[0]->name, flop);
-}
-
-static bool write_file(const char *path, const bench_report *report,
-                       void (*write)(const bench_report *, tile_writer, void *)) {
-    tool_text text = {NULL, 0, 0};
-    if (!path) return true;
-    write(report, tool_append, &text);
-    bool ok = tool_write_file(path, text.data, text.size);
-    free(text.data);
-    return ok;
-}
-
-static bool is_output(const char *path) {
-    return path && strcmp(path, "-") == 0;
-}
-
-static bool write_report(const options *o, const bench_report *report) {
-    bool colour = isatty(1) && !getenv("NO_COLOR");
-    if (!is_output(o->csv) && !is_output(o->json) && !is_output(o->svg))
-        bench_write_text(report, colour, tool_write, stdout);
-    /* What can be written is, also where another file cannot. */
-    bool csv = write_file(o->csv, report, bench_write_csv);
-    bool json = write_file(o->json, report, bench_write_json);
-    bool svg = write_file(o->svg, report, bench_write_svg);
-    return csv && json && svg;
+    return bench_complain(&o->common, "unknown or incomplete option", tool_current(words));
 }
 
 static void print_help(void) {
     fputs(help_head, stdout);
-    bench_shapes_describe();
-    fputs(help_rest, stdout);
+    fputs(bench_kernel_help, stdout);
+    fputs(help_shapes, stdout);
+    bench_shapes_describe(&bench_product_shapes);
+    fputs(help_own, stdout);
+    fputs(bench_measuring_help, stdout);
+    fputs(help_end, stdout);
+}
+
+/* The run ------------------------------------------------------------------------------------- */
+
+/* The shapes, and each of them with all types and transposes. */
+static void add_problems(options *o) {
+    bench_plan *plan = &o->common.plan;
+    size_t count = o->common.shapes.count * o->common.type_count * o->trans_count;
+    plan->problems = calloc(count, sizeof *plan->problems);
+    if (!plan->problems) abort();
+    for (size_t s = 0; s < o->common.shapes.count; s++)
+        for (unsigned t = 0; t < o->common.type_count; t++)
+            for (unsigned x = 0; x < o->trans_count; x++) {
+                const int64_t *shape = o->common.shapes.shapes[s];
+                bench_product *p = &plan->problems[plan->problem_count++].product;
+                *p = (bench_product){
+                    .m = shape[0], .n = shape[1], .k = shape[2], .type = o->common.types[t]};
+                bench_read_trans(o->trans[x], p);
+            }
+}
+
+static void write_title(const options *o, bench_report *report) {
+    tool_text text = {NULL, 0, 0};
+    for (unsigned i = 0; i < o->common.type_count; i++)
+        bench_print(tool_append, &text, "%s%s", i ? ", " : "", o->common.types[i]->name);
+    for (unsigned i = 0; i < o->trans_count; i++)
+        bench_print(tool_append, &text, "%s%s", i ? ", " : " ", o->trans[i]);
+    bench_describe_protocol(&o->common, &text);
+    snprintf(report->title, sizeof report->title, "%s", text.data);
+    free(text.data);
 }
 
 int tile_bench_matmul(tool_arguments *words) {
-    static options o = {
-        .plan = {
-            .interleaved = true, .rounds = 20, .turn = 5, .seconds = 1, .patience = 60, .seed = 1}};
-    bench_report report = {0};
+    static options o = {.common = {.command = "matmul",
+                                   .subject = "products",
+                                   .allowed_types = "f16 bf16 tf32 f32 f64 i8 e4m3",
+                                   .peer = "cuBLASLt",
+                                   .shapes = {.form = &bench_product_shapes},
+                                   .plan = BENCH_PLAN_DEFAULTS}};
+    bench_report report = {.peer_name = "cuBLAS"};
+    o.common.plan.peer_kind = "cublaslt";
     while (words->next < words->argc) {
         if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
             print_help();
@@ -555,23 +168,12 @@ int tile_bench_matmul(tool_arguments *words) {
         }
         if (!parse_option(&o, words)) return 1;
     }
-    if (!complete(&o) || !choose_device(&o, &report.facts)) return 1;
-    if (!o.plan.contender_count && !o.no_kernels && !add_shipped_kernels(&o)) return 1;
+    if (!bench_options_ready(&o.common, &report)) return 1;
+    if (!o.trans_count && !add_trans(&o, "NN")) return 1;
+    if (!o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
+        return 1;
     add_peers(&o);
-    finish_contenders(&o);
-    if (!o.plan.contender_count)
-        return !complain("there is nothing to measure on the CPU device with", "--no-kernels");
-    o.plan.tells_progress = isatty(2);
-    if (o.profiles && !(o.plan.ncu = tool_find_cuda_program("ncu")))
-        fputs("remark: there is no ncu on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin, so "
-              "there are no "
-              "counters\n",
-              stderr);
+    add_problems(&o);
     write_title(&o, &report);
-    report.best = o.best;
-    bool right = bench_run(&o.plan, &report);
-    bool written = write_report(&o, &report);
-    bench_report_free(&report);
-    free(o.plan.shapes.shapes);
-    return tool_finish(right && written);
+    return tool_finish(bench_measure(&o.common, &report));
 }

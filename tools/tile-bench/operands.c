@@ -75,11 +75,11 @@ tile_status bench_fill_operands(const bench_product *product, bench_fill fill, t
     return status == TILE_OK ? fill_operand(product, fill, 1, b) : status;
 }
 
-tile_status bench_poison_result(const bench_product *product, tile_buffer *c) {
+tile_status bench_poison(tile_scalar scalar, tile_buffer *c) {
     enum { PIECE = 1 << 20 };
     size_t bytes = tile_buffer_size(c);
     /* NaN in every float, and a number far from 0 in every integer. */
-    int byte = tile_scalar_is_floating(product->type->result) ? 0xff : 0x7f;
+    int byte = tile_scalar_is_floating(scalar) ? 0xff : 0x7f;
     char *data = need(malloc(PIECE));
     tile_status status = TILE_OK;
     memset(data, byte, PIECE);

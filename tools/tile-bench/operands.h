@@ -6,7 +6,13 @@
 #define TILE_TOOLS_TILE_BENCH_OPERANDS_H
 
 #include "tile/device.h"
-#include "tools/tile-bench/product.h"
+#include "tools/tile-bench/heads.h"
+
+typedef struct bench_verdict {
+    bool by_elements;  /* each was compared; else Freivalds' test, or some rows */
+    char wrong[160];   /* empty: everything is right */
+    bench_error error; /* of attention */
+} bench_verdict;
 
 typedef enum bench_fill {
     BENCH_WHOLE,  /* -1, 0 and 1, so sparse that every sum is exact in the result's type */
@@ -17,13 +23,8 @@ typedef enum bench_fill {
 /* Writes both operands. */
 tile_status bench_fill_operands(const bench_product *product, bench_fill fill, tile_buffer *a,
                                 tile_buffer *b);
-/* Fills the result with what no product of whole operands gives. */
-tile_status bench_poison_result(const bench_product *product, tile_buffer *c);
-
-typedef struct bench_verdict {
-    bool by_elements; /* each against the sum of its products; else Freivalds' test */
-    char wrong[160];  /* empty: everything is right */
-} bench_verdict;
+/* Fills a result of this type with what no right one holds. */
+tile_status bench_poison(tile_scalar scalar, tile_buffer *result);
 
 /* Compares the result with the product of BENCH_WHOLE operands, for equality. The reference is
  * computed here, by the host, in integers. */

@@ -45,7 +45,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { MAX_WORDS = 80 };
+enum { MAX_WORDS = 80, NO_PROGRAM = 127 };
 
 /* Only its own ends of the pipes stay open in the child: a worker that kept another's would keep it
  * from seeing that nobody asks any more. */
@@ -53,8 +53,8 @@ static void become(const char *program, char **list, int in, int out) {
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0) _exit(126);
     long limit = sysconf(_SC_OPEN_MAX);
     for (int fd = 3; fd < (limit > 0 && limit < 4096 ? (int)limit : 4096); fd++) close(fd);
-    execv(program, list);
-    _exit(127);
+    execvp(program, list);
+    _exit(NO_PROGRAM);
 }
 
 /* Where this program is. */
@@ -72,7 +72,7 @@ static bench_worker *give_up(bench_worker *w) {
     return w;
 }
 
-bench_worker *bench_worker_start(const char *const *words, const char *under,
+bench_worker *bench_worker_start(const char *program, const char *const *words, const char *under,
                                  const char *const *under_words) {
     int in[2], out[2];
     unsigned count = 0;
@@ -80,7 +80,8 @@ bench_worker *bench_worker_start(const char *const *words, const char *under,
     if (under) list[count++] = (char *)under;
     for (; under && *under_words && count < MAX_WORDS / 3; under_words++)
         list[count++] = (char *)*under_words;
-    list[count++] = (char *)self(path);
+    if (!program) program = self(path);
+    list[count++] = (char *)program;
     for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = (char *)*words;
     bench_worker *w = calloc(1, sizeof *w);
     if (!w) abort();
@@ -93,7 +94,7 @@ bench_worker *bench_worker_start(const char *const *words, const char *under,
     signal(SIGPIPE, SIG_IGN); /* a worker that has ended is told by what it does not answer */
     fflush(stdout);
     w->process = fork();
-    if (w->process == 0) become(under ? under : path, list, in[0], out[1]);
+    if (w->process == 0) become(under ? under : program, list, in[0], out[1]);
     close(in[0]), close(out[1]);
     w->requests = in[1];
     w->answers = out[0];
@@ -155,8 +156,11 @@ static const char *lose(bench_worker *w, double seconds) {
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
         w->process = 0;
     } else {
+        bool none = WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM;
         end_process(w);
-        snprintf(w->failure, sizeof w->failure, "failed its worker ended without an answer");
+        snprintf(w->failure, sizeof w->failure,
+                 none ? "failed its program cannot be started"
+                      : "failed its worker ended without an answer");
     }
     return w->failure;
 }

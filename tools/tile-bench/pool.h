@@ -7,10 +7,11 @@
 
 typedef struct bench_worker bench_worker;
 
-/* Starts this program again, with these words behind its name (NULL ends them, at most 60). Under
- * another one (a profiler; NULL: none) it is that one's words, behind its own, that start it. If
- * there is no process to be had, that is its answer. */
-bench_worker *bench_worker_start(const char *const *words, const char *under,
+/* Starts a program (NULL: this one again), with these words behind its name (NULL ends them, at
+ * most 60). Under another one (a profiler; NULL: none) it is that one's words, behind its own, that
+ * start it. Names without a slash are looked for on PATH. If there is no process to be had, that is
+ * its answer. */
+bench_worker *bench_worker_start(const char *program, const char *const *words, const char *under,
                                  const char *const *under_words);
 /* Ends the requests and lets the process end by itself, for so many seconds. False if it has not;
  * the worker is to be stopped in both cases. */

@@ -29,30 +29,12 @@ unsigned bench_type_peak(const bench_type *type, unsigned capability);
 bool bench_read_trans(const char *text, bench_product *product);
 const char *bench_trans_name(const bench_product *product);
 
-/* The text with {type}, {result}, {sum}, {depth} (elements of an operand in 128 bytes) and {trans}
- * (nn, nt, ..) as the product has them. False if it is longer than size - 1. */
-bool bench_product_fill(const bench_product *product, const char *text, char *filled, size_t size);
+/* What products of this type are summed in. */
+tile_scalar bench_type_sum(const bench_type *type);
 
 double bench_product_flop(const bench_product *product);
 /* Of a and b. */
 double bench_product_read_bytes(const bench_product *product);
-
-/* Seconds to tune for it: those that are asked for, or below 0 by its size, since each try of a
- * large product takes longer. */
-double bench_product_budget(const bench_product *product, double asked);
-
-/* A list of shapes that grows; start with zeros, free shapes. */
-typedef struct bench_shapes {
-    int64_t (*shapes)[3];
-    size_t count;
-} bench_shapes;
-
-/* "16,4096,14336" or "16x4096x14336"; false after a message. */
-bool bench_shapes_add(bench_shapes *to, const char *text);
-/* A list by its name in shapes.def, or else a file: shapes between blanks, `#` to the end of a line
- * is a comment. False after a message. */
-bool bench_shapes_add_list(bench_shapes *to, const char *name);
-/* For --help: the names and what they are for. */
-void bench_shapes_describe(void);
+double bench_product_write_bytes(const bench_product *product);
 
 #endif

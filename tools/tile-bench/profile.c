@@ -181,7 +181,7 @@ static bool run_ncu(const char *ncu, const char *log, const char *const *words, 
                          "--log-file",
                          log,
                          NULL};
-    bench_worker *worker = bench_worker_start(words, ncu, own);
+    bench_worker *worker = bench_worker_start(NULL, words, ncu, own);
     bool ok = ask(worker, product, "ready", patience, why, why_size) &&
               ask(worker, "profile", "profiled", patience, why, why_size);
     ok = bench_worker_finish(worker, patience) && ok;

@@ -7,8 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum form { FORM_text, FORM_whole, FORM_number, FORM_share } form;
-typedef enum where { WHERE_always, WHERE_varying, WHERE_known, WHERE_brief, WHERE_data } where;
+typedef enum form { FORM_text, FORM_whole, FORM_number, FORM_small, FORM_share } form;
+typedef enum where {
+    WHERE_always,
+    WHERE_own,
+    WHERE_varying,
+    WHERE_known,
+    WHERE_brief,
+    WHERE_data
+} where;
 
 static const struct {
     const char *id, *heading;
@@ -80,6 +87,15 @@ static bool has_text(const bench_row *row, bench_column column, const char *text
     return found && text && strcmp(found, text) == 0;
 }
 
+bool bench_report_varies(const bench_report *r, bench_column column) {
+    for (size_t i = 1; i < r->count; i++) {
+        const char *a = bench_text_of(&r->rows[i], column);
+        const char *b = bench_text_of(&r->rows[0], column);
+        if (strcmp(a ? a : "", b ? b : "") != 0) return true;
+    }
+    return false;
+}
+
 /* Where a row stands in its group. */
 static double place_of(const bench_row *row) {
     if (row->cells[BENCH_rank].known) return row->cells[BENCH_rank].number;
@@ -123,6 +139,7 @@ static void write_cell(const bench_row *row, int column, char text[MAX_CELL]) {
     case FORM_text: snprintf(text, MAX_CELL, "%s", cell->text); break;
     case FORM_whole: snprintf(text, MAX_CELL, "%.0f", cell->number); break;
     case FORM_number: snprintf(text, MAX_CELL, "%.*f", columns[column].digits, cell->number); break;
+    case FORM_small: snprintf(text, MAX_CELL, "%.*e", columns[column].digits, cell->number); break;
     case FORM_share:
         snprintf(text, MAX_CELL, "%.*f %%", columns[column].digits, 100 * cell->number);
         break;
@@ -143,6 +160,12 @@ static bool is_listed(const bench_report *r, size_t row) {
     return has_text(&r->rows[row], BENCH_kind, "kernel") && before < r->best;
 }
 
+static bool is_known(const bench_report *r, int column) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->rows[i].cells[column].known) return true;
+    return false;
+}
+
 static bool is_shown(const bench_report *r, int column) {
     switch (columns[column].where) {
     case WHERE_always: return true;
@@ -150,12 +173,8 @@ static bool is_shown(const bench_report *r, int column) {
     case WHERE_brief:
         if (!r->best) return false;
         break;
-    case WHERE_varying:
-        for (size_t i = 1; i < r->count; i++)
-            if (!has_text(&r->rows[i], (bench_column)column,
-                          bench_text_of(&r->rows[0], (bench_column)column)))
-                return true;
-        return false;
+    case WHERE_varying: return bench_report_varies(r, (bench_column)column);
+    case WHERE_own:
     case WHERE_known: break;
     }
     for (size_t i = 0; i < r->count; i++)
@@ -163,8 +182,21 @@ static bool is_shown(const bench_report *r, int column) {
     return false;
 }
 
+/* The column's own, with the peer's name in it. */
+static void write_heading(const bench_report *r, int column, char text[MAX_CELL]) {
+    static const char word[] = "{peer}";
+    const char *heading = columns[column].heading, *at = strstr(heading, word);
+    if (at)
+        snprintf(text, MAX_CELL, "%.*s%s%s", (int)(at - heading), heading,
+                 r->peer_name ? r->peer_name : "peer", at + strlen(word));
+    else
+        snprintf(text, MAX_CELL, "%s", heading);
+}
+
 static int measure_column(const bench_report *r, int column) {
-    int width = width_of(columns[column].heading);
+    char heading[MAX_CELL];
+    write_heading(r, column, heading);
+    int width = width_of(heading);
     for (size_t i = 0; i < r->count; i++) {
         char text[MAX_CELL];
         if (!is_listed(r, i)) continue;
@@ -231,16 +263,19 @@ static void write_facts(const bench_report *r, tile_writer writer, void *user) {
     put(writer, user, "\n");
 }
 
-static void write_headings(const int *widths, tile_writer writer, void *user) {
+static void write_headings(const bench_report *r, const int *widths, tile_writer writer,
+                           void *user) {
     int total = 0;
     for (int c = 0; c < BENCH_COLUMNS; c++) {
         if (widths[c] < 0) continue;
         bool last = true;
+        char heading[MAX_CELL];
+        write_heading(r, c, heading);
         for (int d = c + 1; d < BENCH_COLUMNS; d++) last &= widths[d] < 0;
         bool left = columns[c].form == FORM_text;
         pad(total ? MARGIN : 0, writer, user);
-        align(columns[c].heading, last && left ? 0 : widths[c], left, writer, user);
-        total += (total ? MARGIN : 0) + (last && left ? width_of(columns[c].heading) : widths[c]);
+        align(heading, last && left ? 0 : widths[c], left, writer, user);
+        total += (total ? MARGIN : 0) + (last && left ? width_of(heading) : widths[c]);
     }
     put(writer, user, "\n");
     for (int i = 0; i < total; i++) put(writer, user, "─");
@@ -254,7 +289,7 @@ void bench_write_text(const bench_report *r, bool colour, tile_writer writer, vo
     bench_print(writer, user, "%s\n", r->title);
     if (*r->peak) bench_print(writer, user, "%s\n", r->peak);
     put(writer, user, "\n");
-    write_headings(widths, writer, user);
+    write_headings(r, widths, writer, user);
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *row = &r->rows[i];
         bool first = r->best || i == 0 || row[-1].group != row->group;
@@ -290,14 +325,25 @@ static void write_csv_text(const char *text, tile_writer writer, void *user) {
     put(writer, user, "\"");
 }
 
+static bool is_in_csv(const bench_report *r, int column) {
+    return columns[column].where != WHERE_own || r->count == 0 || is_known(r, column);
+}
+
 void bench_write_csv(const bench_report *r, tile_writer writer, void *user) {
-    for (int c = 0; c < BENCH_COLUMNS; c++)
-        bench_print(writer, user, "%s%s", c ? "," : "", columns[c].id);
+    bool first = true;
+    for (int c = 0; c < BENCH_COLUMNS; c++) {
+        if (!is_in_csv(r, c)) continue;
+        bench_print(writer, user, "%s%s", first ? "" : ",", columns[c].id);
+        first = false;
+    }
     put(writer, user, "\n");
     for (size_t i = 0; i < r->count; i++) {
+        first = true;
         for (int c = 0; c < BENCH_COLUMNS; c++) {
             const bench_cell *cell = &r->rows[i].cells[c];
-            if (c) put(writer, user, ",");
+            if (!is_in_csv(r, c)) continue;
+            if (!first) put(writer, user, ",");
+            first = false;
             if (!cell->known) continue;
             if (columns[c].form == FORM_text)
                 write_csv_text(cell->text, writer, user);

@@ -29,9 +29,10 @@ typedef struct bench_row {
 /* Start with zeros. */
 typedef struct bench_report {
     bench_facts facts;
-    char title[200]; /* what was measured: "f16 NN, interleaved, .." */
-    char peer[40];   /* "cuBLASLt 13.1.0"; empty: there is none */
-    char peak[80];   /* what the tensor cores' peak was computed from; empty: it was not */
+    char title[200];                   /* what was measured: "f16 NN, interleaved, .." */
+    char peer[40];                     /* "cuBLASLt 13.1.0"; empty: there is none */
+    const char *peer_kind, *peer_name; /* "cublaslt", and "cuBLAS" in headings; NULL: no peer */
+    char peak[80]; /* what the tensor cores' peak was computed from; empty: it was not */
     unsigned
         best; /* text has so many kernels of each product, on lines of their own; 0: every row */
     bench_row *rows;
@@ -46,6 +47,8 @@ void bench_set_text(bench_row *row, bench_column column, const char *text);
 /* NULL or 0 where the cell is not known. */
 const char *bench_text_of(const bench_row *row, bench_column column);
 double bench_number_of(const bench_row *row, bench_column column);
+/* Whether not all rows have the same in a column of text. */
+bool bench_report_varies(const bench_report *report, bench_column column);
 /* By group; in one, the ranked rows first, then the others of kernels, then the floors. */
 void bench_report_sort(bench_report *report);
 

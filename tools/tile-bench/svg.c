@@ -31,8 +31,12 @@ bool svg_is_kind(const bench_row *row, const char *kind) {
     return own && strcmp(own, kind) == 0;
 }
 
-void svg_class_of(const bench_row *row, char class[16]) {
-    if (svg_is_kind(row, "cublaslt"))
+bool svg_is_peer(const bench_report *report, const bench_row *row) {
+    return report->peer_kind && svg_is_kind(row, report->peer_kind);
+}
+
+void svg_class_of(const svg *s, const bench_row *row, char class[16]) {
+    if (svg_is_peer(s->report, row))
         strcpy(class, "peer");
     else
         snprintf(class, 16, "s%u", row->series % SVG_COLOURS);
@@ -45,16 +49,19 @@ size_t svg_group_end(const svg *s, size_t first) {
     return end;
 }
 
-static bool varies(const bench_report *r, bench_column column) {
-    for (size_t i = 1; i < r->count; i++)
-        if (strcmp(bench_text_of(&r->rows[i], column), bench_text_of(&r->rows[0], column)) != 0)
-            return true;
-    return false;
-}
-
 void svg_name_shape(const bench_row *row, char text[64]) {
-    snprintf(text, 64, "%.0f × %.0f × %.0f", bench_number_of(row, BENCH_m),
-             bench_number_of(row, BENCH_n), bench_number_of(row, BENCH_k));
+    double m = bench_number_of(row, BENCH_m), n = bench_number_of(row, BENCH_n);
+    if (!row->cells[BENCH_batch].known) {
+        snprintf(text, 64, "%.0f × %.0f × %.0f", m, n, bench_number_of(row, BENCH_k));
+        return;
+    }
+    double heads = bench_number_of(row, BENCH_heads), groups = bench_number_of(row, BENCH_groups);
+    char shared[16] = "", keys[16] = "";
+    if (groups != heads) snprintf(shared, sizeof shared, "/%.0f", groups);
+    if (m != n) snprintf(keys, sizeof keys, "/%.0f", n);
+    snprintf(text, 64, "%.0f × %.0f%s × %.0f%s × %.0f%s", bench_number_of(row, BENCH_batch), heads,
+             shared, m, keys, bench_number_of(row, BENCH_d),
+             strcmp(bench_text_of(row, BENCH_mask), "causal") == 0 ? " causal" : "");
 }
 
 void svg_name_kind(const svg *s, const bench_row *row, char text[64]) {
@@ -62,7 +69,7 @@ void svg_name_kind(const svg *s, const bench_row *row, char text[64]) {
     size_t length = 0;
     *text = 0;
     for (int i = 0; i < 3; i++)
-        if (varies(s->report, columns[i]))
+        if (bench_report_varies(s->report, columns[i]))
             length += (size_t)snprintf(text + length, 64 - length, "%s%.16s%s", length ? ", " : "",
                                        bench_text_of(row, columns[i]),
                                        columns[i] == BENCH_l2 ? " L2" : "");
@@ -106,7 +113,7 @@ static double legend(svg *s, double y, bool draws) {
             x = SVG_MARGIN;
             y += 20;
         }
-        svg_class_of(row, class);
+        svg_class_of(s, row, class);
         if (draws) {
             svg_print(
                 s,

@@ -20,13 +20,14 @@ typedef struct svg {
 void svg_print(svg *s, const char *format, ...) TILE_PRINTF(2, 3);
 /* A line of text; anchor: start, middle or end. */
 void svg_text(svg *s, double x, double y, const char *class, const char *anchor, const char *text);
-/* "16 × 4096 × 14336" */
+/* "16 × 4096 × 14336", "4 × 32/8 × 4096 × 128 causal" */
 void svg_name_shape(const bench_row *row, char text[64]);
 /* "bf16, NT, dirty L2": what tells the report's products of one shape apart; "": nothing does. */
 void svg_name_kind(const svg *s, const bench_row *row, char text[64]);
 /* The class of a row's colour: s0.., or `peer`. */
-void svg_class_of(const bench_row *row, char class[16]);
+void svg_class_of(const svg *s, const bench_row *row, char class[16]);
 bool svg_is_kind(const bench_row *row, const char *kind);
+bool svg_is_peer(const bench_report *report, const bench_row *row);
 /* The first row behind those of the group that begins at this one. */
 size_t svg_group_end(const svg *s, size_t first);
 

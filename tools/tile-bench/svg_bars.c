@@ -1,4 +1,4 @@
-/* Bars: for each product, how fast each candidate is beside cuBLASLt, or, where there is none,
+/* Bars: for each product, how fast each candidate is beside the peer, or, where there is none,
  * beside the fastest. A dashed mark shows where the floor is. */
 #include <math.h>
 #include <stdio.h>
@@ -18,13 +18,13 @@ static bool is_floor(const bench_row *row) {
     return svg_is_kind(row, "floor");
 }
 
-/* The time that counts as 1 in a group: cuBLASLt's, else the shortest. */
+/* The time that counts as 1 in a group: the peer's, else the shortest. */
 static double unit_of(const bench_report *r, size_t first, size_t end) {
     double least = 0;
     for (size_t i = first; i < end; i++) {
         double time = time_of(&r->rows[i]);
         if (is_floor(&r->rows[i]) || time == 0) continue;
-        if (svg_is_kind(&r->rows[i], "cublaslt")) return time;
+        if (svg_is_peer(r, &r->rows[i])) return time;
         if (least == 0 || time < least) least = time;
     }
     return least;
@@ -43,10 +43,12 @@ static unsigned bars_in(const bench_report *r, size_t first, size_t end) {
     return count;
 }
 
-static bool has_peer(const bench_report *r) {
+/* NULL: there is none. */
+static const char *name_of_peer(const bench_report *r) {
     for (size_t i = 0; i < r->count; i++)
-        if (svg_is_kind(&r->rows[i], "cublaslt") && time_of(&r->rows[i]) > 0) return true;
-    return false;
+        if (svg_is_peer(r, &r->rows[i]) && time_of(&r->rows[i]) > 0)
+            return bench_text_of(&r->rows[i], BENCH_name);
+    return NULL;
 }
 
 /* The end of the axis: behind every bar, and behind the floors that are not far away. */
@@ -117,7 +119,7 @@ static void bar(svg *s, const bench_row *row, double y, double unit, double most
         svg_text(s, LEFT + 4, base, "small bad", "start", text);
         return;
     }
-    svg_class_of(row, class);
+    svg_class_of(s, row, class);
     svg_print(s, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\" class=\"%s\">",
               LEFT, y, fmax(place(unit / time, most) - LEFT, 1), BAR, class);
     hint(s, row);
@@ -156,8 +158,10 @@ void svg_bars(svg *s) {
     if (!r->count) return;
     double most = range(s), y = s->y + TOP;
     unsigned number = 1;
-    svg_text(s, SVG_MARGIN, s->y + 12, "panel", "start",
-             has_peer(r) ? "Speed relative to cuBLASLt" : "Speed relative to the fastest");
+    const char *peer = name_of_peer(r);
+    char title[80];
+    snprintf(title, sizeof title, "Speed relative to %.40s", peer ? peer : "the fastest");
+    svg_text(s, SVG_MARGIN, s->y + 12, "panel", "start", title);
     svg_text(s, SVG_WIDTH - SVG_MARGIN, s->y + 12, "soft small", "end",
              "longer is faster; dashed: the floor");
     axis(s, most);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tile-bench/product.h"
 #include "tools/tile-bench/svg.h"
 
 enum { LEFT = 78, RIGHT = 32, PLOT = 340, TOP = 34, BOTTOM = 62 };
@@ -20,15 +19,12 @@ typedef struct plot {
 } plot;
 
 static double flop_of(const bench_row *row) {
-    return 2 * bench_number_of(row, BENCH_m) * bench_number_of(row, BENCH_n) *
-           bench_number_of(row, BENCH_k);
+    return bench_number_of(row, BENCH_flop);
 }
 
 static double bytes_of(const bench_row *row, bool with_result) {
-    const bench_type *type = bench_type_find(bench_text_of(row, BENCH_type));
-    double m = bench_number_of(row, BENCH_m), n = bench_number_of(row, BENCH_n);
-    double bytes = (m + n) * bench_number_of(row, BENCH_k) * tile_scalar_bytes(type->operand);
-    return with_result ? bytes + m * n * tile_scalar_bytes(type->result) : bytes;
+    return bench_number_of(row, BENCH_read_bytes) +
+           (with_result ? bench_number_of(row, BENCH_write_bytes) : 0);
 }
 
 static double speed_of(const bench_row *row) {
@@ -37,7 +33,7 @@ static double speed_of(const bench_row *row) {
 }
 
 static bool is_drawn(const bench_row *row) {
-    return !svg_is_kind(row, "floor") && speed_of(row) > 0;
+    return !svg_is_kind(row, "floor") && speed_of(row) > 0 && bytes_of(row, true) > 0;
 }
 
 /* False where there is nothing to draw, or several types: their ceilings are not one. */
@@ -134,11 +130,11 @@ static void roof(svg *s, const plot *p) {
 static void dot(svg *s, const plot *p, const bench_row *row) {
     double x = across(p, flop_of(row) / bytes_of(row, true)), y = down(p, speed_of(row));
     char class[16], shape[64], kind[64];
-    svg_class_of(row, class);
+    svg_class_of(s, row, class);
     svg_name_shape(row, shape);
     svg_name_kind(s, row, kind);
     svg_print(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"dot %s\"><title>", x, y,
-              svg_is_kind(row, "cublaslt") ? 4.5 : 5.5, class);
+              svg_is_peer(s->report, row) ? 4.5 : 5.5, class);
     svg_print(s, "%s%s%s, ", shape, *kind ? ", " : "", kind);
     svg_escape(bench_text_of(row, BENCH_name), s->writer, s->user);
     svg_print(s, ": %.1f TFLOP/s</title></circle>\n", 1e-12 * speed_of(row));

@@ -1,10 +1,12 @@
 /* tile-bench worker: one candidate in a process of its own, so that a kernel which hangs or faults
  * takes nobody along. It is told what to do by lines on standard input and answers each with one
- * line on standard output; `tile-bench matmul` is who asks (pool.c).
+ * line on standard output; `tile-bench matmul` and `attention` are who asks (pool.c).
+ * attention_peers.py answers the same requests.
  *
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
+ *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   likewise
  *   flush FLUSH                      flushing, from now on so before each launch
- *   check                            right elements | right freivalds | wrong WHY
+ *   check [INPUTS]                   right elements|part ERROR NORM SHARE | wrong WHY
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
  *   profile                          profiled, after a launch that a profiler may look at
@@ -25,7 +27,8 @@
 static const char help[] =
     "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read "
     "[options]\n"
-    "Measures one candidate, told how by lines on standard input; `tile-bench matmul` starts it.\n";
+    "Measures one candidate, told how by lines on standard input; `tile-bench matmul` and "
+    "`attention` start it.\n";
 
 enum { MAX_TURN = 100000 };
 
@@ -65,18 +68,15 @@ static tile_flush flush_of(const char *word) {
                                         : TILE_FLUSH_NONE;
 }
 
-static void set_product(worker *w, const char *line) {
-    bench_product p = {0};
-    char type[16], trans[8], flush[8];
-    bool read = sscanf(line, "product %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %7s %7s", &p.m, &p.n,
-                       &p.k, type, trans, flush) == 6;
-    p.type = read ? bench_type_find(type) : NULL;
-    if (!p.type || !bench_read_trans(trans, &p)) {
+static void set_problem(worker *w, const char *line) {
+    bench_problem problem;
+    char flush[8];
+    if (!bench_problem_read(line, &problem, flush)) {
         printf("failed the request '%s' is not understood\n", line);
         return;
     }
     w->flush = flush_of(flush);
-    if (bench_candidate_set(w->candidate, &p, w->flush) != TILE_OK) {
+    if (bench_candidate_set(w->candidate, &problem, w->flush) != TILE_OK) {
         answer_failure(w);
         return;
     }
@@ -84,15 +84,18 @@ static void set_product(worker *w, const char *line) {
     printf("ready %d %d %d %s\n", d.registers, d.local_bytes, d.shared_bytes, d.point);
 }
 
-static void check(worker *w) {
-    const char *wrong;
-    bool by_elements;
-    if (bench_candidate_check(w->candidate, &wrong, &by_elements) != TILE_OK)
+static void check(worker *w, const char *line) {
+    bench_verdict verdict;
+    bench_inputs inputs = BENCH_INPUTS_random;
+    if (*line && !bench_inputs_find(line, &inputs))
+        printf("failed there are no inputs '%s'\n", line);
+    else if (bench_candidate_check(w->candidate, inputs, &verdict) != TILE_OK)
         answer_failure(w);
-    else if (wrong)
-        printf("wrong %s\n", wrong);
+    else if (*verdict.wrong)
+        printf("wrong %s\n", verdict.wrong);
     else
-        printf("right %s\n", by_elements ? "elements" : "freivalds");
+        printf("right %s %.9g %.9g %.9g\n", verdict.by_elements ? "elements" : "part",
+               verdict.error.most, verdict.error.norm, verdict.error.share);
 }
 
 static void take_turn(worker *w, const char *line) {
@@ -153,13 +156,13 @@ static void tell_facts(worker *w) {
 
 static void answer(worker *w, const char *line) {
     *w->error = 0;
-    if (strncmp(line, "product ", 8) == 0) {
-        set_product(w, line);
+    if (strncmp(line, "product ", 8) == 0 || strncmp(line, "attention ", 10) == 0) {
+        set_problem(w, line);
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
         printf("flushing\n");
-    } else if (strcmp(line, "check") == 0)
-        check(w);
+    } else if (strcmp(line, "check") == 0 || strncmp(line, "check ", 6) == 0)
+        check(w, line + 5 + (line[5] == ' '));
     else if (strncmp(line, "turn ", 5) == 0)
         take_turn(w, line);
     else if (strncmp(line, "sustain ", 8) == 0)

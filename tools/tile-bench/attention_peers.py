@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""One of PyTorch's backends of scaled_dot_product_attention, for `tile-bench attention`, which starts this.
+
+It is a worker as `tile-bench worker` is one: a request on each line of standard input, an answer on each
+line of standard output. q, k and v are files of the folder, and so is the result, o.
+
+  attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   ready -1 -1 -1 WHAT
+  flush FLUSH                                            flushing
+  inputs                                                 loaded: q, k and v are read again
+  compute                                                computed: o is written
+  turn WARMUP COUNT                                      times SECONDS ..
+  sustain SECONDS                                        sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
+  version                                                version OF-THE-LIBRARY
+
+What fails is answered by "failed WHY".
+"""
+import argparse
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import time
+
+try:
+    import torch
+    import torch.nn.functional as functional
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention.bias import causal_lower_right
+    missing = None if torch.cuda.is_available() else "PyTorch finds no GPU"
+except Exception as error:  # what an installation that is not whole raises
+    missing = f"there is no PyTorch: {error}"
+
+L2_FLUSH_BYTES = 256 << 20
+AHEAD_CYCLES = 200_000  # in which the host gets ahead of the GPU
+
+
+class Power:
+    """Clock and power while something runs, from NVML where that is there."""
+
+    SM_CLOCK, POWER_CAP = 1, 4
+
+    def __init__(self):
+        self.library = None
+        try:
+            library = ctypes.CDLL("libnvidia-ml.so.1")
+            self.device = ctypes.c_void_p()
+            properties = torch.cuda.get_device_properties(0)
+            bus = "%08x:%02x:%02x.0" % (properties.pci_domain_id, properties.pci_bus_id, properties.pci_device_id)
+            if library.nvmlInit_v2() == 0:
+                if library.nvmlDeviceGetHandleByPciBusId_v2(bus.encode(), ctypes.byref(self.device)) == 0:
+                    self.library = library
+        except (OSError, AttributeError):
+            pass
+
+    def ask(self, function, kind, *words):
+        value = kind()
+        if not self.library or getattr(self.library, function)(self.device, *words, ctypes.byref(value)) != 0:
+            return 0
+        return value.value
+
+    def energy(self):
+        return self.ask("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong)
+
+    def watch(self):
+        """From now on; the result of stop() is the mean clock, the mean power and whether the limit held."""
+        self.samples, self.done = [], False
+        self.began, self.energy_before = time.monotonic(), self.energy()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
+
+    def look(self):
+        while self.library and not self.done:
+            clock = self.ask("nvmlDeviceGetClockInfo", ctypes.c_uint, self.SM_CLOCK)
+            power = self.ask("nvmlDeviceGetPowerUsage", ctypes.c_uint)
+            capped = self.ask("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong) & self.POWER_CAP
+            self.samples.append((clock, 1e-3 * power, bool(capped)))
+            time.sleep(0.01)
+
+    def stop(self):
+        seconds, energy = time.monotonic() - self.began, self.energy() - self.energy_before
+        self.done = True
+        self.thread.join()
+        if not self.samples:
+            return 0, 0, False
+        clock, power, capped = (sum(column) / len(self.samples) for column in zip(*self.samples))
+        return clock, 1e-3 * energy / seconds if energy > 0 else power, capped > 0.5
+
+
+class Peer:
+    def __init__(self, backend, folder):
+        self.backend, self.folder = backend, folder
+        self.arrays, self.power = None, None
+
+    def attention(self, *words):
+        self.arrays = None
+        batch, heads, groups, m, n, d, causal = map(int, words[:7])
+        self.type = {"f16": torch.float16, "bf16": torch.bfloat16}.get(words[7])
+        if self.type is None:
+            return f"failed it has no attention of {words[7]}"
+        self.flush = words[8]
+        self.shapes = [("q", (batch, heads, m, d)), ("k", (batch, groups, n, d)), ("v", (batch, groups, n, d))]
+        # PyTorch counts a row's own key from the first one; where that differs, it takes a mask of this kind.
+        self.options = {"is_causal": bool(causal)} if m == n else {"attn_mask": causal_lower_right(m, n) if causal else None}
+        if heads != groups:
+            self.options["enable_gqa"] = True
+        self.inputs()
+        self.launch()
+        torch.cuda.synchronize()
+        return f"ready -1 -1 -1 PyTorch {torch.__version__}"
+
+    def inputs(self):
+        self.arrays = []
+        for name, shape in self.shapes:
+            count = torch.Size(shape).numel()
+            data = torch.from_file(os.path.join(self.folder, name), size=count, dtype=self.type)
+            self.arrays.append(data.cuda().view(shape))
+        torch.cuda.synchronize()
+        return "loaded"
+
+    def launch(self):
+        which = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}[self.backend]
+        with sdpa_kernel(which):
+            return functional.scaled_dot_product_attention(*self.arrays, **self.options)
+
+    def compute(self):
+        result = self.launch().contiguous().cpu()
+        with open(os.path.join(self.folder, "o"), "wb") as file:
+            file.write(ctypes.string_at(result.data_ptr(), result.numel() * result.element_size()))
+        return "computed"
+
+    def empty_l2(self, buffer):
+        if self.flush == "dirty":
+            buffer.zero_()
+        elif self.flush == "clean":
+            buffer.sum()
+        else:
+            torch.cuda._sleep(AHEAD_CYCLES)
+
+    def turn(self, warmup, count):
+        warmup, count = int(warmup), int(count)
+        buffer = None if self.flush == "none" else torch.zeros(L2_FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+        for i in range(-warmup, count):
+            self.empty_l2(buffer)
+            if i >= 0:
+                events[i][0].record()
+            self.launch()
+            if i >= 0:
+                events[i][1].record()
+        torch.cuda.synchronize()
+        return "times " + " ".join("%.9g" % (1e-3 * begin.elapsed_time(end)) for begin, end in events)
+
+    def batch(self, count):
+        """So many launches as one graph, so that the host does not hold them up; as they are where it cannot be made."""
+        try:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(count):
+                    self.launch()
+            return graph.replay
+        except RuntimeError:
+            torch.cuda.synchronize()
+            return lambda: [self.launch() for _ in range(count)]
+
+    def load(self, batch, count, seconds):
+        """Batches for so many seconds: launches, and what they took by the GPU's clock."""
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        launches, taken, stop = 0, 0, time.monotonic() + seconds
+        while True:
+            begin.record()
+            batch()
+            end.record()
+            end.synchronize()
+            launches, taken = launches + count, taken + 1e-3 * begin.elapsed_time(end)
+            if time.monotonic() >= stop:
+                return launches, taken
+
+    def sustain(self, seconds):
+        seconds = float(seconds)
+        self.launch()
+        torch.cuda.synchronize()
+        _, once = self.load(self.launch, 1, 0)
+        count = int(min(max(0.05 / once, 1), 1000))
+        batch = self.batch(count)
+        self.load(batch, count, seconds / 3)
+        self.power = self.power or Power()
+        self.power.watch()
+        launches, taken = self.load(batch, count, seconds * 2 / 3)
+        clock, power, capped = self.power.stop()
+        energy = 1e3 * power * taken / launches
+        return "sustained %d %.9g %.6g %.6g %.6g %d" % (launches, taken, clock, power, energy, capped)
+
+    def version(self):
+        if self.backend == "cudnn":
+            number = torch.backends.cudnn.version()
+            return "version %d.%d.%d" % (number // 10000, number // 100 % 100, number % 100)
+        return f"version of PyTorch {torch.__version__}"
+
+    def set_flush(self, word):
+        self.flush = word
+        return "flushing"
+
+    def answer(self, line):
+        words = line.split()
+        requests = {"attention": self.attention, "inputs": self.inputs, "compute": self.compute, "turn": self.turn,
+                    "sustain": self.sustain, "version": self.version, "flush": self.set_flush}
+        if missing:
+            return f"failed {missing}"
+        if not words or words[0] not in requests:
+            return f"failed the request '{line}' is not understood"
+        if words[0] in ("inputs", "compute", "turn", "sustain") and self.arrays is None:
+            return "failed there is no product yet"
+        return requests[words[0]](*words[1:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", choices=["flash", "cudnn"], required=True)
+    parser.add_argument("--folder", required=True, help="of the files q, k, v and o")
+    options = parser.parse_args()
+    peer = Peer(options.backend, options.folder)
+    # What PyTorch prints is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        try:
+            with torch.no_grad() if not missing else contextlib.nullcontext():
+                text = peer.answer(line.strip())
+        except Exception as error:  # a failure is an answer
+            text = f"failed {error}"
+        answers.write(" ".join(text.split()) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
