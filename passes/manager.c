@@ -41,7 +41,8 @@ const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
     "expand-dots,split-k,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-" \
     "instructions," \
-    "specialize-warps,pipeline,split-loops,canonicalize,dce,assign-layouts,reduce-late,prefetch," \
+    "specialize-warps,pipeline,pipeline-dots,split-loops,canonicalize,dce,assign-layouts," \
+    "reduce-late,prefetch," \
     "canonicalize,cse,licm,dce," \
     "allocate-shared,insert-barriers"
     return level < 3 ? TO_LEVEL_2 : "expand-parallel," TO_LEVEL_2 ",lower-tiles," LAST_PASSES;

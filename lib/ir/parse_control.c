@@ -65,8 +65,9 @@ static bool parse_strategy(tile_parser *p, loop *l) {
 static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l) {
     tile_attr_set allowed = tile_parse_allowed_attrs(info);
     tile_attr_id id = tile_attr_from_keyword(p->token.text, p->token.length);
-    bool known = tile_attr_set_has(allowed, id) &&
-                 (tile_attr_get_info(id)->kind == TILE_KIND_expr || id == TILE_ATTR_independent);
+    bool known =
+        tile_attr_set_has(allowed, id) && (tile_attr_get_info(id)->kind == TILE_KIND_expr ||
+                                           tile_attr_get_info(id)->kind == TILE_KIND_flag);
     if (!known && tile_attr_set_has(allowed, id))
         return tile_parse_error(p, p->token.loc, "'%s' stands between the parentheses of `%s (..)`",
                                 tile_attr_keyword(id),
@@ -78,7 +79,7 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
     tile_parse_advance(p);
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = id};
-    if (id == TILE_ATTR_independent) return true;
+    if (tile_attr_get_info(id)->kind == TILE_KIND_flag) return true;
     if (!tile_parse_expect(p, "(")) return false;
     attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (!attr->expr) return false;

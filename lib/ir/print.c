@@ -95,7 +95,10 @@ static void print_loop_clauses(tile_printer *p, tile_op op) {
         if (attr->id == TILE_ATTR_split) print_strategy(p, op);
         PRINT(p, ")");
     }
-    if (tile_op_has_attr(p->f, op, TILE_ATTR_independent)) PRINT(p, " independent");
+    for (unsigned i = 0; i < info->attr_count; i++)
+        if (tile_attr_get_info(info->attrs[i].id)->kind == TILE_KIND_flag &&
+            tile_op_has_attr(p->f, op, info->attrs[i].id))
+            PRINT(p, " %s", tile_attr_keyword(info->attrs[i].id));
 }
 
 /* iter (%a = %b, ...) */

@@ -49,6 +49,23 @@ bool tile_repeats(const tile_function *f, tile_op op) {
     return facts_of(f, op)->repeats;
 }
 
+bool tile_surely_runs(const tile_function *f, tile_op loop) {
+    int64_t first, end;
+    tile_value begin = tile_op_operand(f, loop, 0), limit = tile_op_operand(f, loop, 1);
+    if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, limit, &end))
+        return first < end;
+    tile_op branch = tile_op_parent(f, loop);
+    if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
+        tile_op_region(f, branch, 0).id != tile_op_at(f, loop)->parent.id)
+        return false;
+    tile_op compare = tile_value_def(f, tile_op_operand(f, branch, 0));
+    if (!compare.id) return false;
+    bool less = tile_op_opcode(f, compare) == TILE_OP_lt;
+    return (less || tile_op_opcode(f, compare) == TILE_OP_gt) &&
+           tile_op_operand(f, compare, less ? 0 : 1).id == begin.id &&
+           tile_op_operand(f, compare, less ? 1 : 0).id == limit.id;
+}
+
 bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
     switch (tile_shape_of(f, op)) {
     case TILE_SHAPE_NONE: return false;

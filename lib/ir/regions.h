@@ -44,6 +44,8 @@ bool tile_shape_receives(tile_region_shape shape);
 
 /* True if a region can run more than once each time the operation is reached. */
 bool tile_repeats(const tile_function *f, tile_op op);
+/* True if control comes to a `for` only where it has an iteration. */
+bool tile_surely_runs(const tile_function *f, tile_op loop);
 /* True if `to` can be what runs next after `from`; both are region indices or TILE_AROUND. */
 bool tile_goes(const tile_function *f, tile_op op, int from, int to);
 

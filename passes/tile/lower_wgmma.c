@@ -235,24 +235,6 @@ typedef struct span {
     tile_value keep;     /* or unless this holds; 0: none */
 } span;
 
-/* Whether control comes to a loop only if it has an iteration. */
-static bool surely_runs(const tile_function *f, tile_op loop) {
-    int64_t first, end;
-    tile_value begin = tile_op_operand(f, loop, 0), limit = tile_op_operand(f, loop, 1);
-    if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, limit, &end))
-        return first < end;
-    tile_op branch = tile_op_parent(f, loop);
-    if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
-        tile_op_region(f, branch, 0).id != tile_op_at(f, loop)->parent.id)
-        return false;
-    tile_op compare = tile_value_def(f, tile_op_operand(f, branch, 0));
-    if (!compare.id) return false;
-    bool less = tile_op_opcode(f, compare) == TILE_OP_lt;
-    return (less || tile_op_opcode(f, compare) == TILE_OP_gt) &&
-           tile_op_operand(f, compare, less ? 0 : 1).id == begin.id &&
-           tile_op_operand(f, compare, less ? 1 : 0).id == limit.id;
-}
-
 static bool is_inside(const tile_function *f, tile_op op, tile_op outer) {
     while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
     return op.id != 0;
@@ -272,7 +254,7 @@ static bool has_own_bounds(const tile_function *f, tile_op loop) {
 bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     const tile_function *f = &l->old;
     unsigned uses = 0, count;
-    if (tile_op_opcode(f, loop) != TILE_OP_for || !surely_runs(f, loop) ||
+    if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_surely_runs(f, loop) ||
         has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
         return false;
     tile_value sums = tile_carried_received(f, loop, 0, index);
@@ -328,10 +310,11 @@ static void start_blocks(lowering *l, block_list *list) {
         list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
 }
 
-static void wait_for_all(lowering *l, block_list *list) {
+/* But not for the `left` latest groups. */
+static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
     tile_value *accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
     for (unsigned b = 0; b < list->count; b++) accs[b] = list->parts[b];
-    tile_value done = tile_build_wgmma_wait(&l->builder, lower_int(l, 0), accs, list->count);
+    tile_value done = tile_build_wgmma_wait(&l->builder, lower_int(l, left), accs, list->count);
     for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
 }
 
@@ -385,7 +368,7 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
-    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_all(l, &list);
+    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_blocks(l, &list, 0);
     return join_blocks(l, &list);
 }
 
@@ -425,17 +408,30 @@ static bool may_be_sums(const tile_type *type) {
 }
 
 /* Each block is waited for by itself. */
-static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src) {
+static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_t left) {
     warpgroup_plan plan;
     const tile_type *type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
     tile_op dot = find_product(&l->old, tile_op_operand(&l->old, op, 0));
     if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
-        return tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &src, 1);
+        return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
     block_list list = find_blocks(l, type, &plan);
     cut_blocks(l, &list, src);
-    wait_for_all(l, &list);
+    wait_for_blocks(l, &list, left);
     return join_blocks(l, &list);
+}
+
+/* Whether the product whose sums these are has so many behind it, up to the wait, that a wait which
+ * leaves `left` has finished it. */
+static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
+    tile_op dot = tile_value_def(f, tile_op_operand(f, wait, 0));
+    int64_t later = 0;
+    if (!dot.id || tile_op_opcode(f, dot) != TILE_OP_dot ||
+        tile_op_at(f, dot)->parent.id != tile_op_at(f, wait)->parent.id)
+        return left == 0;
+    for (tile_op op = tile_op_next(f, dot); op.id && op.id != wait.id; op = tile_op_next(f, op))
+        later += tile_op_has_attr(f, op, TILE_ATTR_async);
+    return later >= left;
 }
 
 tile_value lower_dot_wait(lowering *l, tile_op op) {
@@ -446,7 +442,7 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
     if (warpgroups) tile_walk(&l->old, l->old.body, find_warpgroup, &found);
     tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
     if (!found) return src; /* mma has computed all products where they stand */
-    if (left == 0) return wait_for_parts(l, op, src);
+    if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);
     tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
     return src;
 }

@@ -38,6 +38,7 @@ typedef struct specialist {
     bool shares;            /* blocks of a cluster share some copy */
     tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
+    bool chained;   /* a product hangs on another one of its iteration */
     tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */
     unsigned sum_count;

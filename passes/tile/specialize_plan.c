@@ -126,9 +126,36 @@ static void visit_waiting_dot(tile_function *f, tile_op op, void *user) {
     }
 }
 
+/* Whether the sums of a product of the same iteration go into op, through what stands in the body
+ * itself. */
+static bool hangs_on_product(const planner *p, tile_op op, bool *seen) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op) && !found; i++) {
+        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
+        if (!def.id || !p->position[def.id] || seen[def.id]) continue;
+        seen[def.id] = true;
+        found = tile_op_opcode(p->f, def) == TILE_OP_dot || hangs_on_product(p, def, seen);
+    }
+    return found;
+}
+
+/* A product that is multiplied with what another one has made is worth more beside that one's of
+ * the next iteration: pipeline-dots sees to it, if all wait for themselves. */
+static void find_chain(planner *p) {
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
+        unsigned count;
+        for (unsigned i = 0; i < 2 && tile_op_opcode(p->f, op) == TILE_OP_dot; i++) {
+            bool *seen = TILE_NEW_ARRAY(p->s->ring.pass->scratch, bool, p->f->op_count);
+            tile_op def = tile_value_def(p->f, *tile_op_segment(p->f, op, i, &count));
+            p->s->chained |= def.id && p->position[def.id] && hangs_on_product(p, def, seen);
+        }
+    }
+}
+
 static void end_dots_at_once(planner *p) {
     tile_walk(p->f, p->body, visit_waiting_dot, p);
-    if (p->ends_at_once) p->s->dot_count = p->s->sum_count = 0;
+    find_chain(p);
+    if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
 }
 
 /* Copies --------------------------------------------------------------------------------------- */

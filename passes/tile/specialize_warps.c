@@ -266,6 +266,7 @@ static void make_roles(specialist *s) {
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
+    if (s->chained) tile_op_set_flag(f, s->ring.plan.loop, TILE_ATTR_served);
     tile_function_set_warps(
         f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
 }

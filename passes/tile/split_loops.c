@@ -263,14 +263,15 @@ static tile_value build_bound(const splitter *s, tile_builder *b, tile_value beg
 
 static bool may_split(const splitter *s) {
     int64_t step;
-    bool product = false;
+    bool product = false, pending = false;
     if (!tile_value_is_int(s->f, tile_op_operand(s->f, s->loop, 2), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        if (tile_op_has_attr(s->f, op, TILE_ATTR_async)) return false;
+        pending |= tile_op_has_attr(s->f, op, TILE_ATTR_async);
+        pending &= tile_op_opcode(s->f, op) != TILE_OP_dot_wait || !tile_waits_for_all(s->f, op);
         product |= tile_op_opcode(s->f, op) == TILE_OP_dot;
     }
-    return product;
+    return product && !pending;
 }
 
 /* 3. Two loops -------------------------------------------------------------------------------- */

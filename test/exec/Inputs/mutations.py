@@ -11,7 +11,7 @@ import sys
 
 INPUTS, SHIPPED, FOLDER = sys.argv[1:4]
 TO_ROLES = ("split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions,"
-            "specialize-warps")
+            "specialize-warps,pipeline-dots")
 
 
 def arrays(check, **sizes):
@@ -26,6 +26,8 @@ PRODUCT = arrays("c=matmul(a,b)", m=320, n=128, k=96, used=96)
 NOTHING = arrays("c=matmul(a,b)*0", m=320, n=128, k=96, used=0)
 TWO = ["--arg", "k=224", "--arg", "a=int:f16[64,224]", "--arg", "b=int:f16[224,64]", "--arg", "c=int:f16[224,64]",
        "--arg", "d=poison:f16[64,64]", "--arg", "e=poison:f16[64,64]", "--arg", "f=poison:f16[224,64]", "--check"]
+SCORES = ["--sms=2", "--arg", "m=300", "--arg", "n=328"] + [x for name in "xkv" for x in ("--arg", f"{name}=int")] + [
+    "--arg", "o=poison", "--check"]
 TAKE_TURNS = "block_m=64 block_n=64 block_k=32 stages=2 num_warps=8 how=ping_pong"
 TAKE_TURNS_TOGETHER = "many=1 stages=2 num_warps=8 how=ping_pong along_m=1 along_n=2"
 COOPERATE = "block_m=128 block_n=64 block_k=32 stages=2 num_warps=8"
@@ -41,6 +43,8 @@ KERNELS = {
                  tuple(arrays("c=matmul(a,b)", m=m, n=64, k=576) + [f"--sms={sms}"]
                        for m, sms in ((192, 2), (320, 3), (448, 5)))),
     "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
+    "in a row": ("pipeline_dots.tile", "linear", 3, "stages=2", (SCORES,)),
+    "in a row as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2", (SCORES,)),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
     "cluster": ("multicast.tile", "tiles", 3, TAKE_TURNS_TOGETHER, (PRODUCT, NOTHING)),
@@ -59,6 +63,9 @@ SOUND = {
                      "no wait for an empty stage", "sums are used one group too early",
                      "no bulk_wait before the buffer is filled again"},
     "two products as tiles": {"no wait for an empty stage"},
+    "in a row": {"a stage is given back before what reads it is done", "another stage is multiplied",
+                 "a warp's lanes have not come when it gives a stage back"},
+    "in a row as tiles": {"a stage is given back before what reads it is done"},
 }
 
 STUCK = "deadlock: "
@@ -71,6 +78,7 @@ BYTES = "fewer bytes are expected than copied|bytes more have been written than|
 MANY = "more arrive than its count says"
 MEET = "arrives at barrier|the block ends, and barrier"
 WRONG = "first wrong element"
+OUTSIDE = "are not in the buffer in which the matrix begins"
 ENDED = "may have ended before this|has ended, and its shared memory|may not have started"
 WAITED = "|".join((STUCK, EARLY, LANDS, READS, RACE, UNINITIALISED, ENDED))
 
@@ -125,6 +133,10 @@ ROWS = {3: [
     ("one product more under way", r"(\n *)wgmma_wait 1\n", r"\1wgmma_wait 2\n", READS),
     ("no wait for products", r"\n *wgmma_wait 1(?=\n)", "", READS),
     ("sums are used one group too early", r"wgmma_wait 0, %", "wgmma_wait 1, %", "still pending|" + READS),
+    ("sums are used while their product runs beside another one", r"wgmma_wait 1, %", "wgmma_wait 2, %",
+     "still pending|is used once"),
+    ("a stage is given back before what reads it is done",
+     r"(\n *%\S+ = wgmma_wait [01], .*)(\n *sync_warp\n *mbarrier_arrive %empty.*)", r"\2\1", READS + "|" + RACE),
     ("sums are used without a wait", r"= wgmma_wait 0, (%\w+) : (.*)", r"= add \1, \1 : \2", "still pending"),
     ("no wgmma_fence", r"\n *wgmma_fence", "", "wgmma_fence"),
     ("no wgmma_commit", r"\n *wgmma_commit", "", "still pending|" + READS),
@@ -133,9 +145,9 @@ ROWS = {3: [
     ("the next product does not keep the sums", r"(= wgmma %\w+, %\w+, %\w+), true ", r"\1, false ", WRONG),
     ("another stage is multiplied", r"(wgmma_descriptor %\w+\[)%\w+", r"\g<1>0", "|".join((WAITED, WRONG))),
     ("a descriptor of another swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>32", "|".join((LANDS, UNINITIALISED, RACE, WRONG))),
-    ("a descriptor without swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>0", "|".join((LANDS, UNINITIALISED, RACE, WRONG))),
+    ("a descriptor without swizzle", r"(wgmma_descriptor .*swizzle = )\d+", r"\g<1>0", "|".join((LANDS, UNINITIALISED, RACE, WRONG, OUTSIDE))),
     ("a descriptor of another stride", r"wgmma_descriptor .*stride = (\d+)", add(1, 0.25), "|".join((LANDS, UNINITIALISED, RACE, WRONG))),
-    ("a descriptor of twice the stride", r"wgmma_descriptor .*stride = (\d+)", add(1, 2.0), "|".join((LANDS, UNINITIALISED, RACE, WRONG))),
+    ("a descriptor of twice the stride", r"wgmma_descriptor .*stride = (\d+)", add(1, 2.0), "|".join((LANDS, UNINITIALISED, RACE, WRONG, OUTSIDE))),
     ("a descriptor of the other major dim", r"(wgmma_descriptor .*: descriptor<f16, )k", r"\1mn",
      "|".join((LANDS, UNINITIALISED, WRONG, "wgmma"))),
     ("a map without swizzle", r"(tensor_map .*swizzle = )\d+", r"\g<1>0", WRONG),
@@ -201,7 +213,8 @@ ROWS = {3: [
     ("a count is one too low", r"alloc_barrier \{count = ([2-9])", add(1, -1), "|".join((EARLY, READS, RACE, MANY))),
     ("no arrival", r"\n *barrier_arrive.*", "", STUCK),
     ("an arrival twice", r"\n *barrier_arrive.*", r"\g<0>\g<0>", "|".join((MANY, EARLY, READS, RACE, STUCK, LANDS))),
-    ("the arrival at another stage", r"(barrier_arrive %\w+)\[%\w+\]", r"\1[0]", "|".join((MANY, WAITED, BYTES))),
+    ("the arrival at another stage", r"(barrier_arrive %\w+)\[%\w+\]", r"\1[0]",
+     "|".join((MANY, WAITED, BYTES, "may come too late"))),
     ("no wait for a full stage", r"\n *barrier_wait %full.*", "", WAITED),
     ("no wait for an empty stage", r"\n *barrier_wait %empty.*", "", WAITED + "|" + MANY),
     ("the other parity", r"(\n *)(barrier_wait %\S+), (%\w+)", turned, WAITED),
@@ -211,7 +224,8 @@ ROWS = {3: [
      "|".join((LANDS, UNINITIALISED, READS, RACE))),
     ("a copy left out", r"\n *copy_async .*, %full.*", "", UNINITIALISED + "|" + RACE),
     ("a copy twice", r"\n *copy_async .*, %full.*", r"\g<0>\g<0>", LANDS),
-    ("one product more under way", r"(= dot_wait %\w+, )1", r"\g<1>2", READS),
+    ("one product more under way", r"(= dot_wait %\w+, )1", r"\g<1>2", READS + "|still pending"),
+    ("a stage is given back before what reads it is done", r"(\n *%\w+ = dot_wait .*)(\n *barrier_arrive.*)", r"\2\1", READS + "|" + RACE),
     ("sums are used one group too early", r"(= dot_wait %\w+, )0", r"\g<1>1", "still pending|pending|" + READS),
     ("another stage is multiplied", r"(= dot %\w+)\[%\w+\]", r"\1[0]", "|".join((WAITED, WRONG))),
     ("no bulk_wait at the end", r"\n *bulk_wait 0 \{read\}(?=\n *\})", "", "ends, and the store may not have read"),

@@ -1,0 +1,30 @@
+/* pipeline-dots in parts: what belongs to which stage of a loop, and the loop that is made of them.
+ */
+#ifndef TILE_PASSES_TILE_PIPELINE_DOTS_H
+#define TILE_PASSES_TILE_PIPELINE_DOTS_H
+
+#include "passes/pass.h"
+
+typedef struct dot_stages {
+    tile_pass *pass;
+    tile_function *f;
+    tile_op loop;
+    tile_region body;
+    bool *late;       /* by value: the second stage computes it */
+    bool *second;     /* by op of the body: the second stage runs it */
+    uint8_t *depth;   /* by value: how many products of its iteration it hangs on, in a row */
+    tile_op last[2];  /* product of each stage, in the text */
+    unsigned dots[2]; /* of each stage */
+    tile_value *kept; /* of the first stage, that the second one wants */
+    unsigned kept_count;
+} dot_stages;
+
+/* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could
+ * have it otherwise. */
+bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop);
+
+/* Whether the value is computed again where it is wanted, as that takes fewer registers than to
+ * carry it: the operation that does, or none. */
+tile_op dot_stages_again(const dot_stages *s, tile_value value);
+
+#endif

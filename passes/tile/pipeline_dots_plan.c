@@ -1,0 +1,284 @@
+/* Which stage of a loop with two products in a row runs what, and whether that is as good. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/ir/shape.h"
+#include "passes/tile/pipeline_dots.h"
+#include "passes/tile/warpgroup.h"
+
+enum {
+    FIRST_STAGE,
+    SECOND_STAGE,
+    WARP_LANES = 32,
+    WORD_BYTES = 4,
+};
+
+/* Registers of a thread. Measured with ptxas 13.0: with sums of 208 and 240 for all nothing is
+ * spilled, nor with 128 and 160. */
+enum { OTHER_REGISTERS = 32, MOST_REGISTERS = 240 };
+
+static bool refuse(const dot_stages *s, tile_op op, const char *why, const char *remedy) {
+    tile_remark_missed(s->f, op, "not overlapped", why, remedy);
+    return false;
+}
+
+static bool is_here(const dot_stages *s, tile_op op) {
+    return op.id && tile_op_at(s->f, op)->parent.id == s->body.id;
+}
+
+/* Whether it only computes. */
+static bool is_pure(const dot_stages *s, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    return !tile_op_effects(s->f, op) && !tile_op_at(s->f, op)->region_count &&
+           tile_op_opcode(s->f, op) != TILE_OP_dot && !tile_op_accesses(s->f, op, accesses);
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static void visit_dot(tile_function *f, tile_op op, void *user) {
+    unsigned *count = user;
+    *count += tile_op_opcode(f, op) == TILE_OP_dot;
+}
+
+/* Depth of what is computed from op's operands. */
+static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
+    uint8_t depth = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++) {
+        uint8_t own = s->depth[tile_op_operand(s->f, op, i).id];
+        depth = own > depth ? own : depth;
+    }
+    return depth;
+}
+
+/* False unless there are products of both stages and of no third, all in the body itself. */
+static bool find_products(dot_stages *s) {
+    unsigned all = 0;
+    bool chained = true;
+    tile_walk(s->f, s->body, visit_dot, &all);
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        uint8_t depth = depth_of_operands(s, op);
+        if (tile_op_opcode(s->f, op) == TILE_OP_dot) {
+            if (depth > SECOND_STAGE)
+                return refuse(s, op, "three products hang on each other, and there are two stages",
+                              NULL);
+            s->dots[depth]++;
+            s->last[depth++] = op;
+        }
+        for (unsigned i = 0; i < tile_op_result_count(s->f, op); i++)
+            s->depth[tile_op_result(s->f, op, i).id] = depth;
+    }
+    for (unsigned stage = 0; stage < 2; stage++) chained &= s->dots[stage] > 0;
+    return chained && s->dots[0] + s->dots[1] == all;
+}
+
+/* A product that goes on beside another: its sums are one instruction's. */
+static bool check_product(const dot_stages *s, tile_op dot) {
+    uint32_t dims[TILE_MAX_RANK];
+    unsigned row_dim, warps = tile_executors_of(s->f, dot).warps;
+    const bool staged[2] = {false, false};
+    if (!warpgroup_takes(s->f, dot) || !warpgroup_row_dim(s->f, dot, &row_dim))
+        return refuse(s, dot, "warpgroups do not compute it", "see why it takes no wgmma");
+    if (warpgroup_promotes(s->f, dot))
+        return refuse(s, dot, "its sums leave the tensor cores for their precision", "say `fast`");
+    tile_type_dims(warpgroup_operand(s->f, dot, TILE_MMA_ACC), dims);
+    if (dims[row_dim] != TILE_WGMMA_ROWS * warps / TILE_WARPGROUP ||
+        dims[1 - row_dim] > TILE_WGMMA_MOST_COLUMNS)
+        return refuse(s, dot, "a warpgroup's sums are not those of one instruction",
+                      "give each warpgroup 64 rows, and at most 256 columns");
+    return warpgroup_may_pend(s->f, dot, staged) ||
+           refuse(s, dot, "its second operand goes through a buffer that every iteration fills",
+                  NULL);
+}
+
+/* Stages --------------------------------------------------------------------------------------- */
+
+static void mark_second(dot_stages *s, tile_op op) {
+    s->second[op.id] = true;
+    for (unsigned i = 0; i < tile_op_result_count(s->f, op); i++)
+        s->late[tile_op_result(s->f, op, i).id] = true;
+}
+
+/* From the waits right before its first product on, all that has effects is the second stage's. */
+static tile_op find_second_stage(const dot_stages *s) {
+    tile_op start = TILE_NO_OP;
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
+        if (product && depth_of_operands(s, op) == SECOND_STAGE) return start.id ? start : op;
+        if (is_pure(s, op)) continue;
+        if (tile_op_opcode(s->f, op) != TILE_OP_barrier_wait)
+            start = TILE_NO_OP;
+        else if (!start.id)
+            start = op;
+    }
+    return start;
+}
+
+/* Why an operation may not stand in a loop that is run in two stages; NULL: it may. */
+static const char *find_fault(const dot_stages *s, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    switch (tile_op_opcode(s->f, op)) {
+    case TILE_OP_dot:
+    case TILE_OP_barrier_wait:
+    case TILE_OP_barrier_arrive:
+    case TILE_OP_yield: return NULL;
+    default: break;
+    }
+    unsigned count = tile_op_accesses(s->f, op, accesses);
+    bool more = tile_op_effects(s->f, op) || tile_op_at(s->f, op)->region_count;
+    for (unsigned i = 0; i < count; i++) more |= accesses[i].write;
+    return more ? "it does more than to read and to compute" : NULL;
+}
+
+/* What hangs on the second stage belongs to it, also through what the loop carries. True if there
+ * was more of that. */
+static bool spread(dot_stages *s) {
+    bool more = false;
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        bool takes = false;
+        if (s->second[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
+        for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+            takes |= s->late[tile_op_operand(s->f, op, i).id];
+        if (takes) mark_second(s, op);
+        more |= takes;
+    }
+    for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
+        tile_value received = tile_carried_received(s->f, s->loop, 0, i);
+        bool late = s->late[tile_carried_sent(s->f, s->loop, 0, i).id];
+        more |= late && !s->late[received.id];
+        s->late[received.id] |= late;
+    }
+    return more;
+}
+
+static bool find_stages(dot_stages *s) {
+    tile_op start = find_second_stage(s);
+    bool behind = false;
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        behind |= op.id == start.id;
+        const char *fault = find_fault(s, op);
+        if (fault) return refuse(s, op, fault, NULL);
+        if (behind && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
+            mark_second(s, op);
+    }
+    while (spread(s)) continue;
+    behind = false;
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        behind |= op.id == start.id;
+        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
+        bool first = product && depth_of_operands(s, op) == FIRST_STAGE;
+        if (s->second[op.id] && (first || (!behind && !is_pure(s, op))))
+            return refuse(s, op,
+                          "it hangs on the second product of the iteration before, or stands "
+                          "behind the one of its own",
+                          NULL);
+    }
+    return true;
+}
+
+/* What goes from stage to stage ---------------------------------------------------------------- */
+
+tile_op dot_stages_again(const dot_stages *s, tile_value value) {
+    tile_op def = tile_value_def(s->f, value);
+    if (!is_here(s, def) || s->second[def.id]) return TILE_NO_OP;
+    switch (tile_op_opcode(s->f, def)) {
+    case TILE_OP_iota:
+    case TILE_OP_splat:
+    case TILE_OP_broadcast: return def;
+    default: return TILE_NO_OP;
+    }
+}
+
+static bool is_of_iteration(const dot_stages *s, tile_value value) {
+    const tile_value_data *data = tile_value_at(s->f, value);
+    if (data->kind == TILE_VALUE_REGION) return data->owner == s->body.id;
+    return is_here(s, tile_value_def(s->f, value));
+}
+
+static void keep(dot_stages *s, tile_value value) {
+    tile_op again = dot_stages_again(s, value);
+    for (unsigned i = 0; again.id && i < tile_op_operand_count(s->f, again); i++)
+        keep(s, tile_op_operand(s->f, again, i));
+    bool known = again.id || s->late[value.id] || !is_of_iteration(s, value);
+    for (unsigned i = 0; i < s->kept_count && !known; i++) known = s->kept[i].id == value.id;
+    if (!known) s->kept[s->kept_count++] = value;
+}
+
+static void find_kept(dot_stages *s) {
+    TILE_FOR_EACH_OP (s->f, op, s->body)
+        for (unsigned i = 0; s->second[op.id] && i < tile_op_operand_count(s->f, op); i++)
+            keep(s, tile_op_operand(s->f, op, i));
+}
+
+/* Registers ------------------------------------------------------------------------------------ */
+
+/* Of a thread that holds its share of the tile; rows and columns take next to none. */
+static int64_t registers_of(const dot_stages *s, tile_value value) {
+    const tile_type *type = tile_value_type(s->f, value);
+    if (type->kind != TILE_TYPE_TILE) return 0;
+    for (unsigned d = 0; d < type->rank; d++)
+        if (tile_type_dim(type, d) == 1) return 0;
+    int64_t bytes = tile_type_elements(type) * tile_scalar_bytes(type->scalar);
+    return bytes / WORD_BYTES / (WARP_LANES * (int64_t)tile_executors_of(s->f, s->loop).warps);
+}
+
+/* What is held while products of both stages run: the sums, what one hands to the other, and what
+ * the loop carries besides or reads from before it. */
+static int64_t count_registers(const dot_stages *s) {
+    int64_t all = 0, late = 0, second = 0;
+    for (unsigned i = 0; i < s->kept_count; i++) all += registers_of(s, s->kept[i]);
+    for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
+        tile_value carried = tile_carried_received(s->f, s->loop, 0, i);
+        *(s->late[carried.id] ? &late : &all) += registers_of(s, carried);
+    }
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        if (tile_op_opcode(s->f, op) != TILE_OP_dot) continue;
+        int64_t sums = registers_of(s, tile_op_result(s->f, op, 0));
+        *(s->second[op.id] ? &second : &all) += sums;
+        for (unsigned i = 0; !s->second[op.id] && i < tile_op_operand_count(s->f, op) - 1; i++) {
+            tile_value operand = tile_op_operand(s->f, op, i);
+            all += is_of_iteration(s, operand) ? 0 : registers_of(s, operand);
+        }
+    }
+    return all + (late > second ? late : second);
+}
+
+/* Of a thread, as its role says. */
+static int64_t registers_there(const dot_stages *s) {
+    tile_region role = tile_executors_of(s->f, s->loop).role;
+    tile_op roles = role.id ? tile_region_at(s->f, role)->parent : TILE_NO_OP;
+    unsigned r = 0;
+    while (roles.id && tile_op_region(s->f, roles, r).id != role.id) r++;
+    int64_t said = roles.id ? tile_role_registers(s->f, roles, r) : 0;
+    return said && said < MOST_REGISTERS ? said : MOST_REGISTERS;
+}
+
+static bool check_registers(const dot_stages *s) {
+    int64_t wanted = count_registers(s), there = registers_there(s);
+    if (wanted <= there - OTHER_REGISTERS) return true;
+    return refuse(s, s->loop,
+                  tile_arena_format(s->pass->scratch,
+                                    "sums and what is multiplied next take %lld registers of a "
+                                    "thread, and of its %lld there are %lld for them",
+                                    (long long)wanted, (long long)there,
+                                    (long long)there - OTHER_REGISTERS),
+                  "use a smaller tile, or one with fewer columns in the first product");
+}
+
+/* The plan ------------------------------------------------------------------------------------- */
+
+bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop) {
+    s->f = f;
+    s->loop = loop;
+    s->body = tile_op_region(f, loop, 0);
+    s->late = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
+    s->second = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->depth = TILE_NEW_ARRAY(s->pass->scratch, uint8_t, f->value_count);
+    s->kept = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
+    if (!tile_surely_runs(f, loop) || !find_products(s)) return false;
+    TILE_FOR_EACH_OP (f, op, s->body)
+        if (tile_op_opcode(f, op) == TILE_OP_dot && !check_product(s, op)) return false;
+    if (!find_stages(s)) return false;
+    find_kept(s);
+    return check_registers(s);
+}
