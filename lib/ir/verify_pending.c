@@ -202,17 +202,20 @@ static bool takes_end(const walk *w, tile_op op) {
                tile_type_elements(tile_value_type(w->f, src));
 }
 
-/* A part of a pending value is pending, and so is what pending parts make up. */
+/* A part of a pending value is pending, and so is what pending parts make up; a part of undefined
+ * registers, and what such parts alone make up, is undefined. */
 static bool walk_parts(walk *w, state *s, tile_op op) {
     uint8_t youngest = DONE;
-    unsigned count = tile_op_operand_count(w->f, op);
     bool whole = tile_op_opcode(w->f, op) == TILE_OP_concat;
-    for (unsigned i = 0; i < (whole ? count : 1); i++) {
+    unsigned count = whole ? tile_op_operand_count(w->f, op) : 1, undefined = 0;
+    for (unsigned i = 0; i < count; i++) {
         uint8_t status = s->status[tile_op_operand(w->f, op, i).id];
         if (is_pending(status) && status < youngest) youngest = status;
+        undefined += status == UNDEFINED;
     }
+    if (undefined == count) youngest = UNDEFINED;
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
-    if (!is_pending(youngest) || scalar) return false; /* one element is read */
+    if (youngest == DONE || scalar) return false; /* one element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
     if (!whole && takes_end(w, op)) take(w, s, op, tile_op_operand(w->f, op, 0));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
