@@ -47,6 +47,9 @@ const char tile_manual_computes[] =
     "  parts. What cannot be cut is told by `--remarks`, as \"not split\": places of values of 64 "
     "bits; a reduction\n"
     "  that needs another one of the same rows; one whose kernel goes along the axis again.\n"
+    "* A short axis that lies before others, as that of a pooling's windows, is walked by tiles of "
+    "two dims beside\n"
+    "  it, pixels and channels.\n"
     "* Windows (`window`) and reshapes of them are never written: a pooling is one kernel, and so "
     "is "
     "a product of\n"
@@ -106,7 +109,9 @@ const char tile_manual_given[] =
     "for "
     "each dim of what\n"
     "  is reduced, the part that a block has at a time: several elements along the axis and one "
-    "other dim. The kernel's\n"
-    "  `tune` keeps the points that agree, or takes the rest of a point from the others where none "
-    "does. Reductions of\n"
-    "  the same rows are one kernel, which has what one of them says.\n";
+    "other dim, or 1\n"
+    "  along the axis, which the block walks then, and several along two other dims. The kernel's "
+    "`tune` keeps\n"
+    "  the points that agree, or takes the rest of a point from the others where none does. "
+    "Reductions of the same rows\n"
+    "  are one kernel, which has what one of them says.\n";

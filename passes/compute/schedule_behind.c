@@ -150,7 +150,8 @@ bool rows_may_be_infinite(const rows *r, size_t index) {
 /* Whether the tile never reaches behind the end. */
 static bool is_never_behind(const rows *r) {
     int64_t block;
-    return r->known > 0 && tile_expr_is_int(r->k.block[r->t], &block) && r->known % block == 0;
+    return r->walked ||
+           (r->known > 0 && tile_expr_is_int(r->k.block[r->t], &block) && r->known % block == 0);
 }
 
 static bool has_flag(const rows *r, size_t index, tile_attr_id id) {

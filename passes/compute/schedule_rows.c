@@ -1,7 +1,9 @@
 /* Rows: reductions along one axis and what is computed from them. A block has a few rows and either
  * all of their elements in one tile, read once, or goes along them a tile at a time: once for each
  * reduction that needs the results of others, and once more for what has as many elements as the
- * rows. Then each place of the tile has a sum of its own, and these are combined at the end.
+ * rows. Then each place of the tile has a sum of its own, and these are combined at the end. A
+ * short axis, such as a pooling's windows, would leave most of a tile empty, or the tile small:
+ * there the tile has two other dims, and goes along the axis by one element.
  *
  * Elements of a tile behind the end of a row must not count: they are what changes nothing, because
  * the loads give that, or by a select. Of the largest float that is NaN, which min and max leave
@@ -239,6 +241,15 @@ static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_ex
     sched_set_tile(&r->k, r->axis, r->t, along);
 }
 
+/* Behind `count` others; false: a tile of these extents is there. */
+static bool add_point(int *points, unsigned count, int height, int width, int warps) {
+    const int point[] = {height, width, warps};
+    for (unsigned p = 0; p < count; p++)
+        if (points[3 * p] == height && points[3 * p + 1] == width) return false;
+    memcpy(points + 3 * count, point, sizeof point);
+    return true;
+}
+
 enum { COLUMN_POINTS = 5 };
 
 /* No wider than the array is, if that is known, and taller then, up to what the axis has. Returns
@@ -257,13 +268,7 @@ static unsigned list_columns(const rows *r, int beside, bool in_parts,
         int width = extent < 0 ? shape[1] : power_above(extent, shape[1]);
         int height = shape[0] * (shape[1] / width);
         if (r->known >= 0) height = power_above(r->known, height);
-        bool there = false;
-        for (unsigned p = 0; p < count; p++)
-            there |= points[3 * p] == height && points[3 * p + 1] == width;
-        if (there) continue;
-        points[3 * count] = height;
-        points[3 * count + 1] = width;
-        points[3 * count++ + 2] = shape[2];
+        count += add_point(points, count, height, width, shape[2]);
     }
     return count;
 }
@@ -382,6 +387,58 @@ static bool has_along(const rows *r) {
     return false;
 }
 
+/* Short axes -------------------------------------------------------------------------------------
+ */
+
+/* The last dim before `beside` that is neither it nor the axis; -1: none. */
+static int dim_before(const rows *r, int beside) {
+    for (int d = beside - 1; d >= 0; d--)
+        if (d != (int)r->axis && !sched_is_one(r->k.g->domain.extents[d])) return d;
+    return -1;
+}
+
+/* Windows that are pooled, and few arrays one behind the other: a tile of both would be little but
+ * the axis. What lies side by side along it is read at once. */
+static bool is_walked(const rows *r, int beside) {
+    enum { SHORT = 32 };
+    bool apart = beside > (int)r->axis;
+    for (size_t i = 0; i < r->k.g->reduction_count; i++)
+        apart |= r->k.s->expands[rows_source(r, i).id];
+    return apart && r->known > 0 && r->known <= SHORT && !has_along(r) && !rows_must_split(r) &&
+           dim_before(r, beside) >= 0;
+}
+
+static void set_walked(rows *r, int before, int beside, const tile_expr *const *extents) {
+    r->walked = true;
+    sched_set_tile(&r->k, (unsigned)before, 0, extents[0]);
+    sched_set_tile(&r->k, (unsigned)beside, 1, extents[1]);
+}
+
+/* Element by element along the axis, by tiles of two other dims. */
+static void build_walked(rows *r, int beside) {
+    enum { POINTS = 5 };
+    static const int shapes[POINTS][3] = {
+        {8, 128, 4}, {16, 64, 4}, {4, 256, 4}, {32, 32, 4}, {4, 64, 4}};
+    const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
+                                 sched_add_param(&r->k, "num_warps")};
+    int before = dim_before(r, beside), points[POINTS * 3];
+    unsigned count = 0;
+    for (unsigned i = 0; i < POINTS; i++) {
+        int64_t wide = sched_constant(r->k.g->domain.extents[beside]);
+        int64_t high = sched_constant(r->k.g->domain.extents[before]);
+        int width = wide < 0 ? shapes[i][1] : power_above(wide, shapes[i][1]);
+        int height = shapes[i][0] * (shapes[i][1] / width);
+        if (high >= 0) height = power_above(high, height);
+        count += add_point(points, count, height, width, shapes[i][2]);
+    }
+    set_walked(r, before, beside, params);
+    sched_add_tune(&r->k, params, 3, points, count);
+    sched_set_warps(&r->k, params[2]);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    rows_build_tile_by_tile(r);
+}
+
 /* Tiles that are given ---------------------------------------------------------------------------
  */
 
@@ -416,19 +473,12 @@ static int64_t given_extent(const rows *r, unsigned d) {
     return sched_is_one(r->k.g->domain.extents[d]) ? 1 : r->tile[d];
 }
 
-/* The dim beside the axis along which the tile has several elements; -1: none. */
-static int given_beside(rows *r) {
-    int found = -1;
-    for (unsigned d = 0; d < r->k.g->domain.rank; d++) {
-        if (d == r->axis || given_extent(r, d) == 1) continue;
-        if (found >= 0)
-            SCHED_FAIL(r->k.s, rows_op(r, 0),
-                       "%s: a tile has several elements along the axis and one other dim: of the "
-                       "others it has 1",
-                       tile_op_name(r->k.s->compute, rows_op(r, 0)));
-        found = (int)d;
-    }
-    return found;
+/* The dims beside the axis along which the tile has several elements; returns how many. */
+static unsigned find_given(const rows *r, int dims[TILE_MAX_RANK]) {
+    unsigned count = 0;
+    for (unsigned d = 0; d < r->k.g->domain.rank; d++)
+        if (d != r->axis && given_extent(r, d) > 1) dims[count++] = (int)d;
+    return count;
 }
 
 static void add_warps(rows *r, int64_t elements) {
@@ -439,8 +489,18 @@ static void add_warps(rows *r, int64_t elements) {
     sched_set_warps(&r->k, warps);
 }
 
-static void build_given(rows *r) {
-    int beside = given_beside(r);
+/* One element along the axis, several along two other dims. */
+static void build_given_walked(rows *r, const int *dims) {
+    const tile_expr *extents[] = {tile_expr_int(r->k.s->context, r->tile[dims[0]]),
+                                  tile_expr_int(r->k.s->context, r->tile[dims[1]])};
+    set_walked(r, dims[0], dims[1], extents);
+    add_warps(r, r->tile[dims[0]] * r->tile[dims[1]]);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    rows_build_tile_by_tile(r);
+}
+
+static void build_given_beside(rows *r, int beside) {
     int64_t along = given_extent(r, r->axis), others = beside < 0 ? 1 : r->tile[beside];
     int64_t blocks = rows_count_others(r, beside, others);
     bool fits = r->known >= 0 && r->known <= along;
@@ -468,10 +528,27 @@ static void build_given(rows *r) {
         build_either(r, beside, other, block, block);
 }
 
+static void build_given(rows *r) {
+    int dims[TILE_MAX_RANK];
+    unsigned count = find_given(r, dims);
+    bool walks = count == 2 && given_extent(r, r->axis) == 1 && !has_along(r);
+    if (walks && !rows_must_split(r))
+        build_given_walked(r, dims);
+    else if (count < 2)
+        build_given_beside(r, count ? dims[0] : -1);
+    else
+        SCHED_FAIL(r->k.s, rows_op(r, 0),
+                   "%s: a tile has several elements along the axis and one other dim, or, where it "
+                   "is not split, 1 along the axis and several along two other dims",
+                   tile_op_name(r->k.s->compute, rows_op(r, 0)));
+}
+
 static void build(rows *r) {
     int beside = dim_beside(r);
     if (r->tile)
         build_given(r);
+    else if (is_walked(r, beside))
+        build_walked(r, beside);
     else if (beside > (int)r->axis && !has_along(r))
         build_columns(r, beside);
     else if (r->known >= 0 && r->known <= 16384 && !rows_must_split(r))

@@ -12,6 +12,7 @@ typedef struct rows {
     int64_t known;    /* the extent, -1: not known */
     unsigned *levels; /* of the group's reductions: 1 needs none of the others */
     unsigned last;    /* level */
+    bool walked;      /* tiles have two other dims, and one element along the axis: t is none */
     /* What attributes of the reductions say. */
     const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
     sched_fixed fixed;

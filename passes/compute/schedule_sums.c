@@ -1,4 +1,5 @@
-/* Rows tile by tile: each place of a tile has a sum of its own, and these are combined at the end.
+/* Rows tile by tile: each place of a tile has a sum of its own, and these are combined at the end,
+ * if there are several along the axis.
  *
  * In parts, the tiles of a row are dealt out to blocks:
  *
@@ -107,9 +108,14 @@ static loop enter_steps(rows *r, tile_value begin, tile_value end, tile_value st
 }
 
 static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
+    enum { MOST_COPIES = 16 };
     sched_kernel *k = &r->k;
-    return enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
-                       sched_number(k, k->block[r->t]), inits, count);
+    const tile_expr *step = r->walked ? tile_expr_int(k->s->context, 1) : k->block[r->t];
+    loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
+                         sched_number(k, step), inits, count);
+    if (r->walked && r->known > 1)
+        tile_op_set_int(k->f, l.op, TILE_ATTR_unroll, r->known < MOST_COPIES ? r->known : 4);
+    return l;
 }
 
 static void leave_loop(rows *r, const loop *l, const tile_value *next, unsigned count) {
@@ -140,11 +146,11 @@ static tile_value finish_sum(rows *r, const carried *c, unsigned i, unsigned *at
                              tile_value *place) {
     size_t index = c->reductions[i];
     tile_value sums = tile_op_result(r->k.f, op, (*at)++);
+    *place = rows_finds_place(r, index) ? tile_op_result(r->k.f, op, (*at)++) : TILE_NO_VALUE;
+    if (r->walked) return sums;
     tile_op along = rows_build_along(r, TILE_OP_reduce, sums, r->k.g->reductions[index]);
     tile_value best = tile_op_result(r->k.f, along, 0);
-    *place = TILE_NO_VALUE;
-    if (rows_finds_place(r, index))
-        *place = find_place(r, sums, tile_op_result(r->k.f, op, (*at)++), best);
+    if (place->id) *place = find_place(r, sums, *place, best);
     return best;
 }
 

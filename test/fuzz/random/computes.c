@@ -162,6 +162,31 @@ static bool by_row(gen *g) {
     return true;
 }
 
+/* Overlapping parts along one dim, and as a rule what is combined of each. */
+static bool windows(gen *g) {
+    const value a = *gen_any(g);
+    unsigned axis = gen_below(g, a.shape.rank);
+    shape s = a.shape;
+    if (s.rank > 3) return false;
+    memmove(&s.dims[axis + 1], &s.dims[axis], (s.rank++ - axis) * sizeof *s.dims);
+    s.dims[axis] = draw_extent(g);
+    s.dims[axis + 1] = gen_pick(g, 1, 2, 3, 3, 4, 5);
+    if (!is_small(g, s)) return false;
+    value v = gen_value(g, a.scalar, s, a.small);
+    gen_say(g, "%s = window %s, [%d], [%d]%s {axis = %u} : %s", v.name, a.name,
+            gen_pick(g, 1, 1, 2, 3), gen_pick(g, 0, 0, 1, 2), gen_word(g, "", "", ", [2]"), axis,
+            gen_dims(s));
+    gen_add(g, &v);
+    int64_t sum = a.small == ANYTHING ? ANYTHING : a.small * s.dims[axis + 1];
+    if (a.scalar == TILE_i1 || gen_chance(g, 30)) return true;
+    bool adds = sum != ANYTHING && sum <= gen_limit(a.scalar) && gen_chance(g, 50);
+    value pooled = gen_value(g, a.scalar, gen_with(s, axis + 1, 1), adds ? sum : a.small);
+    gen_say(g, "%s = reduce_%s %s {axis = %u}", pooled.name, adds ? "add" : "max", v.name,
+            axis + 1);
+    gen_add(g, &pooled);
+    return true;
+}
+
 /* One reduction of a compute says something, as those of one kernel must agree. Whole rows of known
  * extent, since scans and sorts may be of them. */
 const char *gen_given(gen *g, shape s, unsigned axis) {
@@ -171,6 +196,8 @@ const char *gen_given(gen *g, shape s, unsigned axis) {
     for (unsigned d = 0; d < s.rank; d++) tile.dims[d] = d == beside ? gen_pick(g, 1, 2, 6, 8) : 1;
     tile.dims[axis] = gen_is_dim(s.dims[axis]) ? gen_pick(g, 4, 7, 8, 32) : 1;
     while (!gen_is_dim(s.dims[axis]) && tile.dims[axis] < s.dims[axis]) tile.dims[axis] *= 2;
+    if (s.rank == 3 && gen_is_dim(s.dims[axis]) && gen_chance(g, 40))
+        for (unsigned d = 0; d < s.rank; d++) tile.dims[d] = d == axis ? 1 : gen_pick(g, 2, 4, 7);
     g->given = true;
     return gen_text(", tile = %s%s", gen_dims(tile), gen_word(g, "", ", warps = 1", ", warps = 2"));
 }
@@ -255,8 +282,8 @@ void gen_compute(gen *g) {
     static bool (*const kinds[])(gen * g) = {
         gen_elementwise, gen_elementwise, gen_elementwise, stretched, stretched, gen_cast,
         gen_cast,        gen_shapes,      gen_shapes,      stretch,   stretch,   gen_axis,
-        gen_axis,        gen_axis,        reduce_all,      by_row,    gen_iota,  gen_gather,
-        multiply,        multiply,        multiply};
+        gen_axis,        gen_axis,        reduce_all,      by_row,    windows,   windows,
+        gen_iota,        gen_gather,      multiply,        multiply,  multiply};
     start_dims(g);
     for (int i = gen_pick(g, 1, 2); i > 0; i--) {
         value v = gen_input(g, gen_scalar(g), draw_shape(g));
