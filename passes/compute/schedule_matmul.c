@@ -233,7 +233,8 @@ static sched_space choose_space(const product *p) {
     bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
     bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
                  (type == TILE_i8 && sum == TILE_i32);
-    if (half && (p->sides[0].gathered || p->sides[1].gathered)) return SCHED_SPACE_GATHERED;
+    if (half && (p->sides[0].gathered || p->sides[1].gathered))
+        return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
     if (half && computed && !batched) return SCHED_SPACE_REGISTERS;
     if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;

@@ -46,11 +46,20 @@ static const char *const spaces[] = {
         "  grid [1] warps num_warps\n"
         "{}\n",
     [SCHED_SPACE_GATHERED] =
-        "kernel @space<" PARAMS_PLAIN ">()\n"
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
-        "    [(128, 64, 32, 3, 8), (128, 128, 32, 3, 8), (64, 64, 32, 3, 4), (128, 128, 64, 3, "
+        "    [(64, 64, 32, 3, 4), (128, 64, 32, 3, 8), (128, 128, 32, 3, 8), (128, 128, 64, 3, "
         "8),\n"
         "     (128, 64, 64, 4, 8), (64, 64, 64, 4, 4), (128, 256, 64, 3, 8)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
+        "  grid [1] warps num_warps\n"
+        "{}\n",
+    [SCHED_SPACE_SCATTERED] =
+        "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
+        "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
+        "    [(64, 64, 32, 2, 4), (64, 64, 16, 4, 4), (128, 64, 32, 2, 8), (64, 64, 32, 3, 8),\n"
+        "     (128, 128, 32, 3, 8)]\n"
+        "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
     [SCHED_SPACE_REGISTERS] =

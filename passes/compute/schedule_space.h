@@ -10,7 +10,8 @@ typedef enum sched_space {
     SCHED_SPACE_HALF_BATCHED,  /* many of them */
     SCHED_SPACE_BYTES,         /* 8-bit elements */
     SCHED_SPACE_BYTES_BATCHED, /* many of them */
-    SCHED_SPACE_GATHERED,      /* 16-bit floats, found by index tiles */
+    SCHED_SPACE_GATHERED,      /* 16-bit floats, in rows that index tiles find */
+    SCHED_SPACE_SCATTERED,     /* the same, element by element: indices take registers */
     SCHED_SPACE_REGISTERS,     /* an operand is computed on the way */
     SCHED_SPACE_FMA,           /* what no tensor core multiplies */
 } sched_space;
