@@ -69,9 +69,13 @@ static bool find_shape(stretching *s) {
     return fits;
 }
 
-/* Whether an operation on two tensors repeats this operand itself: along leading dims. */
-static bool is_repeated(const stretching *s, const tile_type *type) {
-    if (s->common.kind != TILE_TYPE_TENSOR || s->count != 2) return false;
+/* Whether an operation on two tensors repeats this operand itself: along leading dims. A number is
+ * splatted, however it is written. */
+static bool is_repeated(const stretching *s, unsigned operand) {
+    const tile_type *type = type_of(s, operand);
+    if (s->common.kind != TILE_TYPE_TENSOR || s->count != 2 ||
+        tile_value_at(s->builder->function, s->operands[operand])->kind == TILE_VALUE_CONSTANT)
+        return false;
     for (unsigned d = 0; d < type->rank; d++)
         if (type->dims[d] != s->common.dims[s->common.rank - type->rank + d]) return false;
     return true;
@@ -96,7 +100,7 @@ static tile_value stretch(const stretching *s, unsigned i) {
         return tile_build_convert_layout(
             s->builder, s->operands[i], TILE_NO_VALUE,
             tile_type_get(tile_function_context(s->builder->function), &draft));
-    if (has_shape(s, type) || is_repeated(s, type) || (scalar && is_condition(s, i)))
+    if (has_shape(s, type) || is_repeated(s, i) || (scalar && is_condition(s, i)))
         return s->operands[i];
     const tile_type *to = tile_type_get(tile_function_context(s->builder->function), &draft);
     if (!to) return TILE_NO_VALUE;
