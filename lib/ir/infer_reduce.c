@@ -109,6 +109,18 @@ bool tile_infer_sort(tile_infer *infer) {
     return result(infer, src);
 }
 
+bool tile_infer_histogram(tile_infer *infer) {
+    const tile_type *src = type_of(infer, 0), *to = infer->given;
+    if (src->kind != TILE_TYPE_TILE)
+        return fail(infer, "operand 'src' must be a tile, not", src, "", NULL);
+    if (!src->param && src->scalar == TILE_i1)
+        return fail(infer, "cast the elements to i32 first, to count", src, "", NULL);
+    if (!to || to->kind != TILE_TYPE_TILE || to->rank != 1 || to->param || to->scalar != TILE_i32)
+        return fail(infer, "the result must be a tile of i32 with one dim", NULL,
+                    to ? ", not" : "; write its type after ':'", to);
+    return result(infer, to);
+}
+
 /* A vector's elements one by one, or the one of a scalar. */
 static bool check_registers(const tile_infer *infer) {
     const tile_type *src = type_of(infer, 0);

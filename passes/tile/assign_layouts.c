@@ -242,6 +242,7 @@ static void set_layouts(assignment *a) {
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     if (prepare_concats(pass, f) != TILE_OK) return TILE_INVALID;
+    prepare_histograms(pass, f);
     prepare_copies(f);
     prepare_rounding(pass, f);
     prepare_dots(pass, f);

@@ -28,6 +28,9 @@ tile_status prepare_concats(tile_pass *pass, tile_function *f);
 tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
                                 unsigned axis);
 
+/* prepare_histograms.c: a histogram becomes atomic accesses of a shared buffer, at index tiles. */
+void prepare_histograms(tile_pass *pass, tile_function *f);
+
 /* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
  * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one
  * of them. */

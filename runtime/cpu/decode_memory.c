@@ -285,6 +285,12 @@ void cpu_decode_sort(cpu_decoder *d, tile_op op) {
     decode_rows(d, op);
 }
 
+void cpu_decode_histogram(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_histogram);
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));
+    insn->memory = cpu_result_type(d, op);
+}
+
 static void decode_of_warp(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_op(d, op, handler);
     cpu_set_elements(d, insn, cpu_result_type(d, op));

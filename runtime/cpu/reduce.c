@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ir/scalar.h"
 #include "runtime/cpu/exec.h"
 
 CPU_HANDLER(cpu_run_reduce) {
@@ -52,6 +53,18 @@ CPU_HANDLER(cpu_run_rows) {
             tile_number_write(insn->scalar, row[i], to + (first + i * rows.inner) * insn->size);
     }
     free(row);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_histogram) {
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    int32_t *to = cpu_at(run, agent, insn->result);
+    int64_t bins = tile_type_dim(insn->memory, 0);
+    memset(to, 0, (size_t)bins * sizeof *to);
+    for (size_t i = 0; i < insn->count; i++) {
+        int64_t bin = tile_integer_read(insn->scalar, from + i * insn->size);
+        if (bin >= 0 && bin < bins) to[bin]++;
+    }
     return CPU_NEXT;
 }
 

@@ -267,7 +267,8 @@ static const char *const text_corpus[] = {
                 "  %v, %w2 = reduce_arg %i {kind = max, axis = 1}\n"
                 "  %b, %c = reduce_arg_min %i {axis = 0} : tile<i64[1, p]>, tile<i32[1, p]>\n"
                 "  %d = scan_add(%i, axis = 1, reverse) + scan_max(%i, axis = 0, exclusive)\n"
-                "  %e = sort %i {axis = 1, descending}\n  %f2 = sort(%e, axis = 0)\n"),
+                "  %e = sort %i {axis = 1, descending}\n  %f2 = sort(%e, axis = 0)\n"
+                "  %h2 = histogram %i : [p] %h3 = histogram(%h2) : tile<i32[2 * p]>\n"),
 
     TEXT_KERNEL("  %t = thread_id\n  %a = shfl %t, 1 {kind = xor}\n"
                 "  %b = shfl_down %a, %t\n  %c = shfl_idx(%b, 0) + redux_add(%t)\n"

@@ -101,6 +101,7 @@ bool gen_bitcast(gen *g);
 bool gen_shapes(gen *g);
 bool gen_axis(gen *g);
 bool gen_gather(gen *g);
+bool gen_histogram(gen *g);
 bool gen_iota(gen *g);
 bool gen_dot(gen *g);
 value gen_cast_to(gen *g, const value *v, tile_scalar scalar);

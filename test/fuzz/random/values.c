@@ -418,6 +418,17 @@ bool gen_axis(gen *g) {
     return true;
 }
 
+/* Of a tile's elements, as they are; others are no bins. */
+bool gen_histogram(gen *g) {
+    const value a = *gen_any(g);
+    if (g->meaning || gen_is_float(a.scalar) || a.scalar == TILE_i1) return false;
+    shape bins = {1, {gen_pick(g, 1, 2, 7, 12, 32, 256)}};
+    value v = gen_value(g, TILE_i32, bins, gen_elements(a.shape));
+    gen_say(g, "%s = histogram %s : %s", v.name, a.name, gen_dims(bins));
+    gen_add(g, &v);
+    return true;
+}
+
 /* Coordinates are made to lie inside. */
 bool gen_gather(gen *g) {
     const value a = *gen_any(g);
