@@ -168,7 +168,7 @@ typedef enum tile_effect {
     TILE_EFFECT_CLUSTER = 1 << 13,   /* all threads of all blocks of the cluster meet: RELEASE they
                                         arrive, ACQUIRE they wait */
     TILE_EFFECT_ATOMIC = 1 << 14,    /* its accesses race with none that are atomic */
-    TILE_EFFECT_REPORT = 1 << 16,    /* tells the host something, or stops */
+    TILE_EFFECT_REPORT = 1 << 16,    /* tells the host or the caches something, or stops */
     TILE_EFFECT_WARPGROUP = 1 << 15, /* all threads of a warpgroup, four warps from a multiple of
                                         four on, execute it */
 } tile_effect;

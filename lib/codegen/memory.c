@@ -251,6 +251,15 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
     emit_store(e, op);
 }
 
+void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
+    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = tile_get_predicate(e, op, 1);
+    if (tile_is_never(predicate)) return;
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_prefetch_l2);
+    tile_ptx_add_address(&ptx, address);
+    add_predicate(&ptx, predicate);
+    tile_ptx_call(&ptx, NULL);
+}
+
 /* Words of 32 bits; addresses of the block itself are ones of the cluster, too. */
 void tile_emit_st_async(tile_emitter *e, tile_op op) {
     tile_value src = tile_op_operand(e->f, op, 0);

@@ -173,6 +173,25 @@ bool tile_infer_load_view(tile_infer *infer) {
     return result(infer, to) && check_access(infer, to, 0);
 }
 
+/* No tile is made, so that its extents need not be what a tile's may be. */
+bool tile_infer_prefetch_l2(tile_infer *infer) {
+    unsigned count;
+    const tile_type *view = type_of(infer, 0);
+    const tile_value *extents = segment(infer, 1, &count);
+    int64_t elements = 1;
+    if (!count || count > view->rank)
+        return fail(infer, "there must be extents for the last dims of", view, "", NULL);
+    for (unsigned d = 0; d < count; d++) {
+        int64_t extent = 1;
+        tile_value_is_int(infer->function, extents[d], &extent);
+        if (extent < 1 || extent > TILE_MAX_TILE_ELEMENTS ||
+            (elements *= extent) > TILE_MAX_TILE_ELEMENTS)
+            return fail(infer, "extents must be at least 1, and no more in all than a tile has",
+                        NULL, "", NULL);
+    }
+    return no_result(infer);
+}
+
 bool tile_infer_store_view(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0);
     if (!is_movable(from))

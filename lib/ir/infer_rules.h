@@ -111,6 +111,8 @@ bool tile_infer_extract(tile_infer *infer);
 bool tile_infer_insert(tile_infer *infer);
 bool tile_infer_concat(tile_infer *infer);
 bool tile_infer_histogram(tile_infer *infer);
+bool tile_infer_prefetch_l2(tile_infer *infer);
+bool tile_infer_prefetch_l2_thread(tile_infer *infer);
 bool tile_infer_permute(tile_infer *infer);
 bool tile_infer_thread_load(tile_infer *infer);
 bool tile_infer_thread_store(tile_infer *infer);

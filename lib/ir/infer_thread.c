@@ -118,6 +118,10 @@ bool tile_infer_thread_store(tile_infer *infer) {
            tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
 }
 
+bool tile_infer_prefetch_l2_thread(tile_infer *infer) {
+    return tile_infer_own_predicate(infer, 1) && no_result(infer);
+}
+
 bool tile_infer_st_async(tile_infer *infer) {
     const tile_type *value = type_of(infer, 0);
     if (!tile_infer_is_access(infer, value, type_of(infer, 1))) return false;

@@ -56,6 +56,7 @@ enum {
     TOUCH_none_any_barrier = 0,
     TOUCH_none_shared = 0,
     TOUCH_none_view = 0,
+    TOUCH_none_pointer = 0,
     TOUCH_read_pointer = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_view = TILE_EFFECT_READ_GLOBAL,
     TOUCH_read_shared = TILE_EFFECT_READ_SHARED,

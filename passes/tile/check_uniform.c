@@ -36,6 +36,7 @@ static const char *own_access(tile_opcode opcode) {
     } rows[] = {
         {TILE_OP_load, "ld_global"},
         {TILE_OP_store, "st_global"},
+        {TILE_OP_prefetch_l2, "prefetch_l2_thread"},
         {TILE_OP_atomic, "atomic_thread"},
         {TILE_OP_atomic_cas, "atomic_cas_thread"},
     };

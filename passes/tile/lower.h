@@ -13,6 +13,7 @@
  *   lower_element.c  .. and to views
  *   lower_atomic.c   atomic accesses
  *   lower_barrier.c  barriers in shared memory
+ *   lower_prefetch.c the sectors of a tile
  *   lower_copy.c     copies between views and shared buffers
  *   lower_tma.c      those that tensor maps can describe
  *   lower_shape.c    coordinates of a tile's elements, elements that are repeated
@@ -232,6 +233,10 @@ tile_value lower_gather(lowering *l, tile_op op);
 /* One element, by all threads; of a store by the first one. */
 tile_value lower_load_scalar(lowering *l, tile_op op);
 void lower_store_scalar(lowering *l, tile_op op);
+
+/* lower_prefetch.c ---------------------------------------------------------------------------- */
+
+void lower_prefetch(lowering *l, tile_op op);
 
 /* lower_shared.c ------------------------------------------------------------------------------ */
 

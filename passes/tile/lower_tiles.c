@@ -390,6 +390,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;
+    case TILE_OP_prefetch_l2: lower_prefetch(l, op); break;
     case TILE_OP_transpose:
     case TILE_OP_reshape:
     case TILE_OP_join:

@@ -374,6 +374,17 @@ void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
     insn->gather = gather;
 }
 
+/* For a block as a whole there are no caches. */
+void cpu_decode_prefetch_l2(cpu_decoder *d, tile_op op) {
+    (void)d;
+    (void)op;
+}
+
+void cpu_decode_prefetch_l2_thread(cpu_decoder *d, tile_op op) {
+    const tile_type *pointer = cpu_operand_type(d, op, 0);
+    add_access(d, op, cpu_run_prefetch, pointer, 0)->size = tile_scalar_bytes(pointer->scalar);
+}
+
 void cpu_decode_st_global(cpu_decoder *d, tile_op op) {
     bool view = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_VIEW;
     add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global, cpu_operand_type(d, op, 0), 1);

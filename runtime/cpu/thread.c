@@ -130,6 +130,17 @@ CPU_HANDLER(cpu_run_ld_global) {
     return CPU_NEXT;
 }
 
+/* Nothing is read; but there must be something. */
+CPU_HANDLER(cpu_run_prefetch) {
+    uint64_t addresses[CPU_LANES] = {0};
+    uint32_t active = cpu_active_lanes(run, agent, insn, 1);
+    cpu_global_addresses(run, agent, insn, 0, active, addresses);
+    FOR_EACH_LANE (lane, active)
+        if (!cpu_check_global(run, agent, insn, (int)lane, addresses[lane], insn->size, insn->size))
+            return CPU_STOP;
+    return CPU_NEXT;
+}
+
 CPU_HANDLER(cpu_run_st_global) {
     if (cpu_rests_before(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};

@@ -263,12 +263,15 @@ static const char *const text_corpus[] = {
                 "  %d = reduce_xor(%i, axis = 0) * reduce_mul(%i - %a, axis = 0)\n"
                 "  %e = reduce %i {kind = or, axis = p - 3} : tile<i32[4, 1]>\n"),
 
-    TEXT_KERNEL("  %i = iota {axis = 0} : tile<i64[4, p]>\n"
-                "  %v, %w2 = reduce_arg %i {kind = max, axis = 1}\n"
-                "  %b, %c = reduce_arg_min %i {axis = 0} : tile<i64[1, p]>, tile<i32[1, p]>\n"
-                "  %d = scan_add(%i, axis = 1, reverse) + scan_max(%i, axis = 0, exclusive)\n"
-                "  %e = sort %i {axis = 1, descending}\n  %f2 = sort(%e, axis = 0)\n"
-                "  %h2 = histogram %i : [p] %h3 = histogram(%h2) : tile<i32[2 * p]>\n"),
+    TEXT_KERNEL(
+        "  %i = iota {axis = 0} : tile<i64[4, p]>\n"
+        "  %v, %w2 = reduce_arg %i {kind = max, axis = 1}\n"
+        "  %b, %c = reduce_arg_min %i {axis = 0} : tile<i64[1, p]>, tile<i32[1, p]>\n"
+        "  %d = scan_add(%i, axis = 1, reverse) + scan_max(%i, axis = 0, exclusive)\n"
+        "  %e = sort %i {axis = 1, descending}\n  %f2 = sort(%e, axis = 0)\n"
+        "  %g = view %p, [%n, 8] prefetch_l2 %g[0, 0], [p, 2 * p] prefetch_l2 %g[p, 1], [3]\n"
+        "  prefetch_l2_thread %p[%l] prefetch_l2_thread %p[3], %n == 0\n"
+        "  %h2 = histogram %i : [p] %h3 = histogram(%h2) : tile<i32[2 * p]>\n"),
 
     TEXT_KERNEL("  %t = thread_id\n  %a = shfl %t, 1 {kind = xor}\n"
                 "  %b = shfl_down %a, %t\n  %c = shfl_idx(%b, 0) + redux_add(%t)\n"

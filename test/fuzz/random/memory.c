@@ -174,6 +174,16 @@ value gen_load(gen *g, tile_scalar scalar, shape s) {
     return v;
 }
 
+/* Which changes nothing. */
+bool gen_prefetch(gen *g) {
+    const value a = *gen_any(g);
+    if (g->meaning || a.shape.rank > 4) return false;
+    shape extents = input_extents(g, a.shape);
+    const char *view = gen_view(g, a.scalar, extents, "int");
+    gen_say(g, "prefetch_l2 %s, %s", element(g, view, extents.rank, a.shape), gen_dims(a.shape));
+    return true;
+}
+
 /* Whether a load's elements lie inside, as a condition. */
 bool gen_inside(gen *g) {
     const value a = *gen_any(g);

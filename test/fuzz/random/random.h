@@ -109,6 +109,7 @@ value gen_zeros(gen *g, tile_scalar scalar, shape s);
 
 /* memory.c */
 value gen_load(gen *g, tile_scalar scalar, shape s);
+bool gen_prefetch(gen *g);
 bool gen_inside(gen *g);
 bool gen_through_shared(gen *g);
 bool gen_atomic(gen *g);
