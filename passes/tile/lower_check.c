@@ -365,23 +365,28 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     return fragments * (tile_type_dim(left, 1) / row->k) + most / ELEMENTS_OF_LDMATRIX;
 }
 
+/* Of 32 bits, each thread's of a tile; and how many a thread has. */
+enum { REGISTER_BITS = 32, REGISTERS = 255 };
+static uint64_t bits_of(const tile_type *type) {
+    if (type->kind != TILE_TYPE_TILE || !type->layout) return 0;
+    return (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
+}
+
 /* A tile of which each thread would have many times the registers that there are. */
 static void check_registers(checker *c, tile_op op) {
-    enum { HAS = 255, MOST = 16 * 256, WORD = 32 };
+    enum { MOST = 16 * (REGISTERS + 1) };
     for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
         const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
-        if (type->kind != TILE_TYPE_TILE || !type->layout) continue;
-        uint64_t bits =
-            (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
-        if (bits / WORD <= MOST) continue;
+        uint64_t registers = bits_of(type) / REGISTER_BITS;
+        if (registers <= MOST) continue;
         c->ok = false;
         if (c->crowded) return;
         c->crowded = true;
         tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
                     "%s: the tile takes %llu registers of each of %u threads, which have %d; use "
                     "smaller tiles or more warps",
-                    tile_op_name(c->f, op), (unsigned long long)(bits / WORD),
-                    32u << type->layout->warp_bits, HAS);
+                    tile_op_name(c->f, op), (unsigned long long)registers,
+                    32u << type->layout->warp_bits, REGISTERS);
         return;
     }
 }
@@ -389,19 +394,16 @@ static void check_registers(checker *c, tile_op op) {
 /* Says which loop carries more than the registers hold beside its own work: its code is right, and
  * keeps some of it in local memory. */
 static void tell_spills(const checker *c, tile_op op) {
-    enum { HAS = 255, MOST = 224, WORD = 32 };
+    enum { MOST = 224 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
     uint64_t bits = 0;
     char why[160];
     if ((opcode != TILE_OP_for && opcode != TILE_OP_while) || !tile_remarks_wanted(c->f)) return;
-    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++) {
-        const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
-        if (type->kind == TILE_TYPE_TILE)
-            bits += (uint64_t)tile_layout_registers(type->layout) * tile_scalar_bits(type->scalar);
-    }
-    if (bits / WORD <= MOST) return;
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
+        bits += bits_of(tile_value_type(c->f, tile_op_result(c->f, op, i)));
+    if (bits / REGISTER_BITS <= MOST) return;
     snprintf(why, sizeof why, "its values take %llu registers of each thread, which has %d",
-             (unsigned long long)(bits / WORD), HAS);
+             (unsigned long long)(bits / REGISTER_BITS), REGISTERS);
     tile_remark_missed(c->f, op, "not in registers", why, "use smaller tiles or more warps");
 }
 
