@@ -10,32 +10,31 @@ static int64_t fragment_count(const tile_type *type) {
     return fits ? tile_type_elements(type) : -1;
 }
 
-bool tile_infer_extract(tile_infer *infer) {
+/* Whether `part` elements from operand `place` on are some of a vector's; where it is no number, as
+ * at 0. */
+static bool check_part(const tile_infer *infer, unsigned place, int64_t part,
+                       const tile_type *whole) {
     unsigned count;
-    int64_t first, part = fragment_count(infer->given);
+    int64_t first = 0, all = tile_type_elements(whole);
+    if (!tile_value_is_int(infer->function, segment(infer, place, &count)[0], &first)) first = 0;
+    return (first >= 0 && (all < 0 || first + part <= all)) ||
+           fail(infer, "the elements are out of range of", whole, "", NULL);
+}
+
+bool tile_infer_extract(tile_infer *infer) {
+    int64_t part = fragment_count(infer->given);
     const tile_type *from = type_of(infer, 0);
     if (part < 1 || !same_element(from, infer->given))
         return fail(infer, "the result must be elements of", from, "", NULL);
-    bool known = tile_value_is_int(infer->function, segment(infer, 1, &count)[0], &first);
-    int64_t whole = tile_type_elements(from);
-    if (!known) first = 0;
-    if (first < 0 || (whole >= 0 && first + part > whole))
-        return fail(infer, "the elements are out of range of", from, "", NULL);
-    return result(infer, infer->given);
+    return check_part(infer, 1, part, from) && result(infer, infer->given);
 }
 
 bool tile_infer_insert(tile_infer *infer) {
-    unsigned count;
-    int64_t first, part = fragment_count(type_of(infer, 1));
+    int64_t part = fragment_count(type_of(infer, 1));
     const tile_type *whole = type_of(infer, 0), *elements = type_of(infer, 1);
     if (part < 1 || !same_element(whole, elements))
         return fail(infer, "the new elements must be of the type of", whole, ", not", elements);
-    bool known = tile_value_is_int(infer->function, segment(infer, 2, &count)[0], &first);
-    int64_t all = tile_type_elements(whole);
-    if (!known) first = 0;
-    if (first < 0 || (all >= 0 && first + part > all))
-        return fail(infer, "the elements are out of range of", whole, "", NULL);
-    return result(infer, whole);
+    return check_part(infer, 2, part, whole) && result(infer, whole);
 }
 
 /* Vectors whose extents depend on parameters: the sum of these. */
