@@ -1,5 +1,5 @@
-/* Operations along an axis of an array: one of them at level 1, and in a kernel at levels 2 and 3
- * of the CPU device, whose tile may have a layout of its own. */
+/* An operation on an array, or one that makes it: at level 1, in a kernel at levels 2 and 3 of the
+ * CPU device, whose tile may have a layout of its own, and as PTX. */
 #ifndef TILE_TEST_AXIS_FIXTURE_H
 #define TILE_TEST_AXIS_FIXTURE_H
 
@@ -20,8 +20,10 @@ typedef struct axis_shape {
 } axis_shape;
 
 typedef struct axis_sample {
-    const char *op; /* on %a: "reduce %a {kind = add, axis = 1}" */
-    axis_shape from, to;
+    const char *op;      /* on %a: "reduce %a {kind = add, axis = 1}" */
+    const char *compute; /* the same at level 1; NULL: it is the same text */
+    const char *steps;   /* lines before it, NULL: none */
+    axis_shape from, to; /* from of rank 0: there is no %a */
     tile_scalar scalar;
     unsigned results;
     tile_scalar scalars[AXIS_RESULTS]; /* of the results */
@@ -50,40 +52,49 @@ static inline const char *axis_zeros(text_fixture *x, const axis_shape *s) {
 }
 
 static inline const char *axis_compute(text_fixture *x, const axis_sample *s) {
-    const char *results = "", *names = "";
+    const char *argument = "", *results = "", *names = "";
     for (unsigned i = 0; i < s->results; i++) {
         results = tile_arena_format(&x->arena, "%s%s%%r%u: tensor<%s%s>", results, i ? ", " : "", i,
                                     tile_scalar_name(s->scalars[i]), axis_dims(x, &s->to));
         names = tile_arena_format(&x->arena, "%s%s%%r%u", names, i ? ", " : "", i);
     }
-    return tile_arena_format(&x->arena, "compute @f(%%a: tensor<%s%s>) -> (%s) {\n  %s = %s\n}\n",
-                             tile_scalar_name(s->scalar), axis_dims(x, &s->from), results, names,
-                             s->op);
+    if (s->from.rank)
+        argument = tile_arena_format(&x->arena, "%%a: tensor<%s%s>", tile_scalar_name(s->scalar),
+                                     axis_dims(x, &s->from));
+    return tile_arena_format(&x->arena, "compute @f(%s) -> (%s) {\n%s  %s = %s\n}\n", argument,
+                             results, s->steps ? s->steps : "", names,
+                             s->compute ? s->compute : s->op);
 }
 
 /* A tile with a layout comes from a shared buffer. */
+static inline const char *axis_load(text_fixture *x, const axis_sample *s) {
+    const char *dims = axis_dims(x, &s->from), *zeros = axis_zeros(x, &s->from);
+    const char *name = tile_scalar_name(s->scalar);
+    if (!s->from.rank) return "";
+    if (!s->layout)
+        return tile_arena_format(&x->arena, "  %%a = load %%ga[%s] : %s\n", zeros, dims);
+    return tile_arena_format(&x->arena,
+                             "  %%s = alloc_shared : shared<%s%s>\n  copy %%ga[%s], %%s\n"
+                             "  %%a = load_shared %%s : tile<%s%s, #l>\n",
+                             name, dims, zeros, name, dims);
+}
+
 static inline const char *axis_kernel(text_fixture *x, const axis_sample *s) {
-    const char *args = "", *stores = "", *names = "", *name = tile_scalar_name(s->scalar);
-    const char *dims = axis_dims(x, &s->from), *load = "";
+    const char *args = "", *stores = "", *names = "";
+    if (s->from.rank)
+        args = tile_arena_format(&x->arena, "%%ga: view<%s%s>, ", tile_scalar_name(s->scalar),
+                                 axis_dims(x, &s->from));
     for (unsigned i = 0; i < s->results; i++) {
-        args = tile_arena_format(&x->arena, "%s, %%g%u: view<%s%s>", args, i,
+        args = tile_arena_format(&x->arena, "%s%s%%g%u: view<%s%s>", args, i ? ", " : "", i,
                                  tile_scalar_name(s->scalars[i]), axis_dims(x, &s->to));
         stores = tile_arena_format(&x->arena, "%s  store %%r%u, %%g%u[%s]\n", stores, i, i,
                                    axis_zeros(x, &s->to));
         names = tile_arena_format(&x->arena, "%s%s%%r%u", names, i ? ", " : "", i);
     }
-    load =
-        tile_arena_format(&x->arena, "  %%a = load %%ga[%s] : %s\n", axis_zeros(x, &s->from), dims);
-    if (s->layout)
-        load = tile_arena_format(&x->arena,
-                                 "  %%s = alloc_shared : shared<%s%s>\n  copy %%ga[%s], %%s\n"
-                                 "  %%a = load_shared %%s : tile<%s%s, #l>\n",
-                                 name, dims, axis_zeros(x, &s->from), name, dims);
     return tile_arena_format(&x->arena,
-                             "%s%s\nkernel @k(%%ga: view<%s%s>%s) grid [1] warps %u {\n%s"
-                             "  %s = %s\n%s}\n",
-                             s->layout ? "#l = " : "", s->layout ? s->layout : "", name, dims, args,
-                             s->warps, load, names, s->op, stores);
+                             "%s%s\nkernel @k(%s) grid [1] warps %u {\n%s%s  %s = %s\n%s}\n",
+                             s->layout ? "#l = " : "", s->layout ? s->layout : "", args, s->warps,
+                             axis_load(x, s), s->steps ? s->steps : "", names, s->op, stores);
 }
 
 static inline void axis_run_compute(text_fixture *x, const axis_sample *s, void *const *results) {
@@ -97,8 +108,9 @@ static inline void axis_run_compute(text_fixture *x, const axis_sample *s, void 
             (tile_compute_array){.scalar = s->scalars[i], .rank = s->to.rank, .data = results[i]};
         memcpy(out[i].dims, s->to.dims, sizeof out[i].dims);
     }
-    cr_assert_eq(tile_compute_run(tile_module_function(module, 0), &in, 1, out, s->results),
-                 TILE_OK, "%s", x->messages);
+    cr_assert_eq(
+        tile_compute_run(tile_module_function(module, 0), &in, s->from.rank > 0, out, s->results),
+        TILE_OK, "%s", x->messages);
     tile_module_destroy(module);
 }
 
@@ -110,24 +122,27 @@ static inline void axis_run_kernel(text_fixture *x, const axis_sample *s, unsign
     tile_device *device = NULL;
     tile_kernel *kernel = NULL;
     tile_argument arguments[1 + AXIS_RESULTS] = {{0}};
-    size_t input = axis_count(&s->from) * tile_scalar_bytes(s->scalar);
+    unsigned inputs = s->from.rank > 0, count = inputs + s->results;
     cr_assert_eq(tile_device_create_cpu(x->context, &options, &device), TILE_OK);
-    cr_assert_eq(tile_buffer_create(device, input, &arguments[0].buffer), TILE_OK);
-    cr_assert_eq(tile_buffer_write(arguments[0].buffer, 0, s->input, input), TILE_OK);
+    if (inputs) {
+        size_t bytes = axis_count(&s->from) * tile_scalar_bytes(s->scalar);
+        cr_assert_eq(tile_buffer_create(device, bytes, &arguments[0].buffer), TILE_OK);
+        cr_assert_eq(tile_buffer_write(arguments[0].buffer, 0, s->input, bytes), TILE_OK);
+    }
     for (unsigned i = 0; i < s->results; i++) {
         size_t bytes = axis_count(&s->to) * tile_scalar_bytes(s->scalars[i]);
-        cr_assert_eq(tile_buffer_create(device, bytes, &arguments[1 + i].buffer), TILE_OK);
+        cr_assert_eq(tile_buffer_create(device, bytes, &arguments[inputs + i].buffer), TILE_OK);
     }
     cr_assert_eq(tile_kernel_create(device, module, "k", NULL, 0, &kernel), TILE_OK, "%s\n%s",
                  x->messages, axis_kernel(x, s));
-    cr_assert_eq(tile_kernel_launch(kernel, arguments, 1 + s->results, NULL), TILE_OK, "%s\n%s",
-                 x->messages, axis_kernel(x, s));
+    cr_assert_eq(tile_kernel_launch(kernel, arguments, count, NULL), TILE_OK, "%s\n%s", x->messages,
+                 axis_kernel(x, s));
     for (unsigned i = 0; i < s->results; i++)
-        cr_assert_eq(tile_buffer_read(arguments[1 + i].buffer, 0, results[i],
+        cr_assert_eq(tile_buffer_read(arguments[inputs + i].buffer, 0, results[i],
                                       axis_count(&s->to) * tile_scalar_bytes(s->scalars[i])),
                      TILE_OK);
     tile_kernel_destroy(kernel);
-    for (unsigned i = 0; i <= s->results; i++) tile_buffer_destroy(arguments[i].buffer);
+    while (count) tile_buffer_destroy(arguments[--count].buffer);
     tile_device_destroy(device);
     tile_module_destroy(module);
 }
@@ -172,6 +187,12 @@ static inline void axis_emit_ptx(text_fixture *x, const axis_sample *s) {
         tile_blob_destroy(&ptx);
         tile_module_destroy(module);
     }
+}
+
+/* The coordinate of row-major element i along a dim. */
+static inline int64_t axis_coordinate(const axis_shape *s, size_t i, unsigned axis) {
+    for (unsigned d = s->rank; --d > axis;) i /= (size_t)s->dims[d];
+    return (int64_t)(i % (size_t)s->dims[axis]);
 }
 
 /* Random numbers and layouts ------------------------------------------------------------------- */

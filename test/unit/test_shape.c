@@ -30,7 +30,7 @@ static void check_iota(text_fixture *x, const axis_shape *to, tile_scalar scalar
         &x->arena, "iota {axis = %u, start = %lld, step = %lld} : %%s<%s%s>", axis,
         (long long)start, (long long)step, tile_scalar_name(scalar), axis_dims(x, to));
     for (size_t i = 0; i < axis_count(to); i++) {
-        int64_t value = start + step * shape_coordinate(to, i, axis);
+        int64_t value = start + step * axis_coordinate(to, i, axis);
         if (tile_scalar_is_floating(scalar))
             tile_scalar_write(scalar, wanted + i * size, (double)value);
         else
@@ -94,7 +94,7 @@ enum { STRETCH_COUNT = sizeof stretches / sizeof *stretches };
 static size_t repeated(const stretch *s, size_t i) {
     size_t at = 0;
     for (unsigned d = 0; d < s->from.rank; d++) {
-        int64_t along = shape_coordinate(&s->to, i, s->to.rank - s->from.rank + d);
+        int64_t along = axis_coordinate(&s->to, i, s->to.rank - s->from.rank + d);
         at = at * (size_t)s->from.dims[d] + (s->from.dims[d] == 1 ? 0 : (size_t)along);
     }
     return at;
@@ -151,10 +151,10 @@ static void check_gather(text_fixture *x, const axis_shape *from, unsigned axis,
         tile_scalar_write(scalar, input + i * size, (double)(int)(i * 7 % 97) - 40);
     for (size_t i = 0; i < axis_count(&to); i++) {
         size_t at = 0;
-        int64_t taken = (5 + 7 * shape_coordinate(&to, i, along)) % from->dims[axis];
+        int64_t taken = (5 + 7 * axis_coordinate(&to, i, along)) % from->dims[axis];
         for (unsigned d = 0; d < to.rank; d++)
             at = at * (size_t)from->dims[d] +
-                 (size_t)(d == axis ? taken : shape_coordinate(&to, i, d));
+                 (size_t)(d == axis ? taken : axis_coordinate(&to, i, d));
         memcpy(wanted + i * size, input + at * size, size);
     }
     shape_check(x, &s, wanted);

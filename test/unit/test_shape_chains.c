@@ -43,7 +43,7 @@ static uint32_t *element(const arrangement *a, const int64_t *at) {
 }
 
 static void coordinates_of(const axis_shape *dims, size_t i, int64_t *at) {
-    for (unsigned d = 0; d < dims->rank; d++) at[d] = shape_coordinate(dims, i, d);
+    for (unsigned d = 0; d < dims->rank; d++) at[d] = axis_coordinate(dims, i, d);
 }
 
 static arrangement chain_transpose(chain *c, const arrangement *a) {
