@@ -1,5 +1,6 @@
 /* What operations of computes say of the kernels that they become. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
@@ -59,9 +60,20 @@ static bool check_warps(const tile_function *f, tile_op op) {
            FAIL(f, op, "%s: `warps` is a power of two, not %" PRId64, name_of(f, op), warps);
 }
 
+/* As for the clause of a kernel. */
+static bool check_raster(const tile_function *f, tile_op op) {
+    const char *raster = tile_op_attr_text(f, op, TILE_ATTR_raster);
+    bool grouped = tile_op_has_attr(f, op, TILE_ATTR_group);
+    if (grouped && (!raster || strcmp(raster, "hilbert") == 0))
+        return FAIL(f, op, "%s: `group` is of rows or columns of tiles: `raster = rows`",
+                    name_of(f, op));
+    return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);
+}
+
 bool tile_verify_schedule(const tile_function *f, tile_op op) {
-    static const tile_attr_id ids[] = {TILE_ATTR_tile, TILE_ATTR_stages, TILE_ATTR_warps,
-                                       TILE_ATTR_split, TILE_ATTR_strategy};
+    static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
+                                       TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
+                                       TILE_ATTR_group};
     enum { MOST_STAGES = 64 };
     if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
     for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
@@ -71,7 +83,7 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
                         "of its own",
                         name_of(f, op), tile_attr_keyword(ids[i]),
                         tile_function_kind_name(f->kind));
-    return check_tile(f, op) && check_warps(f, op) &&
+    return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
            check_number(f, op, TILE_ATTR_stages, MOST_STAGES) &&
            check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT);
 }

@@ -25,18 +25,23 @@ const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name) {
     return NULL;
 }
 
+/* NULL: it is not said, or is no number, after a report. */
+static const tile_expr *number_of(schedule *s, tile_op op, tile_attr_id id) {
+    const tile_attr *attr = tile_op_attr(s->compute, op, id);
+    if (!attr) return NULL;
+    const tile_expr *value = sched_resolved(s, attr->expr);
+    if (sched_constant(value) >= 1) return value;
+    SCHED_FAIL(s, op,
+               "%s: `%s` must be a number from 1 on: where it is a dim of the compute, give that, "
+               "as in schedule{n=4}",
+               tile_op_name(s->compute, op), tile_attr_keyword(id));
+    return NULL;
+}
+
 static void fix_number(schedule *s, tile_op op, tile_attr_id id, const char *name,
                        sched_fixed *fixed) {
-    const tile_attr *attr = tile_op_attr(s->compute, op, id);
-    if (!attr) return;
-    const tile_expr *value = sched_resolved(s, attr->expr);
-    if (sched_constant(value) >= 1)
-        sched_fix(fixed, id, name, value);
-    else
-        SCHED_FAIL(s, op,
-                   "%s: `%s` must be a number from 1 on: where it is a dim of the compute, give "
-                   "that, as in schedule{n=4}",
-                   tile_op_name(s->compute, op), tile_attr_keyword(id));
+    const tile_expr *value = number_of(s, op, id);
+    if (value) sched_fix(fixed, id, name, value);
 }
 
 void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed) {
@@ -48,6 +53,30 @@ void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed) {
     if (!strategy && split && sched_is_one(split)) strategy = "serial";
     if (strategy)
         sched_fix(fixed, TILE_ATTR_strategy, SCHED_STRATEGY, tile_expr_word(s->context, strategy));
+}
+
+/* Clusters of tiles are visited together. */
+static const tile_expr *clusters_of(const tile_function *kernel, const tile_expr *tiles,
+                                    unsigned dim) {
+    tile_context *context = tile_function_context(kernel);
+    if (dim >= kernel->cluster_rank) return tiles;
+    const tile_expr *count = tile_expr_op(context, TILE_OP_div, tiles, kernel->cluster[dim], NULL);
+    return tile_expr_op(context, TILE_OP_max, count, tile_expr_int(context, 1), NULL);
+}
+
+void sched_set_raster(schedule *s, tile_op op, tile_function *kernel) {
+    enum { LIKELY = 8 };
+    const char *word = tile_op_attr_text(s->compute, op, TILE_ATTR_raster);
+    const tile_expr *group = number_of(s, op, TILE_ATTR_group);
+    tile_raster raster = TILE_RASTER_ROWS;
+    if (!word) return;
+    while (strcmp(tile_raster_name(raster), word) != 0) raster++;
+    if (!group) group = tile_expr_int(s->context, LIKELY);
+    if (raster == TILE_RASTER_HILBERT)
+        group = NULL;
+    else
+        group = clusters_of(kernel, group, raster == TILE_RASTER_COLUMNS);
+    tile_function_set_raster(kernel, raster, group);
 }
 
 /* Points --------------------------------------------------------------------------------------- */

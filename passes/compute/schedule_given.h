@@ -21,6 +21,8 @@ void sched_fix(sched_fixed *fixed, tile_attr_id said, const char *name, const ti
 const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name);
 /* Adds what the operation says of stages, warps, split and strategy. */
 void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed);
+/* What it says of the order of the kernel's tiles. */
+void sched_set_raster(schedule *s, tile_op op, tile_function *kernel);
 /* Whether points of the space have all of that. */
 bool sched_has_point(schedule *s, const tile_function *space, const sched_fixed *fixed);
 /* Leaves the kernel's points that have it, or gives it to them; parts also to a kernel that has no

@@ -491,6 +491,7 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
         s->failed = true;
         return;
     }
+    sched_set_raster(s, p.op, p.k.f);
     set_grid(&p);
     build_epilogue(&p, build_loop(&p));
 }

@@ -214,6 +214,9 @@ static const char *given_product(gen *g) {
     if (gen_chance(g, 15))
         text = gen_text("%s, strategy = %s", text,
                         gen_word(g, "serial", "exchange", "workspace", "atomic"));
+    if (gen_chance(g, 15))
+        text = gen_text("%s, raster = %s", text,
+                        gen_word(g, "hilbert", "rows", "columns", "rows, group = 3"));
     return text;
 }
 
