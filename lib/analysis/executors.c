@@ -50,8 +50,10 @@ unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) 
     return role_number(f, roles, 2, r, UINT8_MAX);
 }
 
+enum { REGISTERS = 1 << 16 /* of an SM */, LANES = 1 << TILE_LANE_BITS };
+
 unsigned tile_entry_registers(unsigned warps) {
-    enum { REGISTERS = 1 << 16, MOST = 248, UNIT = 8, LANES = 1 << TILE_LANE_BITS };
+    enum { MOST = 248, UNIT = 8 };
     unsigned each = warps ? REGISTERS / (LANES * warps) / UNIT * UNIT : MOST;
     return each > MOST ? MOST : each;
 }
@@ -62,6 +64,11 @@ bool tile_sets_registers(const tile_function *f) {
         for (unsigned r = 0; f->ops[id].opcode == TILE_OP_roles && r < f->ops[id].region_count; r++)
             any |= tile_role_registers(f, (tile_op){id}, r) > 0;
     return any;
+}
+
+bool tile_takes_registers_of_sm(const tile_function *f) {
+    unsigned warps = tile_executors_of_block(f).warps;
+    return tile_sets_registers(f) && 2 * LANES * warps * tile_entry_registers(warps) > REGISTERS;
 }
 
 tile_executors tile_executors_in(const tile_function *f, tile_region region) {

@@ -36,8 +36,10 @@ unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);
 /* Registers of each thread when a block of so many warps begins, where its roles set others: as
  * many as there are. What all threads have together stays the same from then on. */
 unsigned tile_entry_registers(unsigned warps);
-/* Whether some role of the function sets its registers. */
+/* Whether some role of the function sets its registers; and whether a block of it then begins with
+ * so many that an SM has none for a second one. */
 bool tile_sets_registers(const tile_function *f);
+bool tile_takes_registers_of_sm(const tile_function *f);
 
 /* Bits of the number of a warp in its set; for sets that tile operations take: 2^n warps. */
 unsigned tile_warp_bits(tile_executors who);

@@ -36,6 +36,9 @@
  *     copy %b, %g[0, 0]
  *   }
  *
+ * A block whose roles take all registers of an SM is alone there: its buffers get bytes of their
+ * own if all of them fit, and nobody has to wait until another one is done with them.
+ *
  * Phases: 1. lifetimes (lib/analysis/liveness.h says when a buffer is needed); 2. the largest
  * buffer first, each at the lowest offset where nothing that lives at the same time lies; 3. the
  * limit. insert-barriers comes after it: which buffers share bytes decides where threads race. */
@@ -64,15 +67,16 @@ static int by_size(const void *left, const void *right) {
     return (*a)->life.alloc.id < (*b)->life.alloc.id ? -1 : 1;
 }
 
-/* The lowest offset where the buffer meets nobody. */
+/* The lowest offset where the buffer meets nobody; apart: nor anybody who lives at another time. */
 static int64_t find_offset(const tile_function *f, const place *places, unsigned count,
-                           const place *buffer) {
+                           const place *buffer, bool apart) {
     int64_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (unsigned i = 0; i < count; i++) {
             const place *other = &places[i];
-            if (other->offset < 0 || !tile_live_together(f, &other->life, &buffer->life) ||
+            if (other->offset < 0 ||
+                (!apart && !tile_live_together(f, &other->life, &buffer->life)) ||
                 other->offset >= offset + buffer->size || offset >= other->offset + other->size)
                 continue;
             offset = tile_round_up(other->offset + other->size, buffer->alignment);
@@ -132,21 +136,32 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     return places;
 }
 
+/* Phase 2. Returns the bytes of all. */
+static int64_t put(const tile_function *f, place **order, const place *places, unsigned count,
+                   bool apart) {
+    int64_t total = 0;
+    for (unsigned i = 0; i < count; i++) order[i]->offset = -1;
+    for (unsigned i = 0; i < count; i++) {
+        order[i]->offset = find_offset(f, places, count, order[i], apart);
+        int64_t end = order[i]->offset + order[i]->size;
+        total = total > end ? total : end;
+    }
+    return total;
+}
+
 tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
     unsigned count;
     place *places = collect(pass, f, &count);
     if (!places) return TILE_INVALID;
     place **order = TILE_NEW_ARRAY(pass->scratch, place *, count + 1u);
+    int64_t most = pass->target->max_shared_bytes, sum = 0;
     for (unsigned i = 0; i < count; i++) order[i] = &places[i];
+    for (unsigned i = 0; i < count; i++) sum += places[i].size;
     if (count) qsort(order, count, sizeof(place *), by_size);
-    int64_t total = 0, sum = 0;
-    for (unsigned i = 0; i < count; i++) {
-        order[i]->offset = find_offset(f, places, count, order[i]);
-        int64_t end = order[i]->offset + order[i]->size;
-        total = total > end ? total : end;
-        sum += order[i]->size;
-    }
-    if (total > (int64_t)pass->target->max_shared_bytes) {
+    bool alone = tile_takes_registers_of_sm(f) && sum <= most;
+    int64_t total = alone ? put(f, order, places, count, true) : most + 1;
+    if (total > most) total = put(f, order, places, count, false);
+    if (total > most) {
         report_too_large(pass, f, places, count, total);
         return TILE_UNSUPPORTED;
     }
