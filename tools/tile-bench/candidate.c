@@ -20,14 +20,8 @@ struct bench_candidate {
     bench_lab *lab;
     const bench_candidate_options *options;
     bool is_set; /* the problem is what can be launched */
-    bench_problem problem;
-    bench_array arrays[BENCH_MAX_ARRAYS]; /* the last one is the result */
-    bench_memory memory[BENCH_MAX_ARRAYS];
-    unsigned array_count;
+    bench_arrays data;
     bench_memory workspace;
-    bench_pattern *pattern; /* of attention's inputs; NULL: not needed yet */
-    unsigned fill;          /* what the operands are, if is_filled: bench_fill or bench_inputs */
-    bool is_filled;
     char point[240], remark[40];
     bool picked; /* the point is not the kernel's first, of which the attributes are */
     /* BENCH_KERNEL */
@@ -53,71 +47,6 @@ static tile_status refuse(const bench_candidate *c, const char *what, const char
     return TILE_INVALID;
 }
 
-/* Memory -------------------------------------------------------------------------------------- */
-
-static void free_memory(bench_candidate *c) {
-    for (unsigned i = 0; i < c->array_count; i++) bench_memory_destroy(c->lab, &c->memory[i]);
-    c->array_count = 0;
-}
-
-static size_t bytes_of(const bench_array *array) {
-    return (size_t)bench_array_elements(array) * tile_scalar_bytes(array->scalar);
-}
-
-static tile_status allocate(bench_candidate *c) {
-    unsigned count = bench_problem_arrays(&c->problem, c->arrays);
-    tile_status status = TILE_OK;
-    while (status == TILE_OK && c->array_count < count) {
-        unsigned i = c->array_count;
-        status = bench_memory_create(c->lab, bytes_of(&c->arrays[i]), &c->memory[i]);
-        if (status == TILE_OK) c->array_count++;
-    }
-    return status;
-}
-
-static tile_buffer *result_of(const bench_candidate *c) {
-    return c->memory[c->array_count - 1].buffer;
-}
-
-static tile_status fill_array(bench_candidate *c, bench_inputs inputs, unsigned array) {
-    enum { PIECE = 1 << 20 };
-    size_t width = tile_scalar_bytes(c->arrays[array].scalar);
-    size_t count = (size_t)bench_array_elements(&c->arrays[array]);
-    char *data = malloc(PIECE * width);
-    tile_status status = data ? TILE_OK : TILE_FAILED;
-    for (size_t at = 0; at < count && status == TILE_OK; at += PIECE) {
-        size_t now = count - at < PIECE ? count - at : PIECE;
-        bench_attention_fill(&c->problem.attention, c->pattern, inputs, array, (int64_t)at, now,
-                             data);
-        status = tile_buffer_write(c->memory[array].buffer, at * width, data, now * width);
-    }
-    free(data);
-    return status;
-}
-
-static tile_status fill_operands(bench_candidate *c, unsigned fill) {
-    tile_status status = TILE_OK;
-    if (c->is_filled && c->fill == fill) return TILE_OK;
-    c->is_filled = false;
-    if (!c->problem.is_attention) {
-        status = bench_fill_operands(&c->problem.product, (bench_fill)fill, c->memory[0].buffer,
-                                     c->memory[1].buffer);
-    } else {
-        if (!c->pattern) c->pattern = bench_pattern_create();
-        for (unsigned i = 0; i + 1 < c->array_count && status == TILE_OK; i++)
-            status = fill_array(c, (bench_inputs)fill, i);
-    }
-    c->is_filled = status == TILE_OK;
-    c->fill = fill;
-    return status;
-}
-
-/* With what it is measured on. */
-static tile_status fill_for_measuring(bench_candidate *c) {
-    return fill_operands(c, c->problem.is_attention ? (unsigned)BENCH_INPUTS_random
-                                                    : (unsigned)BENCH_RANDOM);
-}
-
 /* Kernels ------------------------------------------------------------------------------------- */
 
 /* The kernel or plan that a compute becomes, once for all shapes. */
@@ -136,7 +65,7 @@ static const tile_function *schedule(bench_candidate *c, const tile_function *co
 static const tile_function *find_function(bench_candidate *c) {
     char name[80];
     const char *wanted = c->options->kernel ? name : NULL;
-    if (wanted && !bench_problem_fill(&c->problem, c->options->kernel, name, sizeof name))
+    if (wanted && !bench_problem_fill(&c->data.problem, c->options->kernel, name, sizeof name))
         *name = 0;
     const tile_function *found[2] = {NULL, NULL}; /* a kernel, a plan */
     unsigned counts[2] = {0, 0};
@@ -170,7 +99,7 @@ static bool fill_binding(bench_candidate *c, unsigned index) {
         return false;
     }
     snprintf(name, room, "%.*s", (int)(value - text), text);
-    if (!bench_problem_fill(&c->problem, value + 1, filled, room)) *filled = 0;
+    if (!bench_problem_fill(&c->data.problem, value + 1, filled, room)) *filled = 0;
     c->bindings[index] = (tile_binding){name, filled};
     return true;
 }
@@ -197,6 +126,22 @@ static bool is_laid_out(bench_candidate *c, const tile_function *f, unsigned ind
     return true;
 }
 
+/* Whether a view is row-major without gaps, and has as many elements as the array. */
+static bool is_folded(bench_candidate *c, const tile_function *f, unsigned index,
+                      const bench_array *array) {
+    const tile_bindings bindings = {.arg = size_at, .user = c};
+    int64_t elements = 1;
+    for (unsigned d = tile_function_arg_type(f, index)->rank; d-- > 0;) {
+        int64_t extent, stride;
+        if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &extent) ||
+            !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &stride) ||
+            stride != elements)
+            return false;
+        elements *= extent;
+    }
+    return elements == bench_array_elements(array);
+}
+
 /* Where it has to be one array, its type and its view are that one's. */
 static tile_status check_array(bench_candidate *c, const tile_function *f, unsigned index,
                                const bench_array *array) {
@@ -207,16 +152,17 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
     if (type->scalar != array->scalar) {
         tile_report(c->context, TILE_ERROR, no_place, "%%%s holds %s where the %s has %s", name,
                     tile_scalar_name(type->scalar),
-                    c->problem.is_attention ? "attention" : "product",
+                    c->data.problem.is_attention ? "attention" : "product",
                     tile_scalar_name(array->scalar));
         return TILE_INVALID;
     }
     if (type->kind != TILE_TYPE_VIEW ||
         (type->rank == array->rank &&
          (is_laid_out(c, f, index, array, last, last) ||
-          (array->turns && is_laid_out(c, f, index, array, last - 1, last)))))
+          (array->turns && is_laid_out(c, f, index, array, last - 1, last)))) ||
+        (array->folds && is_folded(c, f, index, array)))
         return TILE_OK;
-    bench_array_describe(&c->problem, array, lies, sizeof lies);
+    bench_array_describe(&c->data.problem, array, lies, sizeof lies);
     tile_report(c->context, TILE_ERROR, no_place, "%%%s does not lie as %s", name, lies);
     return TILE_INVALID;
 }
@@ -224,13 +170,14 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
 static tile_status set_argument(bench_candidate *c, const tile_function *f, unsigned index) {
     const char *name = tile_function_arg_name(f, index);
     tile_argument *argument = &c->arguments[index];
-    const char *fitting = bench_problem_arguments(&c->problem);
+    const char *fitting = bench_problem_arguments(&c->data.problem);
     if (tile_function_arg_type(f, index)->kind == TILE_TYPE_SCALAR)
-        return bench_problem_size(&c->problem, name, argument) ? TILE_OK : refuse(c, fitting, name);
-    for (unsigned i = 0; i < c->array_count; i++) {
-        if (strcmp(name, c->arrays[i].name) != 0) continue;
-        argument->buffer = c->memory[i].buffer;
-        return check_array(c, f, index, &c->arrays[i]);
+        return bench_problem_size(&c->data.problem, name, argument) ? TILE_OK
+                                                                    : refuse(c, fitting, name);
+    for (unsigned i = 0; i < c->data.count; i++) {
+        if (strcmp(name, c->data.arrays[i].name) != 0) continue;
+        argument->buffer = c->data.memory[i].buffer;
+        return check_array(c, f, index, &c->data.arrays[i]);
     }
     return refuse(c, fitting, name);
 }
@@ -243,7 +190,7 @@ static tile_status set_arguments(bench_candidate *c, const char *name) {
     c->argument_count = f ? tile_function_arg_count(f) : 0;
     memset(c->arguments, 0, sizeof c->arguments);
     if (c->argument_count > ARGUMENTS)
-        status = refuse(c, bench_problem_arguments(&c->problem), name);
+        status = refuse(c, bench_problem_arguments(&c->data.problem), name);
     for (unsigned i = 0; status == TILE_OK && i < c->argument_count; i++)
         status = set_argument(c, f, i);
     tile_module_destroy(copy);
@@ -282,7 +229,7 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
         .worker = c->options->tuner,
         .bindings = c->bindings,
         .binding_count = c->options->binding_count,
-        .budget = bench_problem_budget(&c->problem, c->options->budget),
+        .budget = bench_problem_budget(&c->data.problem, c->options->budget),
         .timeout = c->options->tuner_timeout,
         .retune = c->options->retunes ? TILE_RETUNE_ALWAYS : TILE_RETUNE_STALE,
         .split = c->options->splits,
@@ -293,9 +240,9 @@ static tile_status tune(bench_candidate *c, const char *name, tile_flush flush) 
     for (unsigned i = 0; i < c->argument_count; i++) {
         sizes[i].integer = c->arguments[i].integer;
         sizes[i].number = c->arguments[i].number;
-        for (unsigned a = 0; a < c->array_count; a++)
-            if (c->arguments[i].buffer == c->memory[a].buffer)
-                sizes[i].elements = bench_array_elements(&c->arrays[a]);
+        for (unsigned a = 0; a < c->data.count; a++)
+            if (c->arguments[i].buffer == c->data.memory[a].buffer)
+                sizes[i].elements = bench_array_elements(&c->data.arrays[a]);
     }
     tile_status status =
         tile_tune(device, c->module, name, sizes, c->argument_count, &options, &c->tuning);
@@ -377,9 +324,10 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     const tile_work work = {bench_cublas_launch, c->cublas};
     double best = 0;
     unsigned chosen = 0,
-             count = bench_cublas_set(c->cublas, &c->problem.product, c->memory[0].address,
-                                      c->memory[1].address, c->memory[2].address,
-                                      c->workspace.address, WORKSPACE_BYTES);
+             count =
+                 bench_cublas_set(c->cublas, &c->data.problem.product, c->data.memory[0].address,
+                                  c->data.memory[1].address, c->data.memory[2].address,
+                                  c->workspace.address, WORKSPACE_BYTES);
     tile_status status = count ? TILE_FAILED : TILE_UNSUPPORTED;
     unsigned tried = c->options->kind == BENCH_CUBLASLT_FIRST && count ? 1 : count;
     for (unsigned i = 0; i < tried; i++) {
@@ -402,7 +350,7 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
 }
 
 static tile_status set_reader(bench_candidate *c, tile_flush flush) {
-    size_t bytes = (size_t)bench_problem_read_bytes(&c->problem);
+    size_t bytes = (size_t)bench_problem_read_bytes(&c->data.problem);
     tile_device *device = bench_lab_device(c->lab);
     double best = 0;
     unsigned chosen = 0;
@@ -457,11 +405,11 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
 
 void bench_candidate_destroy(bench_candidate *c) {
     if (!c) return;
-    free_memory(c);
+    bench_arrays_free(c->lab, &c->data);
     bench_memory_destroy(c->lab, &c->workspace);
     bench_reader_destroy(c->reader);
     bench_cublas_close(c->cublas);
-    bench_pattern_destroy(c->pattern);
+    bench_pattern_destroy(c->data.pattern);
     tile_kernel_destroy(c->kernel);
     tile_tuning_destroy(c->tuning);
     tile_module_destroy(c->module);
@@ -469,14 +417,14 @@ void bench_candidate_destroy(bench_candidate *c) {
 }
 
 static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
-    free_memory(c);
-    c->problem = *problem;
-    c->is_filled = false;
+    bench_arrays_free(c->lab, &c->data);
+    c->data.problem = *problem;
     *c->point = 0;
     if (c->cublas && problem->is_attention) return refuse(c, "cuBLASLt has no attention", NULL);
-    tile_status status = c->options->kind == BENCH_READ ? TILE_OK : allocate(c);
+    tile_status status =
+        c->options->kind == BENCH_READ ? TILE_OK : bench_arrays_allocate(c->lab, &c->data);
     /* What is chosen by time is chosen on the numbers that are measured. */
-    if (status == TILE_OK && c->cublas) status = fill_for_measuring(c);
+    if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(&c->data);
     if (status != TILE_OK) return status;
     switch (c->options->kind) {
     case BENCH_KERNEL: return set_kernel(c, flush);
@@ -508,34 +456,37 @@ static tile_work work_of(bench_candidate *c) {
 
 static tile_status launch_once(bench_candidate *c) {
     const tile_work work = work_of(c);
-    tile_status status = bench_poison(c->arrays[c->array_count - 1].scalar, result_of(c));
+    tile_status status = bench_poison(c->data.arrays[bench_problem_result(&c->data.problem)].scalar,
+                                      bench_arrays_result(&c->data));
     if (status == TILE_OK) status = work.launch(NULL, work.user);
     return status == TILE_OK ? tile_device_synchronize(bench_lab_device(c->lab)) : status;
 }
 
 /* Twice, for what a launch leaves behind in its scratch memory meets the next one. */
 static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
-    tile_status status = fill_operands(c, BENCH_WHOLE);
+    tile_status status = bench_arrays_fill(&c->data, BENCH_WHOLE);
     for (int i = 0; i < 2 && status == TILE_OK && !*verdict->wrong; i++) {
         status = launch_once(c);
         if (status == TILE_OK)
-            status = bench_check_result(&c->problem.product, result_of(c), verdict);
+            status = bench_check_result(&c->data.problem.product, bench_arrays_result(&c->data),
+                                        verdict);
     }
     return status;
 }
 
 static tile_status check_attention(bench_candidate *c, bench_inputs inputs,
                                    bench_verdict *verdict) {
-    size_t bytes = bytes_of(&c->arrays[c->array_count - 1]);
+    size_t bytes = tile_buffer_size(bench_arrays_result(&c->data));
     char *first = malloc(2 * bytes), *second = first + bytes;
-    tile_status status = first ? fill_operands(c, inputs) : TILE_FAILED;
+    tile_status status = first ? bench_arrays_fill(&c->data, inputs) : TILE_FAILED;
     for (int i = 0; i < 2 && status == TILE_OK; i++) {
         status = launch_once(c);
         if (status == TILE_OK)
-            status = tile_buffer_read(result_of(c), 0, i ? second : first, bytes);
+            status = tile_buffer_read(bench_arrays_result(&c->data), 0, i ? second : first, bytes);
     }
     if (status == TILE_OK) {
-        bench_attention_check(&c->problem.attention, c->pattern, inputs, first, &verdict->error);
+        bench_attention_check(&c->data.problem.attention, c->data.pattern, inputs, first,
+                              &verdict->error);
         verdict->by_elements = verdict->error.all;
         snprintf(verdict->wrong, sizeof verdict->wrong, "%s", verdict->error.wrong);
         if (!*verdict->wrong && memcmp(first, second, bytes) != 0)
@@ -549,14 +500,14 @@ tile_status bench_candidate_check(bench_candidate *c, bench_inputs inputs, bench
     *verdict = (bench_verdict){.by_elements = true};
     if (!c->is_set) return refuse(c, nothing_set, NULL);
     if (c->options->kind == BENCH_READ) return TILE_OK;
-    return c->problem.is_attention ? check_attention(c, inputs, verdict)
-                                   : check_product(c, verdict);
+    return c->data.problem.is_attention ? check_attention(c, inputs, verdict)
+                                        : check_product(c, verdict);
 }
 
 tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {
     if (!c->is_set) return refuse(c, nothing_set, NULL);
     *work = work_of(c);
-    return c->options->kind == BENCH_READ ? TILE_OK : fill_for_measuring(c);
+    return c->options->kind == BENCH_READ ? TILE_OK : bench_arrays_fill_random(&c->data);
 }
 
 const char *bench_candidate_version(const bench_candidate *c) {

@@ -3,9 +3,8 @@
 #ifndef TILE_TOOLS_TILE_BENCH_CANDIDATE_H
 #define TILE_TOOLS_TILE_BENCH_CANDIDATE_H
 
-#include "tools/tile-bench/lab.h"
-#include "tools/tile-bench/operands.h"
-#include "tools/tile-bench/problem.h"
+#include "tools/tile-bench/arrays.h"
+#include "tools/tile-bench/arrays.h"
 
 typedef enum bench_kind {
     BENCH_KERNEL,         /* a kernel or plan of a file */

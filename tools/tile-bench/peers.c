@@ -24,9 +24,9 @@ bool bench_peers_write(bench_state *r, bench_inputs inputs) {
     char path[300];
     bool ok = true;
     if (!has_peers(r)) return true;
-    unsigned count = bench_problem_arrays(&r->problem, arrays);
+    bench_problem_arrays(&r->problem, arrays);
     if (!r->pattern) r->pattern = bench_pattern_create();
-    for (unsigned i = 0; ok && i + 1 < count; i++) {
+    for (unsigned i = 0; ok && arrays[i].role == BENCH_OPERAND; i++) {
         size_t bytes = bytes_of(&arrays[i]);
         char *data = malloc(bytes);
         if (!data) abort();
@@ -42,7 +42,8 @@ bool bench_peers_write(bench_state *r, bench_inputs inputs) {
 /* Its result, of the size that it has to have. */
 static char *read_result(const bench_state *r) {
     bench_array arrays[BENCH_MAX_ARRAYS];
-    const bench_array *o = &arrays[bench_problem_arrays(&r->problem, arrays) - 1];
+    bench_problem_arrays(&r->problem, arrays);
+    const bench_array *o = &arrays[bench_problem_result(&r->problem)];
     size_t bytes = bytes_of(o);
     char path[300], *data = malloc(bytes);
     snprintf(path, sizeof path, "%s/%s", r->plan->folder, o->name);

@@ -132,9 +132,9 @@ static bool size_of_product(const bench_product *p, const char *name, int64_t *v
 }
 
 static bool size_of_attention(const bench_attention *a, const char *name, int64_t *value) {
-    const named_size sizes[] = {{"batch", a->batch},  {"heads", a->heads}, {"groups", a->groups},
-                                {"m", a->m},          {"n", a->n},         {"d", a->d},
-                                {"causal", a->causal}};
+    const named_size sizes[] = {{"batch", a->batch},   {"heads", a->heads}, {"groups", a->groups},
+                                {"m", a->m},           {"n", a->n},         {"d", a->d},
+                                {"causal", a->causal}, {"window", 0}};
     return find_size(sizes, sizeof sizes / sizeof *sizes, name, value);
 }
 
@@ -151,8 +151,9 @@ bool bench_problem_size(const bench_problem *p, const char *name, tile_argument 
 
 const char *bench_problem_arguments(const bench_problem *p) {
     return p->is_attention
-               ? "a kernel to be measured takes batch, heads, groups, m, n, d, causal, scale, and "
-                 "arrays q, k, v, o"
+               ? "a kernel to be measured takes batch, heads, groups, m, n, d, causal, window, "
+                 "scale, "
+                 "and arrays q, k, v, o, lengths, slopes, lse"
                : "a kernel to be measured takes m, n, k, their pitches lda, ldb, ldc, and arrays "
                  "a, b, c";
 }
@@ -177,7 +178,19 @@ static bench_array heads_array(const char *name, tile_scalar scalar, int64_t bat
                          .rank = 4,
                          .extents = {batch, heads, rows, d},
                          .strides = {heads * rows * d, rows * d, d, 1},
-                         .turns = true};
+                         .turns = true,
+                         .folds = true};
+}
+
+static bench_array constant(const char *name, tile_scalar scalar, double value, int64_t count) {
+    return (bench_array){.name = name,
+                         .scalar = scalar,
+                         .role = BENCH_CONSTANT,
+                         .value = value,
+                         .rank = 1,
+                         .extents = {count},
+                         .strides = {1},
+                         .folds = true};
 }
 
 unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[BENCH_MAX_ARRAYS]) {
@@ -188,13 +201,22 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
         arrays[0] = matrix("a", type->operand, p->m, p->k, p->transposed_a);
         arrays[1] = matrix("b", type->operand, p->k, p->n, p->transposed_b);
         arrays[2] = matrix("c", type->result, p->m, p->n, false);
+        arrays[2].role = BENCH_RESULT;
         return 3;
     }
     arrays[0] = heads_array("q", type->operand, a->batch, a->heads, a->m, a->d);
     arrays[1] = heads_array("k", type->operand, a->batch, a->groups, a->n, a->d);
     arrays[2] = heads_array("v", type->operand, a->batch, a->groups, a->n, a->d);
     arrays[3] = heads_array("o", type->result, a->batch, a->heads, a->m, a->d);
-    return 4;
+    arrays[3].role = BENCH_RESULT;
+    arrays[4] = constant("lengths", TILE_i32, (double)a->n, a->batch);
+    arrays[5] = constant("slopes", TILE_f32, 0, a->heads);
+    arrays[6] = constant("lse", TILE_f32, 0, a->batch * a->heads * a->m);
+    return 7;
+}
+
+unsigned bench_problem_result(const bench_problem *problem) {
+    return problem->is_attention ? 3 : 2;
 }
 
 int64_t bench_array_elements(const bench_array *array) {

@@ -7,7 +7,7 @@
 #include "tools/tile-bench/heads.h"
 #include "tools/tile-bench/product.h"
 
-enum { BENCH_MAX_ARRAYS = 4, BENCH_PROBLEM_LINE = 200 };
+enum { BENCH_MAX_ARRAYS = 7, BENCH_PROBLEM_LINE = 200 };
 
 typedef struct bench_problem {
     bool is_attention;
@@ -39,16 +39,27 @@ bool bench_problem_size(const bench_problem *problem, const char *name, tile_arg
 /* What a kernel may take, for messages. */
 const char *bench_problem_arguments(const bench_problem *problem);
 
-/* One of its arrays, as a view of it may be; the result is the last. */
+typedef enum bench_role {
+    BENCH_OPERAND,  /* filled with numbers */
+    BENCH_RESULT,   /* what is checked; the last array but for the following */
+    BENCH_CONSTANT, /* small, all elements are `value`: what only some kernels take */
+} bench_role;
+
+/* One of its arrays, as a view of it may be. */
 typedef struct bench_array {
     const char *name;
     tile_scalar scalar;
+    bench_role role;
+    double value;
     unsigned rank;
     int64_t extents[4], strides[4];
     bool turns; /* a view may also have the last two dims the other way round */
+    bool folds; /* or be any row-major one of as many elements */
 } bench_array;
 
 unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[BENCH_MAX_ARRAYS]);
+/* Where the result is among them. */
+unsigned bench_problem_result(const bench_problem *problem);
 int64_t bench_array_elements(const bench_array *array);
 /* How it lies: "--trans=NN says: 48 x 24, by rows". */
 void bench_array_describe(const bench_problem *problem, const bench_array *array, char *text,
