@@ -73,6 +73,11 @@
 const char *sched_given(const schedule *s, const char *param) {
     for (unsigned i = 0; i < s->pass->option_count; i++)
         if (strcmp(s->pass->options[i].key, param) == 0) return s->pass->options[i].value;
+    for (size_t i = 0; i < s->compute->param_count; i++) {
+        const tile_param_decl *own = &s->compute->params[i];
+        if (own->default_type && strcmp(own->name, param) == 0)
+            return tile_scalar_name(own->default_type->scalar);
+    }
     return NULL;
 }
 
