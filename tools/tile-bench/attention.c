@@ -22,7 +22,7 @@ static const char help_head[] =
     "  --kernel=FILE[:NAME]  a kernel, plan or (by name) compute; NAME if FILE has several. May "
     "be\n"
     "                        given again.\n"
-    "                        Without any: attention.tile, which comes with the tools\n"
+    "                        Without any: attention.tile and, of e4m3, attention_fp8.tile\n"
     "  --param=NAME=VALUE    binds a parameter of the kernel before it; {type} and {result} are "
     "the\n"
     "                        element types of q and of o, {d} is the shape's\n"
@@ -36,7 +36,8 @@ static const char help_shapes[] =
     "  --shapes=LIST         shapes from a file (blanks between them, # begins a comment), or\n";
 
 static const char help_own[] =
-    "  --type=f16            of q, k and v: f16 bf16 e4m3 (o is bf16 then); several with commas\n"
+    "  --type=f16            of q, k and v: f16 bf16 e4m3 (o is bf16 then, and\n"
+    "                        v has its keys one after the other); several with commas\n"
     "  --check=random        inputs of the check, with commas, or all:\n";
 
 static const char help_peers[] = "  --python=PROGRAM      runs attention_peers.py, which asks "
@@ -186,9 +187,20 @@ static void write_title(const options *o, bench_report *report) {
     free(text.data);
 }
 
-int tile_bench_attention(tool_arguments *words) {
+/* 8-bit floats have a kernel of their own. */
+static bool add_shipped_kernels(options *o) {
     static const char *const files[] = {"attention.tile", NULL};
+    static const char *const bytes[] = {"attention_fp8.tile", NULL};
     static const char *const params[] = {"d={d}", "T={type}", NULL};
+    static const char *const bytes_params[] = {"d={d}", "T={type}", "R={result}", NULL};
+    unsigned wide = 0;
+    for (unsigned i = 0; i < o->common.type_count; i++)
+        wide += tile_scalar_bytes(o->common.types[i]->operand) > 1;
+    return (!wide || bench_add_shipped(&o->common, files, "", params)) &&
+           (wide == o->common.type_count || bench_add_shipped(&o->common, bytes, "", bytes_params));
+}
+
+int tile_bench_attention(tool_arguments *words) {
     static char folder[] = "/tmp/tile-bench-XXXXXX";
     static options o = {.common = {.command = "attention",
                                    .subject = "shapes",
@@ -207,8 +219,7 @@ int tile_bench_attention(tool_arguments *words) {
     }
     if (!bench_options_ready(&o.common, &report) || !add_problems(&o)) return 1;
     if (!o.common.plan.check_count && !add_checks(&o, "random")) return 1;
-    if (!o.common.plan.contender_count && !o.common.no_kernels &&
-        !bench_add_shipped(&o.common, files, "", params))
+    if (!o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
         return 1;
     if (!add_peers(&o, folder)) return 1;
     write_title(&o, &report);

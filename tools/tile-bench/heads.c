@@ -56,6 +56,10 @@ double bench_attention_scale(const bench_attention *a) {
     return (float)(1 / sqrt((double)a->d));
 }
 
+bool bench_attention_turns_v(const bench_attention *a) {
+    return tile_scalar_bytes(a->type->operand) == 1;
+}
+
 /* Inputs -------------------------------------------------------------------------------------- */
 
 enum { PERIOD = 1048573 }; /* the largest prime below 2^20 */
@@ -145,6 +149,13 @@ static void expand(const check *x, const bench_pattern *pattern, unsigned array,
         for (size_t i = 0; i < now; i++)
             to[done + i] = (float)tile_scalar_read(scalar, piece + i * tile_scalar_bytes(scalar));
     }
+}
+
+/* From [d, n], as it lies, to [n, d]. */
+static void turn(const check *x, const float *from, float *to) {
+    const int64_t n = x->a->n, d = x->a->d;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < d; i++) to[j * d + i] = from[i * n + j];
 }
 
 /* Half of the distance between 1 and the number behind it. */
@@ -273,8 +284,9 @@ static void check_rows(check *x, const bench_pattern *pattern) {
         int64_t place = spread(h, heads, all), batch = place / a->heads, head = place % a->heads;
         int64_t group = batch * a->groups + head / (a->heads / a->groups);
         size_t count = (size_t)(a->n * a->d);
+        expand(x, pattern, 2, group * a->n * a->d, count, bench_attention_turns_v(a) ? x->k : x->v);
+        if (bench_attention_turns_v(a)) turn(x, x->k, x->v);
         expand(x, pattern, 1, group * a->n * a->d, count, x->k);
-        expand(x, pattern, 2, group * a->n * a->d, count, x->v);
         for (int64_t r = 0; r < rows; r++) {
             int64_t row = spread(r, rows, a->m);
             expand(x, pattern, 0, (place * a->m + row) * a->d, (size_t)a->d, x->q);

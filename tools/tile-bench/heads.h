@@ -34,6 +34,8 @@ double bench_attention_flop(const bench_attention *attention);
 double bench_attention_read_bytes(const bench_attention *attention);
 double bench_attention_write_bytes(const bench_attention *attention);
 double bench_attention_scale(const bench_attention *attention);
+/* Whether v has its keys one after the other, [.., d, n], as warpgroups need 8-bit elements. */
+bool bench_attention_turns_v(const bench_attention *attention);
 
 /* Random numbers from which all inputs are made, the same everywhere. */
 typedef struct bench_pattern bench_pattern;

@@ -140,12 +140,14 @@ static bool size_of_attention(const bench_attention *a, const char *name, int64_
 
 bool bench_problem_size(const bench_problem *p, const char *name, tile_argument *argument) {
     bool is_scale = p->is_attention && strcmp(name, "scale") == 0;
-    bool found = is_scale          ? true
-                 : p->is_attention ? size_of_attention(&p->attention, name, &argument->integer)
-                                   : size_of_product(&p->product, name, &argument->integer);
+    bool is_scale_v = p->is_attention && strcmp(name, "scale_v") == 0;
+    bool found = is_scale || is_scale_v ? true
+                 : p->is_attention      ? size_of_attention(&p->attention, name, &argument->integer)
+                                        : size_of_product(&p->product, name, &argument->integer);
     if (found)
-        argument->number =
-            is_scale ? bench_attention_scale(&p->attention) : (double)argument->integer;
+        argument->number = is_scale     ? bench_attention_scale(&p->attention)
+                           : is_scale_v ? 1
+                                        : (double)argument->integer;
     return found;
 }
 
@@ -207,6 +209,11 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
     arrays[0] = heads_array("q", type->operand, a->batch, a->heads, a->m, a->d);
     arrays[1] = heads_array("k", type->operand, a->batch, a->groups, a->n, a->d);
     arrays[2] = heads_array("v", type->operand, a->batch, a->groups, a->n, a->d);
+    if (bench_attention_turns_v(a)) {
+        arrays[2].strides[2] = 1;
+        arrays[2].strides[3] = a->n;
+        arrays[2].folds = false;
+    }
     arrays[3] = heads_array("o", type->result, a->batch, a->heads, a->m, a->d);
     arrays[3].role = BENCH_RESULT;
     arrays[4] = constant("lengths", TILE_i32, (double)a->n, a->batch);
