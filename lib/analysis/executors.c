@@ -118,12 +118,16 @@ int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride)
 
 /* What counts warps ---------------------------------------------------------------------------- */
 
+static bool takes_turns(tile_opcode opcode) {
+    return opcode == TILE_OP_await_turn || opcode == TILE_OP_pass_turn;
+}
+
 bool tile_numbers_warps(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
                  tile_op_operand_count(f, op) > 0;
     return opcode == TILE_OP_thread_id || opcode == TILE_OP_warp_id || named ||
-           opcode == TILE_OP_barrier_arrive;
+           opcode == TILE_OP_barrier_arrive || takes_turns(opcode);
 }
 
 static bool lays_out_warps(const tile_function *f, tile_value value) {
@@ -189,13 +193,22 @@ static bool needs_number(const tile_function *f, unsigned warps) {
     return warps > 1 && warps != tile_executors_of_block(f).warps;
 }
 
+static void collect_named(const tile_function *f, tile_op op, unsigned count,
+                          barrier_table *table) {
+    unsigned first = small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1);
+    for (unsigned i = first; i < first + count && i < TILE_MAX_BARRIERS; i++) {
+        if (!(table->named >> i & 1)) table->named_by[i] = op;
+        table->named |= 1u << i;
+    }
+}
+
 static void collect_barrier(tile_function *f, tile_op op, void *user) {
     barrier_table *table = user;
+    if (takes_turns(tile_op_opcode(f, op)))
+        collect_named(f, op, tile_executors_of(f, op).warps / TILE_WARPS_OF_TURN, table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
     if (is_named(f, op)) {
-        unsigned number = small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1);
-        if (!(table->named >> number & 1)) table->named_by[number] = op;
-        table->named |= 1u << number;
+        collect_named(f, op, 1, table);
         return;
     }
     for (unsigned g = 0; g < tile_executors_of(f, op).groups; g++) {

@@ -63,6 +63,7 @@ tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group)
 enum {
     TILE_MAX_BARRIERS = 16, /* of a block: numbers 0 to 15 */
     TILE_WARP_BARRIER = 16, /* in the place of a number: one warp, which needs none */
+    TILE_WARPS_OF_TURN = 4, /* await_turn, pass_turn: a warpgroup; so many barriers as of them */
 };
 
 /* Whether there are numbers enough. False after a diagnostic that lists who takes them. */

@@ -150,6 +150,9 @@ static void check_values_of_attrs(verifier *v, tile_op op) {
         if (!tile_op_has_attr(v->f, op, TILE_ATTR_pipelined) &&
             tile_op_has_attr(v->f, op, TILE_ATTR_consumers))
             FAIL(v, data->loc, "consumers belong to `pipelined(..)`");
+        if (!tile_op_has_attr(v->f, op, TILE_ATTR_served) &&
+            tile_op_has_attr(v->f, op, TILE_ATTR_turns))
+            FAIL(v, data->loc, "turns belong to `served`; `pipelined` has `consumers = in_turn`");
         if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
             FAIL(v, data->loc, "unroll takes at least 1");
     }

@@ -1,4 +1,5 @@
 /* Barriers in shared memory: where they are made, who comes to them, and the numbers. */
+#include "lib/analysis/executors.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/atomic.h"
 #include "lib/ir/verify.h"
@@ -71,6 +72,22 @@ static void check_set(checker *c, tile_op op) {
                 "threads diverge at this %s", tile_op_name(c->f, control));
 }
 
+/* There are turns, and a barrier for each warpgroup. */
+static void check_turn(checker *c, tile_op op) {
+    int64_t first;
+    tile_executors who = tile_executors_of(c->f, op);
+    unsigned count = who.warps / TILE_WARPS_OF_TURN;
+    const char *name = tile_op_name(c->f, op);
+    check_set(c, op);
+    if (who.warps && (who.warps % TILE_WARPS_OF_TURN || count < 2 || who.groups > 1))
+        FAIL(c, op, "%s: two or more warpgroups of one set take turns, not %u of %u warps", name,
+             who.groups, who.warps);
+    else if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &first) &&
+             (first < 1 || first > TILE_MAX_BARRIERS - (int64_t)count))
+        FAIL(c, op, "%s: the barriers' numbers are 1 to %d, not %lld to %lld", name,
+             TILE_MAX_BARRIERS - 1, (long long)first, (long long)first + count - 1);
+}
+
 static void check_scope(checker *c, tile_op op) {
     tile_word scope = tile_op_word(c->f, op, TILE_ATTR_scope);
     if (scope == TILE_WORD_scope_gpu || scope == TILE_WORD_scope_sys)
@@ -92,6 +109,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         check_scope(c, op);
         check_index(c, op);
         break;
+    case TILE_OP_await_turn:
+    case TILE_OP_pass_turn: check_turn(c, op); break;
     case TILE_OP_barrier_wait:
         check_set(c, op);
         check_scope(c, op);

@@ -353,6 +353,7 @@ void lower_meet_barriers(lowering *l);
 bool lower_is_arithmetic(const tile_function *f, tile_op op);
 void lower_barrier_arrive(lowering *l, tile_op op);
 void lower_barrier_wait(lowering *l, tile_op op);
+void lower_turn(lowering *l, tile_op op);
 
 /* lower_copy.c -------------------------------------------------------------------------------- */
 

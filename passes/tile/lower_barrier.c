@@ -160,3 +160,46 @@ void lower_barrier_wait(lowering *l, tile_op op) {
     tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element[0]), &index, 1, parity);
     keep_scope(l, op);
 }
+
+/* Turns ---------------------------------------------------------------------------------------- */
+
+/* At the barrier of group g the ones before it arrive, and it waits. */
+static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barrier) {
+    tile_value number = lower_int(l, barrier), warps = lower_int(l, 2 * TILE_WARPS_OF_TURN);
+    if (passes)
+        tile_build_sync_arrive(b, number, warps);
+    else
+        tile_build_sync(b, number, warps);
+}
+
+/* if group == g { its turn } else { the turns of those behind it }: numbers of barriers are
+ * constants, as ptxas would reserve all of them otherwise. */
+static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value group, unsigned g) {
+    unsigned count = l->who.warps / TILE_WARPS_OF_TURN;
+    bool passes = tile_op_opcode(&l->old, op) == TILE_OP_pass_turn;
+    bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
+    int64_t first = 1;
+    tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 0), &first);
+    if (edge) g = passes ? count - 1 : 0;
+    unsigned barrier = (unsigned)first + (passes ? (g + 1) % count : g);
+    if (!edge && g + 1 == count) {
+        build_turn(l, b, passes, barrier);
+        return;
+    }
+    tile_op branch = tile_build_if_else(b, tile_build_eq(b, group, lower_int(l, g)), NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, r));
+        inner.loc = b->loc;
+        if (r == 0)
+            build_turn(l, &inner, passes, barrier);
+        else if (!edge)
+            build_turns(l, &inner, op, group, g + 1);
+        tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+void lower_turn(lowering *l, tile_op op) {
+    tile_value group =
+        tile_build_div(&l->builder, l->thread, lower_int(l, LANES * TILE_WARPS_OF_TURN));
+    build_turns(l, &l->builder, op, group, 0);
+}

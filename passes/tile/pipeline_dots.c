@@ -103,12 +103,18 @@
  * is to read, to compute, to wait and to arrive. Sums, and what one stage hands to the other, are
  * held at once: where registers are too few for that the loop stays as it is
  * (pipeline_dots_plan.c).
+ *
+ * Turns, where the loop asks for them: a warpgroup issues its products behind those of the one
+ * before it, so that each computes while another one's products run, and not all at once. The
+ * first turn is passed on before the outermost loop, and taken back at the end; all come to it
+ * equally often, since they run one loop.
  */
 #include "passes/tile/pipeline_dots.h"
 
-#include <string.h>
-
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
 
 /* An iteration's values: those of the loop as written -> its own. */
 typedef struct iteration {
@@ -176,14 +182,17 @@ static void compute_again(iteration *it, tile_builder *b, tile_value value) {
 /* The operations of a part of a stage. */
 static void build(iteration *it, tile_builder *b, unsigned stage, part wanted) {
     const dot_stages *s = it->s;
+    bool waits = s->turns && stage == 0 && wanted == ISSUED;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->second[op.id] != stage) continue;
         if (wanted != WHOLE && part_of(s, op, stage) != wanted) continue;
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
             compute_again(it, b, tile_op_operand(s->f, op, i));
+        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
+        if (waits && product) tile_build_await_turn(b, tile_build_int(b, s->turns));
+        waits &= !product;
         tile_op built = tile_clone_op(b, op, it->map, it->count);
-        if (wanted == ISSUED && tile_op_opcode(s->f, op) == TILE_OP_dot)
-            tile_op_set_flag(s->f, built, TILE_ATTR_async);
+        if (wanted == ISSUED && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
     }
 }
 
@@ -254,6 +263,33 @@ static iteration build_prologue(const dot_stages *s, tile_builder *b) {
     return it;
 }
 
+/* Turns ---------------------------------------------------------------------------------------- */
+
+/* The barriers that warpgroups wait at for their turn; 0: they take none. */
+static unsigned begin_turns(const dot_stages *s) {
+    tile_function *f = s->f;
+    tile_executors who = tile_executors_of(f, s->loop);
+    if (!tile_op_has_attr(f, s->loop, TILE_ATTR_turns)) return 0;
+    unsigned first = tile_find_barriers(f, 0, who.warps / TILE_WARPS_OF_TURN);
+    if (!first) {
+        tile_remark_missed(f, s->loop, "no turns", "the block has no named barriers left for them",
+                           NULL);
+        return 0;
+    }
+    tile_region all = who.role.id ? who.role : f->body;
+    tile_builder b = tile_builder_before(f, tile_ancestor_in(f, s->loop, all));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_build_pass_turn(&b, tile_build_int(&b, first));
+    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_edge);
+    tile_op yield = tile_region_yield(f, all);
+    b = yield.id ? tile_builder_before(f, yield) : tile_builder_at_end(f, all);
+    b.loc = tile_op_loc(f, s->loop);
+    tile_build_await_turn(&b, tile_build_int(&b, first));
+    tile_op await = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
+    tile_op_set_flag(f, await, TILE_ATTR_edge);
+    return first;
+}
+
 static void build_body(const dot_stages *s, tile_op loop, iteration first, iteration second,
                        tile_value *handed) {
     tile_builder b = tile_builder_at_end(s->f, tile_op_region(s->f, loop, 0));
@@ -266,6 +302,7 @@ static void build_body(const dot_stages *s, tile_op loop, iteration first, itera
     receive(&second, loop, 0);
     build(&first, &b, 0, ISSUED);
     build(&second, &b, 1, ISSUED);
+    if (s->turns) tile_build_pass_turn(&b, tile_build_int(&b, s->turns));
     await(&first, &b, 0, s->dots[1]);
     build(&first, &b, 0, BEHIND);
     await(&second, &b, 1, 0);
@@ -332,9 +369,11 @@ tile_status tile_pass_pipeline_dots(tile_pass *pass, tile_function *f) {
         dot_stages s = {.pass = pass};
         if (!tile_op_has_attr(f, loops[i], TILE_ATTR_served)) continue;
         tile_op_remove_attr(f, loops[i], TILE_ATTR_served);
-        if (!dot_stages_plan(&s, f, loops[i])) continue;
-        overlap(&s);
-        done++;
+        bool plan = dot_stages_plan(&s, f, loops[i]);
+        s.turns = plan ? begin_turns(&s) : 0;
+        tile_op_remove_attr(f, loops[i], TILE_ATTR_turns);
+        if (plan) overlap(&s);
+        done += plan;
     }
     tile_pass_count(pass, "overlapped", done);
     return TILE_OK;

@@ -17,6 +17,7 @@ typedef struct dot_stages {
     unsigned dots[2]; /* of each stage */
     tile_value *kept; /* of the first stage, that the second one wants */
     unsigned kept_count;
+    unsigned turns; /* the first of the warpgroups' barriers; 0: they take no turns */
 } dot_stages;
 
 /* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could

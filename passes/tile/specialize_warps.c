@@ -121,6 +121,8 @@
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
  * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
+#include <string.h>
+
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
@@ -240,6 +242,16 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
     }
 }
 
+/* Iterations may overlap, and the groups' products take turns, if the user says so. */
+static void serve(const specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    const char *word = tile_op_attr_text(f, loop, TILE_ATTR_consumers);
+    tile_op_set_flag(f, loop, TILE_ATTR_served);
+    if (word && strcmp(word, "in_turn") == 0 && s->warps > WARPGROUP)
+        tile_op_set_flag(f, loop, TILE_ATTR_turns);
+}
+
 static void make_roles(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op top = specialize_top(s);
@@ -265,8 +277,8 @@ static void make_roles(specialist *s) {
         come_along(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
+    if (s->chained) serve(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
-    if (s->chained) tile_op_set_flag(f, s->ring.plan.loop, TILE_ATTR_served);
     tile_function_set_warps(
         f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
 }

@@ -323,6 +323,10 @@ static const char *const text_corpus[] = {
     "  mbarrier_wait %b[0], 1\n  %t = mbarrier_test %b[0], 0\n"
     "  mbarrier_cp_async %b[0]\n  mbarrier_cp_async %b[0] {noinc}\n}\n",
 
+    "kernel @turns(%n: i32) grid [1] warps 8 {\n"
+    "  pass_turn 1 {edge}\n  for %i = 0 to %n served turns { await_turn 1 pass_turn 1 }\n"
+    "  await_turn 1 {edge}\n}\n",
+
     "kernel @products<n: int = 64>(%k: i32) grid [1] warps 8 level 3 {\n"
     "  %s = alloc_shared {offset = 0} : shared<f16[2][64, 64]>\n"
     "  %a = wgmma_descriptor %s[%k] {swizzle = 128, stride = 1024}\n"

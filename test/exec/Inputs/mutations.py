@@ -45,6 +45,7 @@ KERNELS = {
     "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
     "in a row": ("pipeline_dots.tile", "linear", 3, "stages=2", (SCORES,)),
     "in a row as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2", (SCORES,)),
+    "in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=128 num_warps=8 how=in_turn", (SCORES,)),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
     "cluster": ("multicast.tile", "tiles", 3, TAKE_TURNS_TOGETHER, (PRODUCT, NOTHING)),
@@ -65,6 +66,8 @@ SOUND = {
     "two products as tiles": {"no wait for an empty stage"},
     "in a row": {"a stage is given back before what reads it is done", "another stage is multiplied",
                  "a warp's lanes have not come when it gives a stage back"},
+    "in turn": {"a stage is given back before what reads it is done",
+                "a warp's lanes have not come when it gives a stage back"},
     "in a row as tiles": {"a stage is given back before what reads it is done"},
 }
 
