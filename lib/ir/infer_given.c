@@ -155,7 +155,8 @@ static bool complete_extents(tile_infer *infer) {
     draft.kind = kind_of_result(infer);
     set_element(&draft, type_of(infer, 0));
     if (info->traits & TILE_TRAIT_COMPARE) set_element(&draft, tile_type_scalar(context, TILE_i1));
-    if (infer->opcode == TILE_OP_histogram) set_element(&draft, tile_type_scalar(context, TILE_i32));
+    if (infer->opcode == TILE_OP_histogram)
+        set_element(&draft, tile_type_scalar(context, TILE_i32));
     if (draft.kind == TILE_TYPE_VECTOR && draft.rank != 1) {
         tile_report(context, TILE_ERROR, infer->loc, "%s: a vector has one dim, not %u", info->name,
                     draft.rank);

@@ -381,36 +381,6 @@ static void check_buffers(verifier *v, tile_op op) {
     }
 }
 
-/* One thread updates a scalar, or stores it in a shared buffer, for however many warps; each loads
- * one for itself. */
-static bool is_one_element(const tile_function *f, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_load)
-        return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
-    return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
-}
-
-/* Lanes and warps hold a tile's elements bit by bit of their numbers. */
-static void check_executors(verifier *v, tile_op op) {
-    tile_executors who = tile_executors_of(v->f, op);
-    bool tile = false;
-    if (is_one_element(v->f, op)) return;
-    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++)
-        tile |= tile_op_handles_tile(v->f, op, tile_op_operand(v->f, op, i));
-    for (unsigned i = 0; i < tile_op_result_count(v->f, op); i++)
-        tile |= tile_op_handles_tile(v->f, op, tile_op_result(v->f, op, i));
-    if (!tile || v->uneven || !(who.warps & (who.warps - 1))) return;
-    v->uneven = true;
-    FAIL(v, tile_op_loc(v->f, op),
-         "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
-         tile_op_name(v->f, op), who.warps);
-    if (!who.role.id)
-        tile_report(v->context, TILE_NOTE, v->f->loc,
-                    "@%s has %u warps: let some of them work on tiles in a region of `roles`",
-                    v->f->name, who.warps);
-}
-
 static void check_region(verifier *v, tile_region region);
 
 static void set_visible(verifier *v, tile_value first, uint32_t count, bool visible) {
@@ -477,6 +447,17 @@ static void check_opaque(verifier *v, tile_op op) {
     }
 }
 
+/* What only some operations have to hold, each family in a file of its own. */
+static void check_families(verifier *v, tile_op op) {
+    v->errors += !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op));
+    v->errors += !tile_verify_gather(v->f, op);
+    v->errors += !tile_verify_cast(v->f, op);
+    v->errors += !tile_verify_asm(v->f, op);
+    v->errors += !tile_verify_wgmma(v->f, op);
+    v->errors += !tile_verify_tma(v->f, op);
+    v->errors += !tile_verify_schedule(v->f, op);
+}
+
 static void check_op(verifier *v, tile_op op) {
     const tile_op_data data = *tile_op_at(v->f, op);
     const tile_op_info *info = tile_op_get_info((tile_opcode)data.opcode);
@@ -491,14 +472,11 @@ static void check_op(verifier *v, tile_op op) {
     check_matrices(v, op);
     bool sound = check_rule(v, op);
     if (sound) check_buffers(v, op);
-    if (sound && !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op))) v->errors++;
-    if (sound && !tile_verify_gather(v->f, op)) v->errors++;
-    if (sound && !tile_verify_cast(v->f, op)) v->errors++;
-    if (sound && !tile_verify_asm(v->f, op)) v->errors++;
-    if (sound && !tile_verify_wgmma(v->f, op)) v->errors++;
-    if (sound && !tile_verify_tma(v->f, op)) v->errors++;
-    if (sound && !tile_verify_schedule(v->f, op)) v->errors++;
-    if (v->f->kind == TILE_KERNEL) check_executors(v, op);
+    if (sound) check_families(v, op);
+    if (v->f->kind == TILE_KERNEL && !v->uneven) {
+        v->uneven = !tile_verify_set(v->f, op);
+        v->errors += v->uneven;
+    }
     for (uint32_t i = 0; sound && i < data.result_count; i++)
         check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
     check_regions(v, op);

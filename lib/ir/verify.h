@@ -45,6 +45,10 @@ bool tile_verify_schedule(const tile_function *f, tile_op op);
  * function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_parallel(tile_function *function);
 
+/* Lanes and warps hold a tile's elements bit by bit of their numbers: whether as many execute op,
+ * of a kernel. False after a diagnostic. */
+bool tile_verify_set(tile_function *f, tile_op op);
+
 /* What depends on who executes: of a function that is sound otherwise. False after a diagnostic. */
 bool tile_verify_executors(tile_function *function);
 

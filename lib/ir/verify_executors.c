@@ -15,6 +15,37 @@ typedef struct checker {
 #define FAIL(c, op, ...) \
     ((c)->ok = false, tile_report((c)->context, TILE_ERROR, tile_op_loc((c)->f, (op)), __VA_ARGS__))
 
+/* Sets ----------------------------------------------------------------------------------------- */
+
+/* One thread updates a scalar, or stores it in shared memory; each loads one for itself. */
+static bool is_one_element(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_load)
+        return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
+    return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
+           tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
+}
+
+bool tile_verify_set(tile_function *f, tile_op op) {
+    tile_executors who = tile_executors_of(f, op);
+    bool tile = false;
+    if (is_one_element(f, op)) return true;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        tile |= tile_op_handles_tile(f, op, tile_op_operand(f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        tile |= tile_op_handles_tile(f, op, tile_op_result(f, op, i));
+    if (!tile || !(who.warps & (who.warps - 1))) return true;
+    tile_context *context = tile_function_context(f);
+    tile_report(context, TILE_ERROR, tile_op_loc(f, op),
+                "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
+                tile_op_name(f, op), who.warps);
+    if (!who.role.id)
+        tile_report(context, TILE_NOTE, f->loc,
+                    "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                    f->name, who.warps);
+    return false;
+}
+
 /* What threads of one set take on separate ways around op; 0: nothing. */
 static tile_op divergent_control(checker *c, tile_op op) {
     if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);

@@ -106,7 +106,7 @@ CPU_HANDLER(cpu_run_sync_warp);
 /* reduce.c: level 2, integer: the axis; level 3 */
 CPU_HANDLER(cpu_run_reduce);
 CPU_HANDLER(cpu_run_histogram); /* memory: the result */
-CPU_HANDLER(cpu_run_rows); /* reduce_arg, scan, sort */
+CPU_HANDLER(cpu_run_rows);      /* reduce_arg, scan, sort */
 CPU_HANDLER(cpu_run_shfl);
 CPU_HANDLER(cpu_run_redux);
 CPU_HANDLER(cpu_run_vote);

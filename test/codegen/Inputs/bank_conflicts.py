@@ -35,6 +35,13 @@ def points(head):
     return [{}, last] if last and all(re.fullmatch(r"\w+", v) for v in last.values()) else [{}]
 
 
+def given(head, text):
+    """What a plan gives to a kernel that leaves it open, by the plan's own defaults."""
+    opened = re.findall(r"(\w+): (?:int|type|word)(?=[,>])", re.split(r">\s*\(", head)[0])
+    found = {name: re.search(rf"\b{name}: \w+ = (\w+)", text) for name in opened}
+    return {name: value.group(1) for name, value in found.items() if value}
+
+
 runs = accesses = 0
 faults = []
 for path in sorted(glob.glob(os.path.join(options.kernels, "*.tile"))):
@@ -42,7 +49,7 @@ for path in sorted(glob.glob(os.path.join(options.kernels, "*.tile"))):
         text = file.read()
     for name, head in kernels(text):
         for point in points(head):
-            words = " ".join(f"{k}={v}" for k, v in point.items())
+            words = " ".join(f"{k}={v}" for k, v in {**given(head, text), **point}.items())
             result = subprocess.run(["tile-opt", path, "--kernel=" + name, "--instantiate=" + words,
                                      "--pass-pipeline=" + PASSES, "--target=" + options.target, "--print-layout"],
                                     capture_output=True, text=True)
