@@ -45,6 +45,7 @@ const char tile_manual_pipelines[] =
     "  f32 sums of s and o columns s / 2 + s / 4 + o / 2 of a thread. Of 232 registers 200 are for "
     "them, of\n"
     "  160 128; where they are more the products wait for each other, and a remark tells the "
-    "numbers. With `consumers = in_turn` two warpgroups or more issue theirs in turn: each "
-    "computes while\n"
-    "  another one's products run.\n";
+    "numbers.\n"
+    "  With `consumers = in_turn` two warpgroups or more issue theirs in turn: each computes while "
+    "another\n"
+    "  one's products run. Attention is 1.05 to 1.17 times as fast so.\n";

@@ -2,7 +2,8 @@
  *
  * In a loop whose second product takes what is computed from the first one's sums, as in attention,
  * the tensor cores wait for that computation, and it for them. On an H200 attention of 128 x 128
- * and 128 columns a head runs 1.1 times as fast with it, and 1.14 under a causal mask.
+ * and 128 columns a head (4 x 16 x 4096) took 972 us before, 952 with it, and 840 with it in turn;
+ * cuDNN 875.
  *
  * level: 2 to 2
  * requires: instantiated
