@@ -172,7 +172,7 @@ static double root_mean_square(const unsigned char *data, tile_scalar scalar, si
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         double value = tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar));
-        sum += value * value;
+        sum += isfinite(value) ? value * value : 0;
     }
     return count ? sqrt(sum / (double)count) : 0;
 }
@@ -190,7 +190,9 @@ static bool differs(const tune_check *c, tile_scalar scalar, const unsigned char
         if (same(expected, got)) continue;
         if (!c->rounds && !(fabs(expected) > limit)) return true;
         if (rms < 0) rms = root_mean_square(want, scalar, count);
-        if (!(fabs(got - expected) <= roundings / limit * (fabs(expected) + rms))) return true;
+        if (!isfinite(expected) ||
+            !(fabs(got - expected) <= roundings / limit * (fabs(expected) + rms)))
+            return true;
     }
     return false;
 }

@@ -337,7 +337,7 @@ static double root_mean_square(const run_argument *a, const unsigned char *data)
 }
 
 static bool is_same(double was, double is, double bound) {
-    return was == is || (isnan(was) && isnan(is)) || fabs(was - is) <= bound;
+    return was == is || (isnan(was) && isnan(is)) || (isfinite(was) && fabs(was - is) <= bound);
 }
 
 static void say_where(const run_argument *a, size_t index, double was, double is, tool_text *to) {
