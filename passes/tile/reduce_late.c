@@ -339,20 +339,37 @@ static tile_value step_parts(mover *m, const step *s, const cut *c, tile_value b
     return next;
 }
 
-/* Parts of a value before the loop: another loop's, or those of a step that has been taken out of
- * the loop, or new ones. */
-static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_word kind,
-                               const cut *c, unsigned depth) {
+static bool may_reorder(const mover *m, const step *s) {
+    tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
+    tile_scalar scalar = tile_value_type(m->f, s->before)->scalar;
+    bool rounds = tile_scalar_is_floating(scalar) &&
+                  (kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul);
+    return !rounds || tile_op_has_attr(m->f, s->reduce, TILE_ATTR_fast);
+}
+
+/* Whether both reductions combine alike. */
+static bool is_like(const mover *m, tile_op reduce, tile_op like) {
+    return tile_op_word(m->f, reduce, TILE_ATTR_kind) == tile_op_word(m->f, like, TILE_ATTR_kind) &&
+           tile_op_has_attr(m->f, reduce, TILE_ATTR_nan) ==
+               tile_op_has_attr(m->f, like, TILE_ATTR_nan);
+}
+
+/* Parts of a value before the loop whose step reduces like that: another loop's, or those of a step
+ * that has been taken out of the loop, or new ones. */
+static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_op like, const cut *c,
+                               unsigned depth) {
     step s;
     cut other;
-    tile_value known = m->parts[value.id];
-    if (known.id && tile_value_type(m->f, known) == c->parts) return known;
+    tile_value known = m->parts[value.id]; /* which value, a reduction, is of */
+    if (known.id && tile_value_type(m->f, known) == c->parts &&
+        is_like(m, tile_value_def(m->f, value), like))
+        return known;
     tile_builder b = tile_builder_before(m->f, loop);
     if (!depth || m->uses[value.id] != 1 || !find_step(m, value, TILE_NO_VALUE, &s) ||
-        tile_op_word(m->f, s.reduce, TILE_ATTR_kind) != kind || !find_cut(m, s.reduce, &other) ||
+        !is_like(m, s.reduce, like) || !may_reorder(m, &s) || !find_cut(m, s.reduce, &other) ||
         other.parts != c->parts)
-        return spread(m, &b, value, kind, c);
-    return step_parts(m, &s, c, parts_before(m, s.combine, s.before, kind, c, depth - 1));
+        return spread(m, &b, value, tile_op_word(m->f, like, TILE_ATTR_kind), c);
+    return step_parts(m, &s, c, parts_before(m, s.combine, s.before, like, c, depth - 1));
 }
 
 /* 4. Loops ------------------------------------------------------------------------------------ */
@@ -385,11 +402,10 @@ static void look_again(mover *m) {
 static void move_behind(mover *m, tile_op loop, unsigned i, const step *s, const cut *c) {
     enum { DEPTH = 4 };
     tile_function *f = m->f;
-    tile_word kind = tile_op_word(f, s->reduce, TILE_ATTR_kind);
     tile_value init = tile_carried_sent(f, loop, TILE_AROUND, i),
                result = tile_op_result(f, loop, i);
     const tile_type *to = tile_value_type(f, result);
-    init = parts_before(m, loop, init, kind, c, DEPTH);
+    init = parts_before(m, loop, init, s->reduce, c, DEPTH);
     tile_carried_send(f, loop, TILE_AROUND, i, init);
     tile_value_at(f, s->before)->type = c->parts;
     tile_value_at(f, result)->type = c->parts;
@@ -405,14 +421,6 @@ static void move_behind(mover *m, tile_op loop, unsigned i, const step *s, const
     tile_erase_op(f, s->reduce);
     look_again(m);
     m->parts[sum.id] = result;
-}
-
-static bool may_reorder(const mover *m, const step *s) {
-    tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
-    tile_scalar scalar = tile_value_type(m->f, s->before)->scalar;
-    bool rounds = tile_scalar_is_floating(scalar) &&
-                  (kind == TILE_WORD_kind_add || kind == TILE_WORD_kind_mul);
-    return !rounds || tile_op_has_attr(m->f, s->reduce, TILE_ATTR_fast);
 }
 
 static long visit_loop(mover *m, tile_op loop) {
