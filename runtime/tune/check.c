@@ -169,12 +169,16 @@ static bool same(double a, double b) {
 }
 
 static double root_mean_square(const unsigned char *data, tile_scalar scalar, size_t count) {
-    double sum = 0;
+    double largest = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
-        double value = tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar));
-        sum += isfinite(value) ? value * value : 0;
+        double value = fabs(tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar)));
+        if (isfinite(value) && value > largest) largest = value;
     }
-    return count ? sqrt(sum / (double)count) : 0;
+    for (size_t i = 0; largest > 0 && i < count; i++) {
+        double value = tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar)) / largest;
+        sum += isfinite(value) ? value * value : 0; /* squares of f64 are infinite, too */
+    }
+    return largest > 0 ? largest * sqrt(sum / (double)count) : 0;
 }
 
 /* Elements that differ by more than they may; *index is the first one's. Numbers too large to be

@@ -47,16 +47,18 @@ static bool shape_argument(const tile_function *f, unsigned index, run_argument 
     const tile_bindings bindings = {.arg = integer_of, .user = arguments};
     const tile_type *type = tile_function_arg_type(f, index);
     dim dims[TILE_MAX_RANK];
+    bool empty = false; /* strides, which may be products with an extent of 0, say nothing then */
     for (unsigned d = 0; d < type->rank; d++) {
         if (!tile_expr_eval(tile_function_arg_extent(f, index, d), &bindings, &dims[d].extent) ||
             !tile_expr_eval(tile_function_arg_stride(f, index, d), &bindings, &dims[d].stride) ||
             dims[d].extent < 0)
             return fail(&arguments[index], "the view has no shape for these arguments");
         arguments[index].array.dims[d] = dims[d].extent;
+        empty |= dims[d].extent == 0;
     }
     arguments[index].array.scalar = type->scalar;
     arguments[index].array.rank = type->rank;
-    return !type->has_strides || shape_array(&arguments[index], dims, type->rank);
+    return !type->has_strides || empty || shape_array(&arguments[index], dims, type->rank);
 }
 
 bool arguments_shape(const tile_module *module, const tile_function *f,

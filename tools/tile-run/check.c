@@ -54,12 +54,16 @@ static void complain(size_t index, const host_array *array, double expected, dou
 
 /* Of the numbers among them: one infinity would allow the others any error. */
 static double root_mean_square(const host_array *array) {
-    double sum = 0;
+    double largest = 0, sum = 0;
     for (size_t i = 0; i < array->count; i++) {
-        double value = array_get(array, i);
+        double value = fabs(array_get(array, i));
+        if (isfinite(value) && value > largest) largest = value;
+    }
+    for (size_t i = 0; largest > 0 && i < array->count; i++) {
+        double value = array_get(array, i) / largest; /* squares of f64 are infinite, too */
         sum += isfinite(value) ? value * value : 0;
     }
-    return array->count ? sqrt(sum / (double)array->count) : 0;
+    return largest > 0 ? largest * sqrt(sum / (double)array->count) : 0;
 }
 
 void check_compare(const host_array *expected, const host_array *got, check_result *result) {
@@ -71,7 +75,7 @@ void check_compare(const host_array *expected, const host_array *got, check_resu
         bool wrong = result->exact ? !same : !same && !(error <= result->bound);
         if (!same && (error > result->largest || isnan(error))) result->largest = error;
         if (wrong && result->mismatches++ == 0) complain(i, got, want, have);
-        result->inexact_sums |= result->exact && fabs(want) > limit;
+        result->inexact_sums |= result->exact && isfinite(want) && fabs(want) > limit;
     }
 }
 
