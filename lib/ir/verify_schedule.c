@@ -70,6 +70,23 @@ static bool check_raster(const tile_function *f, tile_op op) {
     return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);
 }
 
+/* What each strategy can put together. */
+static bool check_strategy(const tile_function *f, tile_op op) {
+    const char *strategy = tile_op_attr_text(f, op, TILE_ATTR_strategy);
+    const char *kind = tile_op_attr_text(f, op, TILE_ATTR_kind);
+    int64_t split = tile_op_attr_int(f, op, TILE_ATTR_split, 2);
+    if (!strategy || split == 1) return true;
+    if (kind && strcmp(kind, "add") != 0 &&
+        (strcmp(strategy, "atomic") == 0 || strcmp(strategy, "stream_k") == 0))
+        return FAIL(f, op,
+                    "%s: the strategy %s only adds; take serial, workspace, exchange or cluster",
+                    name_of(f, op), strategy);
+    if (strcmp(strategy, "cluster") == 0 && split > TILE_MAX_CLUSTER)
+        return FAIL(f, op, "%s: the strategy cluster takes factors up to %d, not %" PRId64,
+                    name_of(f, op), TILE_MAX_CLUSTER, split);
+    return true;
+}
+
 bool tile_verify_schedule(const tile_function *f, tile_op op) {
     static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
@@ -85,5 +102,5 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
                         tile_function_kind_name(f->kind));
     return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
            check_number(f, op, TILE_ATTR_stages, MOST_STAGES) &&
-           check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT);
+           check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT) && check_strategy(f, op);
 }
