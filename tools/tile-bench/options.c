@@ -213,7 +213,7 @@ bool bench_add_shipped(bench_options *o, const char *const *names, const char *k
 /* The next of a list with commas; *text is behind it. False at the end. */
 bool bench_next_word(const char **text, char piece[16]) {
     size_t length = strcspn(*text, ",");
-    if (!length) return false;
+    if (!**text) return false;
     snprintf(piece, 16, "%.*s", (int)length, *text);
     *text += length + ((*text)[length] == ',');
     return true;
