@@ -247,8 +247,15 @@ static void serve(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
     const char *word = tile_op_attr_text(f, loop, TILE_ATTR_consumers);
-    tile_op_set_flag(f, loop, TILE_ATTR_served);
-    if (word && strcmp(word, "in_turn") == 0 && s->warps > WARPGROUP)
+    bool in_turn = word && strcmp(word, "in_turn") == 0;
+    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
+    if (in_turn && !s->chained)
+        tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
+                           "leave `consumers` out");
+    else if (in_turn && s->warps == WARPGROUP)
+        tile_remark_missed(f, loop, "no turns", "one warpgroup has none to take turns with",
+                           "say `warps 8`");
+    else if (in_turn)
         tile_op_set_flag(f, loop, TILE_ATTR_turns);
 }
 
@@ -277,7 +284,7 @@ static void make_roles(specialist *s) {
         come_along(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
-    if (s->chained) serve(s);
+    serve(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_function_set_warps(
         f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
