@@ -10,10 +10,6 @@
 #define FAIL(f, op, ...) \
     (tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc((f), (op)), __VA_ARGS__), false)
 
-static const char *name_of(const tile_function *f, tile_op op) {
-    return tile_op_get_info(tile_op_opcode(f, op))->name;
-}
-
 static bool check_tile(const tile_function *f, tile_op op) {
     const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_tile);
     const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0));
@@ -27,18 +23,18 @@ static bool check_tile(const tile_function *f, tile_op op) {
                     attr->count);
     if (!product && attr->count != src->rank)
         return FAIL(f, op, "%s: the tile has one number for each of the %u dims of src, not %u",
-                    name_of(f, op), src->rank, attr->count);
+                    tile_op_name(f, op), src->rank, attr->count);
     for (unsigned i = 0; i < attr->count; i++) {
         if (!tile_layout_admits_extent(attr->list[i]))
             return FAIL(f, op,
                         "%s: a tile's extents are odd numbers up to %d times powers of two, "
                         "not %" PRId64,
-                        name_of(f, op), TILE_LAYOUT_MAX_COUNT, attr->list[i]);
+                        tile_op_name(f, op), TILE_LAYOUT_MAX_COUNT, attr->list[i]);
         least = !least || attr->list[i] < least ? attr->list[i] : least;
         elements *= attr->list[i];
         if (elements / (product && i == 2 ? least : 1) > TILE_MAX_TILE_ELEMENTS)
             return FAIL(f, op, "%s: the tile has more than the %d elements a tile may have",
-                        name_of(f, op), TILE_MAX_TILE_ELEMENTS);
+                        tile_op_name(f, op), TILE_MAX_TILE_ELEMENTS);
     }
     return true;
 }
@@ -49,7 +45,7 @@ static bool check_number(const tile_function *f, tile_op op, tile_attr_id id, in
     int64_t number;
     if (!attr || !tile_expr_is_int(attr->expr, &number) || (number >= 1 && number <= most))
         return true;
-    return FAIL(f, op, "%s: `%s` is a number from 1 to %d, not %" PRId64, name_of(f, op),
+    return FAIL(f, op, "%s: `%s` is a number from 1 to %d, not %" PRId64, tile_op_name(f, op),
                 tile_attr_keyword(id), most, number);
 }
 
@@ -57,7 +53,7 @@ static bool check_warps(const tile_function *f, tile_op op) {
     int64_t warps = tile_op_attr_int(f, op, TILE_ATTR_warps, 1);
     if (!check_number(f, op, TILE_ATTR_warps, TILE_MAX_WARPS)) return false;
     return !(warps & (warps - 1)) ||
-           FAIL(f, op, "%s: `warps` is a power of two, not %" PRId64, name_of(f, op), warps);
+           FAIL(f, op, "%s: `warps` is a power of two, not %" PRId64, tile_op_name(f, op), warps);
 }
 
 /* As for the clause of a kernel. */
@@ -66,7 +62,7 @@ static bool check_raster(const tile_function *f, tile_op op) {
     bool grouped = tile_op_has_attr(f, op, TILE_ATTR_group);
     if (grouped && (!raster || strcmp(raster, "hilbert") == 0))
         return FAIL(f, op, "%s: `group` is of rows or columns of tiles: `raster = rows`",
-                    name_of(f, op));
+                    tile_op_name(f, op));
     return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);
 }
 
@@ -80,10 +76,10 @@ static bool check_strategy(const tile_function *f, tile_op op) {
         (strcmp(strategy, "atomic") == 0 || strcmp(strategy, "stream_k") == 0))
         return FAIL(f, op,
                     "%s: the strategy %s only adds; take serial, workspace, exchange or cluster",
-                    name_of(f, op), strategy);
+                    tile_op_name(f, op), strategy);
     if (strcmp(strategy, "cluster") == 0 && split > TILE_MAX_CLUSTER)
         return FAIL(f, op, "%s: the strategy cluster takes factors up to %d, not %" PRId64,
-                    name_of(f, op), TILE_MAX_CLUSTER, split);
+                    tile_op_name(f, op), TILE_MAX_CLUSTER, split);
     return true;
 }
 
@@ -98,7 +94,7 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
             return FAIL(f, op,
                         "%s: `%s` is for computes, of which kernels are made; a %s has tiles "
                         "of its own",
-                        name_of(f, op), tile_attr_keyword(ids[i]),
+                        tile_op_name(f, op), tile_attr_keyword(ids[i]),
                         tile_function_kind_name(f->kind));
     return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
            check_number(f, op, TILE_ATTR_stages, MOST_STAGES) &&

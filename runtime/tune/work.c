@@ -168,17 +168,16 @@ static double count_elements(const scan *s, tile_value value) {
 static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
     enum { SPECIAL = 8 /* lanes to one of the special function unit */ };
     const tile_opcode opcode = (tile_opcode)op->opcode;
-    double most_elements = 0;
-    if (!op->result_count || !op->operand_count) return;
+    double elements = 0;
+    bool computes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_reduce ||
+                    opcode == TILE_OP_asm;
+    if (!computes || !op->result_count) return;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        most_elements = most(most_elements, count_elements(s, op->operands[i]));
-    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) && opcode != TILE_OP_reduce &&
-        opcode != TILE_OP_asm)
-        return;
+        elements = most(elements, count_elements(s, op->operands[i]));
     const tile_type *type = tile_value_type(s->f, op->first_result);
     bool packed = scan_width_of(s, type) == 2 && tile_scalar_is_floating(scan_scalar_of(s, type));
     double each = tile_op_has_trait(opcode, TILE_TRAIT_SPECIAL) ? SPECIAL : packed ? 0.5 : 1;
-    s->cost->arithmetic += times * each * most_elements;
+    s->cost->arithmetic += times * each * elements;
 }
 
 static void scan_op(scan *s, tile_op id, double times, int64_t stages) {

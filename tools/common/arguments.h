@@ -19,6 +19,9 @@ typedef struct host_array {
 } host_array;
 
 double array_get(const host_array *array, size_t index);
+/* Of the finite numbers among its elements, infinities and NaN counted as 0: one infinity would
+ * allow all others any error. */
+double array_root_mean_square(const host_array *array);
 void array_set(host_array *array, size_t index, double value);
 bool array_allocate(host_array *array); /* from scalar, rank and dims */
 

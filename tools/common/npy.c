@@ -1,6 +1,7 @@
 /* NumPy's .npy files, version 1.0: a magic, a Python dict in text, the elements. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,19 @@ bool array_allocate(host_array *array) {
 
 double array_get(const host_array *array, size_t index) {
     return tile_scalar_read(array->scalar, array->data + index * tile_scalar_bytes(array->scalar));
+}
+
+double array_root_mean_square(const host_array *array) {
+    double largest = 0, sum = 0;
+    for (size_t i = 0; i < array->count; i++) {
+        double value = fabs(array_get(array, i));
+        if (isfinite(value) && value > largest) largest = value;
+    }
+    for (size_t i = 0; largest > 0 && i < array->count; i++) {
+        double value = array_get(array, i) / largest; /* squares of f64 are infinite, too */
+        sum += isfinite(value) ? value * value : 0;
+    }
+    return largest > 0 ? largest * sqrt(sum / (double)array->count) : 0;
 }
 
 void array_set(host_array *array, size_t index, double value) {

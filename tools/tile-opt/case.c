@@ -326,16 +326,6 @@ bool case_variant(const test_case *c, const tile_module *module, const tile_targ
 
 /* Comparing ----------------------------------------------------------------------------------- */
 
-static double root_mean_square(const run_argument *a, const unsigned char *data) {
-    double sum = 0;
-    unsigned step = tile_scalar_bytes(a->array.scalar);
-    for (size_t i = 0; i < a->array.count; i++) {
-        double x = tile_scalar_read(a->array.scalar, data + i * step);
-        sum += isfinite(x) ? x * x : 0;
-    }
-    return a->array.count ? sqrt(sum / (double)a->array.count) : 0;
-}
-
 static bool is_same(double was, double is, double bound) {
     return was == is || (isnan(was) && isnan(is)) || (isfinite(was) && fabs(was - is) <= bound);
 }
@@ -366,7 +356,9 @@ bool case_differs(const test_case *c, const case_result *was, const case_result 
         tile_scalar scalar = a->array.scalar;
         unsigned step = tile_scalar_bytes(scalar);
         bool floating = tile_scalar_is_floating(scalar);
-        double slack = c->options->tolerance > 0 ? root_mean_square(a, was->arrays[i]) : 0;
+        host_array before = a->array;
+        before.data = was->arrays[i];
+        double slack = c->options->tolerance > 0 ? array_root_mean_square(&before) : 0;
         for (size_t k = 0; k < a->array.count; k++) {
             const unsigned char *x = was->arrays[i] + k * step, *y = is->arrays[i] + k * step;
             if (memcmp(x, y, step) == 0) continue;

@@ -52,22 +52,8 @@ static void complain(size_t index, const host_array *array, double expected, dou
 
 /* Everything against the reference ------------------------------------------------------------ */
 
-/* Of the numbers among them: one infinity would allow the others any error. */
-static double root_mean_square(const host_array *array) {
-    double largest = 0, sum = 0;
-    for (size_t i = 0; i < array->count; i++) {
-        double value = fabs(array_get(array, i));
-        if (isfinite(value) && value > largest) largest = value;
-    }
-    for (size_t i = 0; largest > 0 && i < array->count; i++) {
-        double value = array_get(array, i) / largest; /* squares of f64 are infinite, too */
-        sum += isfinite(value) ? value * value : 0;
-    }
-    return largest > 0 ? largest * sqrt(sum / (double)array->count) : 0;
-}
-
 void check_compare(const host_array *expected, const host_array *got, check_result *result) {
-    double rms = root_mean_square(expected), limit = exact_limit(got->scalar);
+    double rms = array_root_mean_square(expected), limit = exact_limit(got->scalar);
     for (size_t i = 0; i < got->count; i++) {
         double want = array_get(expected, i), have = array_get(got, i);
         double error = fabs(have - want) / (fabs(want) + rms);
