@@ -261,6 +261,7 @@ typedef struct sched_kernel {
     size_t known_count, known_capacity;
     double pad;    /* of loads, where they may choose it */
     bool straight; /* accesses have the tile's dims in the tile's order, by strides */
+    bool streams;  /* each element of the domain is read once, and little is written */
 } sched_kernel;
 
 /* schedule_kernel.c */

@@ -222,15 +222,36 @@ static void set_pad(sched_kernel *k, tile_value tile, const tile_type *element) 
                          tile_expr_float(k->s->context, k->pad));
 }
 
+static bool is_read_by_others(const sched_kernel *k, unsigned array) {
+    for (size_t g = 0; g < k->s->group_count; g++)
+        for (size_t i = 0; k->s->groups[g] != k->g && i < k->s->groups[g]->input_count; i++)
+            if (k->s->groups[g]->inputs[i].array == array) return true;
+    return false;
+}
+
+/* Whether each element is read once in all: it stands at one place of the domain. */
+static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
+                        const sched_map *map) {
+    unsigned dims = 0;
+    for (unsigned d = 0; d < rank; d++)
+        if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
+    for (unsigned d = 0; k->streams && d < k->g->domain.rank; d++)
+        if (!(dims >> d & 1) && !sched_is_one(k->g->domain.extents[d])) return false;
+    return k->streams && !is_read_by_others(k, array);
+}
+
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(k->s, value)->rank;
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
     if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
     /* Where coordinates are computed a window may read outside of the array: there is 0. */
-    if (!sched_is_computed(sched_type(k->s, value)->rank, map))
-        set_pad(k, tile, sched_element(k->s, value));
+    if (!sched_is_computed(rank, map)) set_pad(k, tile, sched_element(k->s, value));
+    /* What the L2 holds of the kernel before need not be written to memory first. */
+    if (is_streamed(k, array, rank, map))
+        tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
     if (!access.permuted) return tile;
     for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
     return permute(k, tile, back);

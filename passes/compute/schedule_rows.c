@@ -564,6 +564,7 @@ void sched_make_rows(schedule *s, sched_group *g, const char *name) {
     r.known = sched_constant(r.extent);
     find_levels(&r);
     if (!fits_along(&r)) return;
+    r.k.streams = r.last == 1 && !rows_has_long_output(&r);
     take_given(&r);
     if (!s->failed) build(&r);
     if (!s->failed) sched_fix_points(s, r.k.f, &r.fixed);
