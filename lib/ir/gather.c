@@ -28,7 +28,7 @@ static bool find_memory(const tile_function *f, tile_op op, unsigned *operand) {
     return found;
 }
 
-static tile_value find_predicate(const tile_function *f, tile_op op) {
+tile_value tile_op_predicate(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
@@ -66,7 +66,7 @@ bool tile_gather_of(const tile_function *f, tile_op op, tile_gather *gather) {
     g.rank = memory->rank;
     if (count == 1u + stages + g.rank) g.index = values + 1 + stages;
     g.type = find_moved(f, op, g.operand);
-    g.predicate = find_predicate(f, op);
+    g.predicate = tile_op_predicate(f, op);
     for (unsigned d = 0; g.index && d < g.rank; d++) {
         const tile_type *type = tile_value_type(f, g.index[d]);
         if (type->kind != TILE_TYPE_TILE) continue;
@@ -199,10 +199,25 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
     return true;
 }
 
+/* Only what a GPU leaves out can be said to be inside. */
+static bool check_within(const tile_function *f, tile_op op) {
+    tile_gather g;
+    if (!tile_op_has_attr(f, op, TILE_ATTR_within)) return true;
+    if (tile_gather_of(f, op, &g) && g.tiles &&
+        tile_value_type(f, g.memory)->kind == TILE_TYPE_SHARED)
+        return true;
+    tile_report(
+        tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
+        "%s: within is said of elements of a shared buffer at index tiles; leave it out here",
+        tile_op_name(f, op));
+    return false;
+}
+
 bool tile_verify_gather(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_gather) return check_axis(f, op);
     if (tile_op_opcode(f, op) == TILE_OP_load || tile_op_opcode(f, op) == TILE_OP_store)
         if (!check_cache(f, op)) return false;
+    if (!check_within(f, op)) return false;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return true;
     if (tile_op_opcode(f, op) == TILE_OP_window)

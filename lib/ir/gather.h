@@ -27,6 +27,9 @@ typedef struct tile_gather {
 /* False if the row's brackets never hold index tiles. */
 bool tile_gather_of(const tile_function *f, tile_op op, tile_gather *gather);
 
+/* The predicate that op has as an operand of its own; or none. */
+tile_value tile_op_predicate(const tile_function *f, tile_op op);
+
 /* Whether op moves a tile from where scalars say, all of it, with zeros for what lies outside: no
  * index tiles, no predicate, no pad, no scalar. True for operations that cannot do otherwise. */
 bool tile_is_plain_access(const tile_function *f, tile_op op);

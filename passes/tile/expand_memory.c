@@ -1,4 +1,5 @@
 /* Accesses to memory of a region that runs for each element: for all of them at once. */
+#include "lib/ir/gather.h"
 #include "passes/tile/expand_parallel.h"
 
 /* Coordinates --------------------------------------------------------------------------------- */
@@ -116,6 +117,13 @@ static spread predicate_of(expansion *e, tile_op op, unsigned operand) {
     return count ? expand_both(e, e->predicate, expand_value(e, own[0])) : e->predicate;
 }
 
+/* Elements that are named one by one are inside, other than those of index tiles. */
+static void say_within(expansion *e, tile_op made) {
+    tile_gather gather;
+    if (tile_gather_of(e->f, made, &gather) && gather.tiles)
+        tile_op_set_flag(e->f, made, TILE_ATTR_within);
+}
+
 /* Of a buffer: the coordinates that elements have need not make a part of it. */
 static void expand_pick(expansion *e, tile_op op, const tile_value *element, unsigned count) {
     tile_value brackets[TILE_MAX_RANK + 1];
@@ -131,6 +139,7 @@ static void expand_pick(expansion *e, tile_op op, const tile_value *element, uns
     tile_value old = tile_op_result(e->f, op, 0);
     tile_op made = expand_rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
     if (!made.id) return;
+    say_within(e, made);
     spread loaded = {tile_op_result(e->f, made, 0), 0};
     expand_set(e, old, a.order.rank ? spread_arrange(&e->x, loaded.value, &a.order) : loaded);
 }
@@ -226,6 +235,7 @@ void expand_store(expansion *e, tile_op op) {
     segments[memory] = element_of(e, element, &a, brackets);
     segments[memory + 1].head = in_order(e, predicate, &a);
     tile_op made = expand_rebuild(e, op, segments, NULL);
+    if (made.id && shared) say_within(e, made);
     if (!made.id || !atomic) return;
     spread old = {tile_op_result(e->f, made, 0), 0};
     expand_set(e, tile_op_result(e->f, op, 0),

@@ -5,6 +5,7 @@
  *   lower_address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   lower_view.c     loads and stores between views and fragments
  *   lower_gather.c   the points of index tiles, predicates, pads, scalars
+ *   lower_within.c   coordinates in shared buffers, of which the CPU device is told
  *   lower_shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   lower_store.c    tiles that are stored piece by piece
  *   lower_late.c     what only these need, computed piece by piece, too
@@ -196,6 +197,18 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
 void lower_keep_cache(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
+
+/* lower_within.c ------------------------------------------------------------------------------ */
+
+/* Where the predicate holds (no value: always) the coordinates are `inside` (no value: surely): the
+ * CPU device reports those that are not. buffer: of the old body. */
+void lower_rely_within(lowering *l, tile_value buffer, tile_value inside, tile_value predicate);
+/* i1: `run` elements along the last dim, from these coordinates of the old body on, are inside of
+ * the buffer; no value: surely. */
+tile_value lower_inside_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
+                               unsigned run);
+/* Of an access whose brackets name an element: the buffer, [a stage,] and coordinates. */
+void lower_rely_on_element(lowering *l, tile_op op, const tile_value *element, unsigned run);
 
 /* lower_gather.c ------------------------------------------------------------------------------ */
 

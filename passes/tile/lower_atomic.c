@@ -46,7 +46,9 @@ static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a,
     tile_value old =
         a->swaps ? tile_build_atomic_cas_thread(b, src, desired, base, &offset, 1, predicate)
                  : tile_build_atomic_thread(b, src, base, &offset, 1, predicate);
-    lower_copy_attrs(l, a->op, tile_value_def(l->f, old));
+    static const tile_attr_id kept[] = {TILE_ATTR_kind, TILE_ATTR_ordering, TILE_ATTR_scope};
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        tile_op_take_attr(l->f, tile_value_def(l->f, old), &l->old, a->op, kept[i]);
     return old;
 }
 
@@ -115,8 +117,11 @@ static tile_value update_points(lowering *l, const atomic_op *a, tile_value hold
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate,
             offset = lower_point_offset(l, &p, tile_cut_register(&cut, i, 0), &predicate);
+        tile_value mask = element_of(l, a->predicate, &cut, i);
+        if (tile_op_has_attr(&l->old, a->op, TILE_ATTR_within))
+            lower_rely_within(l, a->memory[0], predicate, mask);
         predicate = lower_and(l, predicate, holder);
-        predicate = lower_and(l, predicate, element_of(l, a->predicate, &cut, i));
+        predicate = lower_and(l, predicate, mask);
         parts[i] = build_access(l, &l->builder, a, element_of(l, a->src, &cut, i),
                                 element_of(l, a->desired, &cut, i), p.buffer, offset, predicate);
     }
@@ -169,6 +174,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
                                : lower_view_offset(l, a->memory, a->memory_count);
     tile_value zero = lower_int(l, 0), inside = shared ? TILE_NO_VALUE : inside_view(l, a);
     tile_value predicate = lower_and(l, inside, a->predicate);
+    if (shared) lower_rely_on_element(l, a->op, a->memory, 1);
     if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op) && !is_first_access(l, a->op))
         lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);

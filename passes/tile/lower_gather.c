@@ -197,16 +197,19 @@ static tile_value mask_at(lowering *l, const tile_gather *gather, unsigned regis
 
 /* The coordinates of one element are inside, and the predicate holds. */
 static tile_value one_predicate(lowering *l, const tile_gather *gather) {
-    tile_value predicate = mask_at(l, gather, 0);
+    tile_value mask = mask_at(l, gather, 0);
     const tile_type *buffer = tile_value_type(&l->old, gather->memory);
-    for (unsigned d = 0; d < gather->rank; d++) {
-        tile_range at = l->ranges[gather->index[d].id];
-        int64_t extent = tile_type_dim(buffer, d);
-        if (at.min >= 0 && at.max < extent) continue;
-        tile_value in = inside(l, lower_mapped(l, gather->index[d]), lower_int(l, extent));
-        predicate = lower_and(l, predicate, in);
-    }
-    return predicate;
+    tile_value in = lower_inside_buffer(l, buffer, gather->index, 1);
+    lower_rely_within(l, gather->memory, in, mask);
+    return lower_and(l, mask, in);
+}
+
+/* What the guard of a register's access asks: that it is inside, and that the predicate holds. */
+static tile_value point_predicate(lowering *l, tile_op op, const tile_gather *gather,
+                                  tile_value inside, tile_value mask) {
+    if (tile_op_has_attr(&l->old, op, TILE_ATTR_within))
+        lower_rely_within(l, gather->memory, inside, mask);
+    return lower_and(l, inside, mask);
 }
 
 bool lower_pick(lowering *l, tile_op op, tile_value *result) {
@@ -228,7 +231,7 @@ bool lower_pick(lowering *l, tile_op op, tile_value *result) {
         tile_value predicate;
         unsigned register_ = tile_cut_register(&cut, i, 0);
         tile_value offset = lower_point_offset(l, &p, register_, &predicate);
-        predicate = lower_and(l, predicate, mask_at(l, &gather, register_));
+        predicate = point_predicate(l, op, &gather, predicate, mask_at(l, &gather, register_));
         parts[i] = tile_build_ld_shared(&l->builder, p.buffer, &offset, 1, predicate,
                                         lower_part_type(l, gather.type->scalar, 1));
     }
@@ -246,8 +249,8 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
         tile_value predicate;
         unsigned register_ = tile_cut_register(&cut, i, 0);
         tile_value offset = lower_point_offset(l, &p, register_, &predicate);
+        predicate = point_predicate(l, op, gather, predicate, mask_at(l, gather, register_));
         predicate = lower_and(l, predicate, holder);
-        predicate = lower_and(l, predicate, mask_at(l, gather, register_));
         tile_build_st_shared(&l->builder, lower_take(l, src, &cut, i), p.buffer, &offset, 1,
                              predicate);
     }

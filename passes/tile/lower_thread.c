@@ -95,11 +95,19 @@ tile_value lower_buffer_offset(lowering *l, const tile_value *element) {
     return lower_add(l, stage, offset);
 }
 
+/* Whether each thread's address counts: of matrices only some lanes' do. */
+static bool moves_run(tile_opcode opcode) {
+    return opcode == TILE_OP_ld_shared || opcode == TILE_OP_st_shared ||
+           opcode == TILE_OP_atomic_thread || opcode == TILE_OP_atomic_cas_thread ||
+           opcode == TILE_OP_cp_async;
+}
+
 /* The offset of an element given by stage and coordinates; false after a report. */
 static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile_value *offset) {
     const tile_type *buffer = tile_value_type(&l->old, element[0]);
     unsigned run = run_of(l, op, buffer);
     if (buffer->layout && !runs_along_last(buffer->layout, run)) return refuse_run(l, op, run);
+    if (moves_run(tile_op_opcode(&l->old, op))) lower_rely_on_element(l, op, element, run);
     *offset = lower_buffer_offset(l, element);
     return true;
 }

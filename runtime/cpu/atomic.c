@@ -210,6 +210,20 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     return true;
 }
 
+/* None of a row's elements that are outside of the buffer, before `first` and from `end` on, is to
+ * be touched; false after a report. */
+static bool leaves_none_out(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const operands *o,
+                            const cpu_rows *rows, int64_t row, int64_t first, int64_t end) {
+    for (int64_t i = 0; i < rows->length; i++) {
+        if ((i >= first && i < end) || !is_active(o, row * rows->length + i)) continue;
+        cpu_fault(run, agent, insn, -1,
+                  "out of bounds: the coordinates of element %" PRId64 " are outside of %%%s",
+                  row * rows->length + i, insn->name);
+        return false;
+    }
+    return true;
+}
+
 /* Elements at index tiles; nothing outside of the buffer. */
 static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o) {
     const tile_type *buffer = insn->memory;
@@ -228,6 +242,8 @@ static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_rows rows = cpu_walk_rows(run, agent, insn, &stage, at, buffer->rank);
     for (int64_t row = 0; row < rows.rows; row++) {
         uint64_t offset = cpu_find_row(&rows, row, &first, &end);
+        if (insn->gather->within && !leaves_none_out(run, agent, insn, o, &rows, row, first, end))
+            return false;
         for (int64_t i = first; i < end; i++)
             if (!update_shared(run, agent, insn, o,
                                begin + (uint32_t)offset + (uint32_t)i * insn->size,

@@ -11,12 +11,10 @@
 static CPU_HANDLER(run_claim) {
     const uint8_t *condition = cpu_at(run, agent, insn->operand[0]);
     uint32_t lanes = run->program->lanes;
-    bool assumed = insn->opcode == TILE_OP_assume;
     for (uint32_t i = 0; i < insn->count; i++) {
         if (condition[i] || !(agent->mask >> i % lanes & 1)) continue;
         int lane = lanes > 1 ? (int)(i % lanes) : -1;
-        return cpu_fault(run, agent, insn, lane, "%s",
-                         assumed ? "the kernel relies on it, and it does not hold" : insn->name);
+        return cpu_fault(run, agent, insn, lane, "%s", insn->name);
     }
     return CPU_NEXT;
 }
@@ -33,7 +31,7 @@ void cpu_decode_assert(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_assume(cpu_decoder *d, tile_op op) {
-    decode_claim(d, op, "");
+    decode_claim(d, op, "the kernel relies on it, and it does not hold");
 }
 
 /* Printing ------------------------------------------------------------------------------------- */

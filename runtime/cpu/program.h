@@ -66,6 +66,7 @@ typedef struct cpu_gather {
     unsigned points;             /* the tile's first dims, which these give */
     uint32_t predicate;          /* place, or CPU_NO_PLACE */
     bool one_predicate;          /* for all elements */
+    bool within;                 /* they are inside of the memory: others are reported */
     uint8_t pad[8];              /* an element */
 } cpu_gather;
 
