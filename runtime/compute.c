@@ -50,6 +50,25 @@ static void add_type(evaluation *e, const char *name, tile_scalar scalar) {
     param->value = tile_word_value(tile_scalar_name(scalar));
 }
 
+static void bind_values(evaluation *e, const tile_compute_value *values, unsigned count) {
+    for (unsigned i = 0; i < count && !e->failed; i++) {
+        const char *name = values[i].name ? values[i].name : "";
+        const tile_param_decl *param = tile_function_find_param(e->f, name, strlen(name));
+        bool is_type = values[i].scalar != TILE_SCALAR_NONE;
+        if (!param)
+            FAIL(e, "@%s has no parameter '%s'", e->f->name, name);
+        else if (find_param(e, name))
+            FAIL(e, "'%s' of @%s is given twice", name, e->f->name);
+        else if (is_type != (param->kind == TILE_PARAM_type))
+            FAIL(e, "'%s' of @%s is %s", name, e->f->name,
+                 is_type ? "a number, no type" : "a type, no number");
+        else if (is_type)
+            add_type(e, param->name, values[i].scalar);
+        else
+            add_param(e, param->name)->value = values[i].number;
+    }
+}
+
 /* An input's dims give values to the parameters that stand alone in its type. */
 static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     const tile_type *type = arg->type;
@@ -89,7 +108,11 @@ static void bind_defaults(evaluation *e) {
         else if (evaluation_of(e, param->default_expr, &value))
             add_param(e, param->name)->value = value;
         else
-            FAIL(e, "@%s: the inputs do not determine the parameter %s", e->f->name, param->name);
+            FAIL(
+                e,
+                "@%s: the inputs do not determine the parameter %s; give it a default, or a value: "
+                "`of @%s<%s = ..>`, --param %s=..",
+                e->f->name, param->name, e->f->name, param->name, param->name);
     }
 }
 
@@ -135,8 +158,14 @@ static void check_input(evaluation *e, const tile_arg_decl *arg, const tile_comp
              tile_scalar_name(shape.scalar), tile_scalar_name(input->scalar));
 }
 
+/* What the parameters are given as. */
+typedef struct given {
+    const tile_compute_value *values;
+    unsigned count;
+} given;
+
 /* outputs: NULL if they are not known yet. */
-static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input_count,
+static bool bind(evaluation *e, given told, const tile_compute_array *inputs, unsigned input_count,
                  const tile_compute_array *outputs, unsigned output_count) {
     const tile_function *f = e->f;
     if (f->kind != TILE_COMPUTE)
@@ -144,6 +173,7 @@ static bool bind(evaluation *e, const tile_compute_array *inputs, unsigned input
     else if (input_count != f->arg_count || output_count != f->result_count)
         FAIL(e, "@%s takes %zu inputs and gives %zu results, not %u and %u", f->name, f->arg_count,
              f->result_count, input_count, output_count);
+    if (!e->failed) bind_values(e, told.values, told.count);
     for (unsigned i = 0; i < input_count && !e->failed; i++) bind_input(e, &f->args[i], &inputs[i]);
     for (unsigned i = 0; outputs && i < output_count && !e->failed; i++)
         bind_output(e, f->results[i].type, &outputs[i]);
@@ -237,12 +267,13 @@ static void free_values(evaluation *e) {
     tile_arena_reset(&e->scratch);
 }
 
-tile_status tile_compute_shapes(const tile_function *compute, const tile_compute_array *inputs,
-                                unsigned input_count, tile_compute_array *outputs,
-                                unsigned output_count) {
+tile_status tile_compute_shapes_with(const tile_function *compute, const tile_compute_value *values,
+                                     unsigned value_count, const tile_compute_array *inputs,
+                                     unsigned input_count, tile_compute_array *outputs,
+                                     unsigned output_count) {
     evaluation e = {.f = compute};
-    if (!compute) return TILE_INVALID;
-    if (bind(&e, inputs, input_count, NULL, output_count))
+    if (!compute || (value_count && !values)) return TILE_INVALID;
+    if (bind(&e, (given){values, value_count}, inputs, input_count, NULL, output_count))
         for (unsigned i = 0; i < output_count && !e.failed; i++) {
             tile_compute_array shape;
             evaluation_resolve(&e, compute->results[i].type, &shape);
@@ -254,16 +285,30 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
     return e.failed ? TILE_INVALID : TILE_OK;
 }
 
-tile_status tile_compute_run(const tile_function *compute, const tile_compute_array *inputs,
-                             unsigned input_count, const tile_compute_array *outputs,
-                             unsigned output_count) {
+tile_status tile_compute_shapes(const tile_function *compute, const tile_compute_array *inputs,
+                                unsigned input_count, tile_compute_array *outputs,
+                                unsigned output_count) {
+    return tile_compute_shapes_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
+}
+
+tile_status tile_compute_run_with(const tile_function *compute, const tile_compute_value *values,
+                                  unsigned value_count, const tile_compute_array *inputs,
+                                  unsigned input_count, const tile_compute_array *outputs,
+                                  unsigned output_count) {
     evaluation e = {.f = compute};
-    if (!compute) return TILE_INVALID;
-    if (bind(&e, inputs, input_count, outputs, output_count)) run_body(&e, inputs);
+    if (!compute || (value_count && !values)) return TILE_INVALID;
+    if (bind(&e, (given){values, value_count}, inputs, input_count, outputs, output_count))
+        run_body(&e, inputs);
     for (unsigned i = 0; i < output_count && !e.failed; i++)
         store_output(&e, &compute->results[i], &outputs[i]);
     free_values(&e);
     return e.failed ? TILE_INVALID : TILE_OK;
+}
+
+tile_status tile_compute_run(const tile_function *compute, const tile_compute_array *inputs,
+                             unsigned input_count, const tile_compute_array *outputs,
+                             unsigned output_count) {
+    return tile_compute_run_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
 static bool gives_fractions(unsigned opcode, bool floats) {

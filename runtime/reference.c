@@ -72,26 +72,53 @@ static tile_status shape(shaper *s, const char *name, const tile_type *type,
     return TILE_OK;
 }
 
+/* The shaper of a kernel's reference; false after a report. */
+static bool open(shaper *s, const tile_function *kernel, const int64_t *sizes) {
+    if (!kernel->reference) {
+        tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
+                    "@%s names no reference: write `of @compute` behind its arguments",
+                    kernel->name);
+        return false;
+    }
+    *s = (shaper){kernel, tile_module_find(kernel->module, kernel->reference), sizes};
+    if (!tile_verify_reference(kernel)) return false;
+    if (!kernel->param_count) return true;
+    tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
+                "@%s has parameters: instantiate it first", kernel->name);
+    return false;
+}
+
+tile_status tile_reference_values(const tile_function *kernel, const int64_t *sizes,
+                                  tile_compute_value *values, unsigned *count) {
+    shaper s;
+    unsigned room = count ? *count : 0;
+    if (!kernel || !count) return TILE_INVALID;
+    *count = 0;
+    if (!open(&s, kernel, sizes)) return TILE_INVALID;
+    for (size_t i = 0; i < s.compute->param_count; i++) {
+        const char *name = s.compute->params[i].name;
+        tile_compute_value value = {.name = name};
+        if (s.compute->params[i].kind == TILE_PARAM_type) continue;
+        if (!find_value(&s, name, &value.number))
+            return fail(&s, "these sizes make no number for", name);
+        if (*count == room) return fail(&s, "there is no room for", name);
+        values[(*count)++] = value;
+    }
+    return TILE_OK;
+}
+
 tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *sizes,
                                   const tile_function **compute, tile_compute_array *arrays,
                                   unsigned *which, int64_t (*strides)[TILE_MAX_RANK],
                                   unsigned count) {
     if (compute) *compute = NULL;
     if (!kernel) return TILE_INVALID;
-    if (!kernel->reference) {
-        tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
-                    "@%s names no reference: write `of @compute` behind its arguments",
-                    kernel->name);
-        return TILE_INVALID;
-    }
-    shaper s = {kernel, tile_module_find(kernel->module, kernel->reference), sizes};
-    if (!tile_verify_reference(kernel)) return TILE_INVALID;
+    shaper s;
+    if (!open(&s, kernel, sizes)) return TILE_INVALID;
     size_t inputs = s.compute->arg_count, all = inputs + s.compute->result_count;
-    if (kernel->param_count || count != all) {
+    if (count != all) {
         tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
-                    kernel->param_count ? "@%s has parameters: instantiate it first"
-                                        : "@%s: its reference has another number of arrays",
-                    kernel->name);
+                    "@%s: its reference has another number of arrays", kernel->name);
         return TILE_INVALID;
     }
     tile_status status = TILE_OK;

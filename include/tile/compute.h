@@ -40,6 +40,27 @@ TILE_API tile_status tile_compute_run(const tile_function *compute,
                                       const tile_compute_array *inputs, unsigned input_count,
                                       const tile_compute_array *outputs, unsigned output_count);
 
+/* What a parameter of a compute is: a number, or of a type parameter an element type. */
+typedef struct tile_compute_value {
+    const char *name;
+    int64_t number;
+    tile_scalar scalar; /* TILE_SCALAR_NONE: it is a number */
+} tile_compute_value;
+
+/* The same two with values of parameters, which inputs and defaults then need not tell; inputs that
+ * tell another one are TILE_INVALID. */
+TILE_API tile_status tile_compute_shapes_with(const tile_function *compute,
+                                              const tile_compute_value *values,
+                                              unsigned value_count,
+                                              const tile_compute_array *inputs,
+                                              unsigned input_count, tile_compute_array *outputs,
+                                              unsigned output_count);
+TILE_API tile_status tile_compute_run_with(const tile_function *compute,
+                                           const tile_compute_value *values, unsigned value_count,
+                                           const tile_compute_array *inputs, unsigned input_count,
+                                           const tile_compute_array *outputs,
+                                           unsigned output_count);
+
 /* Whether its results need not be whole numbers where its inputs are: it divides floats, or
  * computes roots, exponentials and their like. Sums, products and comparisons of small whole
  * numbers are exact in any order, so that the results of others can be compared for equality. */
@@ -59,6 +80,13 @@ TILE_API tile_status tile_reference_shapes(const tile_function *kernel, const in
                                            const tile_function **compute,
                                            tile_compute_array *arrays, unsigned *which,
                                            int64_t (*strides)[TILE_MAX_RANK], unsigned count);
+
+/* What the parameters of that reference are: what `of @compute<n = ..>` gives, the kernel's integer
+ * of the same name, or the default; types are left out, which the arrays tell. values has room for
+ * *count, which becomes how many there are. TILE_INVALID after a diagnostic, also if there is too
+ * little room. */
+TILE_API tile_status tile_reference_values(const tile_function *kernel, const int64_t *sizes,
+                                           tile_compute_value *values, unsigned *count);
 
 #ifdef __cplusplus
 }

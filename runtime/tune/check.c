@@ -40,6 +40,8 @@ tile_status tune_check_open(tune_check *c, const tile_module *module, const char
     }
     status =
         tile_reference_shapes(f, sizes, &c->compute, c->arrays, c->which, c->strides, c->count);
+    c->value_count = TILE_MAX_ARGUMENTS;
+    if (status == TILE_OK) status = tile_reference_values(f, sizes, c->values, &c->value_count);
     if (status != TILE_OK) return status;
     c->rounds = tile_compute_rounds(c->compute);
     find_product(c);
@@ -207,8 +209,8 @@ static tile_status compute(tune_check *c, const tune_shape *shape) {
     for (unsigned i = c->input_count; i < c->count; i++)
         c->arrays[i].data = tile_malloc(bytes_of(&c->arrays[i]) + 1);
     c->is_known = true;
-    return tile_compute_run(c->compute, c->arrays, c->input_count, c->arrays + c->input_count,
-                            c->count - c->input_count);
+    return tile_compute_run_with(c->compute, c->values, c->value_count, c->arrays, c->input_count,
+                                 c->arrays + c->input_count, c->count - c->input_count);
 }
 
 /* One result against row-major elements. */

@@ -15,6 +15,8 @@ typedef struct tune_check {
     unsigned which[TILE_MAX_ARGUMENTS];
     int64_t strides[TILE_MAX_ARGUMENTS][TILE_MAX_RANK];
     unsigned input_count, count;
+    tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of the compute's parameters */
+    unsigned value_count;
     bool rounds;   /* some operation rounds, whatever the inputs: equality cannot be asked for */
     bool is_known; /* data of what it gives is there, in the arrays' types, row-major */
     const tile_compute_array *lhs, *rhs; /* it gives their product; NULL: something else */

@@ -122,6 +122,34 @@ Test(compute, a_result_may_have_a_type_of_its_own) {
     text_close(&x);
 }
 
+Test(compute, parameters_take_values_that_inputs_do_not_tell) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module =
+        parse(&x, "compute @f<R: type, by: int>(%x: tensor<f32[2]>) -> (%y: tensor<R[by, 2]>)\n"
+                  "{ %y = broadcast R(%x * f32(by)) : tensor<R[by, 2]> }\n");
+    const tile_function *f = tile_module_function(module, 0);
+    float from[2] = {1.5f, 2049.0f / 3};
+    uint16_t half[6];
+    tile_compute_value values[] = {{"by", 3, TILE_SCALAR_NONE}, {"R", 0, TILE_f16}};
+    const tile_compute_array in = {TILE_f32, 1, {2}, from};
+    tile_compute_array out = {.rank = 0};
+    cr_assert_eq(tile_compute_shapes_with(f, values, 2, &in, 1, &out, 1), TILE_OK, "%s",
+                 x.messages);
+    cr_expect(out.scalar == TILE_f16 && out.rank == 2 && out.dims[0] == 3 && out.dims[1] == 2);
+    out.data = half;
+    cr_assert_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_OK, "%s", x.messages);
+    cr_expect(tile_f16_to_float(half[4]) == 4.5f && tile_f16_to_float(half[5]) == 2048.0f);
+    values[1] = values[0];
+    cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "'by' of @f is given twice"), "%s", x.messages);
+    values[1] = (tile_compute_value){"R", 2, TILE_SCALAR_NONE};
+    cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "'R' of @f is a type, no number"), "%s", x.messages);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
 Test(compute, a_result_may_have_an_extent_of_its_own) {
     text_fixture x;
     text_open(&x);

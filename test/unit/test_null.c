@@ -382,6 +382,9 @@ Test(null, compiling) {
     cr_expect_eq(printed, 0);
     cr_expect_eq(tile_compute_shapes(NULL, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_compute_run(NULL, NULL, 0, NULL, 0), TILE_INVALID);
+    cr_expect_eq(tile_compute_shapes_with(NULL, NULL, 0, NULL, 0, NULL, 0), TILE_INVALID);
+    cr_expect_eq(tile_compute_run_with(NULL, NULL, 0, NULL, 0, NULL, 0), TILE_INVALID);
+    cr_expect_eq(tile_reference_values(NULL, NULL, NULL, NULL), TILE_INVALID);
     cr_expect_not(tile_compute_rounds(NULL));
     unsigned which;
     cr_expect_not(tile_compute_find_product(NULL, &which, &which));

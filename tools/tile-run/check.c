@@ -126,7 +126,7 @@ static bool compare_with_reference(tile_context *context, const char *text, cons
     host_array expected = {.scalar = TILE_SCALAR_NONE};
     const tile_function *compute = tile_module_function(module, 0);
     result->exact &= !tile_compute_rounds(compute);
-    bool ok = compute_run(compute, arguments, count, &expected, 1);
+    bool ok = compute_run(compute, NULL, 0, arguments, count, &expected, 1);
     if (ok) check_compare(&expected, &output->array, result);
     free(expected.data);
     tile_module_destroy(module);

@@ -1,5 +1,7 @@
 /* Level 1: a compute on the arguments, in f64 on the CPU. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tile/compute.h"
@@ -18,15 +20,42 @@ static tile_compute_array input_of(const run_argument *argument) {
     return input;
 }
 
-bool compute_run(const tile_function *f, const run_argument *arguments, unsigned argument_count,
-                 host_array *results, unsigned count) {
+/* What --param says of a compute's parameter: an element type by its name, or an integer. */
+static tile_compute_value value_of(const tile_binding *binding) {
+    char *end;
+    tile_compute_value value = {.name = binding->name,
+                                .scalar =
+                                    tile_scalar_from_name(binding->value, strlen(binding->value))};
+    if (value.scalar != TILE_SCALAR_NONE) return value;
+    errno = 0;
+    value.number = strtoll(binding->value, &end, 0);
+    if (!*binding->value || *end || errno) value.name = NULL;
+    return value;
+}
+
+bool compute_run(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
+                 const run_argument *arguments, unsigned argument_count, host_array *results,
+                 unsigned count) {
+    tile_compute_value values[MAX_ARRAYS];
     tile_compute_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS];
-    if (argument_count > MAX_ARRAYS || count > MAX_ARRAYS) {
-        fprintf(stderr, "error: a compute takes and gives at most %d arrays\n", MAX_ARRAYS);
+    if (argument_count > MAX_ARRAYS || count > MAX_ARRAYS || binding_count > MAX_ARRAYS) {
+        fprintf(stderr, "error: a compute takes and gives at most %d arrays and parameters\n",
+                MAX_ARRAYS);
+        return false;
+    }
+    for (unsigned i = 0; i < binding_count; i++) {
+        values[i] = value_of(&bindings[i]);
+        if (values[i].name) continue;
+        fprintf(stderr,
+                "error: --param: %s of a compute is an integer or an element type, not "
+                "'%s'\n",
+                bindings[i].name, bindings[i].value);
         return false;
     }
     for (unsigned i = 0; i < argument_count; i++) inputs[i] = input_of(&arguments[i]);
-    if (tile_compute_shapes(f, inputs, argument_count, outputs, count) != TILE_OK) return false;
+    if (tile_compute_shapes_with(f, values, binding_count, inputs, argument_count, outputs,
+                                 count) != TILE_OK)
+        return false;
     for (unsigned i = 0; i < count; i++) {
         results[i] = (host_array){.scalar = outputs[i].scalar, .rank = outputs[i].rank};
         memcpy(results[i].dims, outputs[i].dims, sizeof results[i].dims);
@@ -36,18 +65,20 @@ bool compute_run(const tile_function *f, const run_argument *arguments, unsigned
         }
         outputs[i].data = results[i].data;
     }
-    return tile_compute_run(f, inputs, argument_count, outputs, count) == TILE_OK;
+    return tile_compute_run_with(f, values, binding_count, inputs, argument_count, outputs,
+                                 count) == TILE_OK;
 }
 
-bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count,
-                       unsigned *total) {
+bool compute_run_named(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
+                       run_argument *arguments, unsigned count, unsigned *total) {
     host_array results[MAX_ARRAYS];
     unsigned result_count = tile_function_result_count(f);
     if (result_count > MAX_ARRAYS || *total + result_count > MAX_ARRAYS) {
         fprintf(stderr, "error: there are too many results\n");
         return false;
     }
-    if (!compute_run(f, arguments, count, results, result_count)) return false;
+    if (!compute_run(f, bindings, binding_count, arguments, count, results, result_count))
+        return false;
     for (unsigned i = 0; i < result_count; i++) {
         const char *name = tile_function_result_name(f, i);
         char *copy = tool_copy(name, strlen(name));

@@ -398,7 +398,8 @@ static bool launch(run *r) {
 static bool run_level_1(run *r) {
     options *o = r->options;
     double since = seconds();
-    if (!compute_run_named(r->function, o->arguments, o->argument_count, &o->argument_count))
+    if (!compute_run_named(r->function, o->bindings, o->binding_count, o->arguments,
+                           o->argument_count, &o->argument_count))
         return false;
     printf("compute  @%s, level 1 in f64, %.3f ms\n", tile_function_name(r->function),
            1e3 * (seconds() - since));

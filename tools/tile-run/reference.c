@@ -28,9 +28,12 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
     if (to->count > MAX_ARRAYS || count > MAX_ARRAYS) return fail(name, "has too many arrays");
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
     to->module = tile_module_clone(module);
-    return tile_instantiate(to->module, name, bindings, binding_count) == TILE_OK &&
-           tile_reference_shapes(tile_module_find(to->module, name), sizes, &to->compute,
-                                 to->arrays, to->which, to->strides, to->count) == TILE_OK;
+    to->value_count = MAX_ARRAYS;
+    if (tile_instantiate(to->module, name, bindings, binding_count) != TILE_OK) return false;
+    const tile_function *made = tile_module_find(to->module, name);
+    return tile_reference_shapes(made, sizes, &to->compute, to->arrays, to->which, to->strides,
+                                 to->count) == TILE_OK &&
+           tile_reference_values(made, sizes, to->values, &to->value_count) == TILE_OK;
 }
 
 double reference_limit(const reference *from) {
@@ -143,9 +146,9 @@ static bool run(reference *from) {
         if (!array_allocate(&made)) return fail("the reference", "has no memory");
         from->arrays[i].data = made.data;
     }
-    return tile_compute_run(from->compute, from->arrays, from->input_count,
-                            from->arrays + from->input_count,
-                            from->count - from->input_count) == TILE_OK;
+    return tile_compute_run_with(from->compute, from->values, from->value_count, from->arrays,
+                                 from->input_count, from->arrays + from->input_count,
+                                 from->count - from->input_count) == TILE_OK;
 }
 
 static bool check_result_array(reference *from, unsigned index, const host_array *got,

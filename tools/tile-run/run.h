@@ -12,13 +12,15 @@
 
 /* compute.c: level 1. */
 
-/* Runs a compute on the arguments; allocates and fills `count` results. Reports and returns false.
+/* Runs a compute on the arguments, with these of its parameters; allocates and fills `count`
+ * results. Reports and returns false.
  */
-bool compute_run(const tile_function *f, const run_argument *arguments, unsigned argument_count,
-                 host_array *results, unsigned count);
+bool compute_run(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
+                 const run_argument *arguments, unsigned argument_count, host_array *results,
+                 unsigned count);
 /* The same for --level=1: results go to the arguments of their names, where there are such. */
-bool compute_run_named(const tile_function *f, run_argument *arguments, unsigned count,
-                       unsigned *total);
+bool compute_run_named(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
+                       run_argument *arguments, unsigned count, unsigned *total);
 
 /* check.c */
 typedef struct check_result {
@@ -51,6 +53,8 @@ typedef struct reference {
     unsigned which[64];                 /* the arguments that these are */
     int64_t strides[64][TILE_MAX_RANK]; /* of their elements there */
     unsigned input_count, count;
+    tile_compute_value values[64]; /* of its parameters */
+    unsigned value_count;
 } reference;
 
 /* Finds the reference for these arguments, whose arrays need not be filled. Reports and returns
