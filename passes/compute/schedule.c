@@ -419,7 +419,9 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);
-    if (s.failed || !sched_cut(&s)) return TILE_INVALID;
+    if (s.failed) return TILE_INVALID;
+    sched_move_casts(&s);
+    if (!sched_cut(&s)) return TILE_INVALID;
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
     if (!s.failed && s.group_count > 1) make_plan(&s);
     tile_pass_count(pass, "kernels", (long)s.group_count);

@@ -208,6 +208,15 @@ static inline bool sched_has_pairs(unsigned rank, const sched_map *map) {
 /* The product of `whole` without the factors of `part`; NULL: they are none of its factors. */
 const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part);
 
+/* schedule_narrow.c ---------------------------------------------------------------------------- */
+
+/* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
+ * if instructions multiply that. */
+tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
+/* Casts of both operands of a product that stand in front of what moves elements come behind it.
+ * The schedule then has a copy of the compute, which the module has not. */
+void sched_move_casts(schedule *s);
+
 /* schedule_window.c ---------------------------------------------------------------------------- */
 
 /* Fills `expands`. */

@@ -233,7 +233,7 @@ static bool is_cheap_operand(const walk *w) {
     for (size_t i = 0; i < w->stop_count; i++) {
         const tile_type *type = sched_type(s, w->stops[i].value);
         unsigned extents = 0;
-        if (array_of(s, w->stops[i].value) < 0) return false;
+        if (array_of(s, behind_reshapes(s, w->stops[i].value, TILE_NO_VALUE)) < 0) return false;
         for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
         large += extents > 1;
     }
@@ -261,15 +261,16 @@ static void walk_windowed(walk *w, tile_op op, const sched_map *map) {
 
 /* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
  * memory. */
-static void walk_operand(walk *w, tile_value operand) {
+static void walk_operand(walk *w, tile_op matmul, unsigned index) {
     schedule *s = w->s;
+    tile_value operand = tile_op_operand(s->compute, matmul, index);
     sched_domain own = domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->apart = true;
     if (s->expands[operand.id] || may_repeat(s, operand))
         walk_value(w, operand, &at, false);
     else
-        add_stop(w, operand, &at);
+        add_stop(w, array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand, &at);
     w->apart = false;
 }
 
@@ -279,7 +280,7 @@ static bool is_absorbed(walk *w, tile_op op, const sched_map *map) {
     sched_group *g = w->g;
     if (!g || w->apart) return false;
     if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
-        for (unsigned i = 0; i < 2; i++) walk_operand(w, tile_op_operand(s->compute, op, i));
+        for (unsigned i = 0; i < 2; i++) walk_operand(w, op, i);
         return true;
     }
     if (g->kind != SCHED_ROWS || !reduces_rows(s, g, op, map)) return false;

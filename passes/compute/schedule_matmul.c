@@ -47,21 +47,6 @@ static bool has_param(const product *p, const char *name) {
 /* Operands --------------------------------------------------------------------------------------
  */
 
-/* A widening cast without attributes. */
-static tile_value without_cast(schedule *s, tile_value value) {
-    tile_op op = tile_value_def(s->compute, value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
-        tile_op_at(s->compute, op)->attr_count)
-        return value;
-    tile_value from = tile_op_operand(s->compute, op, 0);
-    const tile_type *wide = sched_element(s, value), *narrow = sched_element(s, from);
-    bool floats = tile_scalar_is_floating(narrow->scalar);
-    bool fits = floats == tile_scalar_is_floating(wide->scalar) && narrow->scalar != TILE_i1 &&
-                tile_scalar_bits(narrow->scalar) < tile_scalar_bits(wide->scalar) &&
-                tile_scalar_bits(narrow->scalar) <= 16;
-    return fits ? from : value;
-}
-
 static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if (opcode == TILE_OP_window) return sched_is_padded(s, g, op);
@@ -78,20 +63,16 @@ static tile_value without_moves(schedule *s, const sched_group *g, tile_value va
     return value;
 }
 
-static bool same_narrow(schedule *s, tile_value a, tile_value b) {
-    const tile_type *x = sched_element(s, a), *y = sched_element(s, b);
-    return x == y && (x->scalar == TILE_f16 || x->scalar == TILE_bf16 || x->scalar == TILE_i8 ||
-                      x->scalar == TILE_e4m3 || x->scalar == TILE_e5m2);
-}
-
-/* Of a cast behind transposes and the like nothing is left out: they would have to be moved. */
+/* Casts stand behind what moves elements (sched_move_casts); of one that is in memory already
+ * nothing is left out. */
 static void choose_elements(product *p) {
     schedule *s = p->k.s;
-    tile_value narrow[2];
-    for (unsigned i = 0; i < 2; i++) narrow[i] = without_cast(s, p->sides[i].value);
-    bool both = same_narrow(s, narrow[0], narrow[1]);
+    bool in_memory = false;
+    for (unsigned i = 0; i < 2; i++)
+        in_memory |= sched_multiplied(s, p->op, i).id != p->sides[i].value.id &&
+                     sched_find_input(s, p->k.g, p->sides[i].value) >= 0;
     for (unsigned i = 0; i < 2; i++) {
-        if (both) p->sides[i].value = narrow[i];
+        if (!in_memory) p->sides[i].value = sched_multiplied(s, p->op, i);
         p->sides[i].element = sched_element(s, p->sides[i].value);
     }
 }
