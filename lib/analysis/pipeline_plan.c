@@ -573,6 +573,16 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
     return make_plan(f, loop, arena, true, plan);
 }
 
+bool tile_is_beside_pipelined(const tile_function *f, tile_op copy) {
+    unsigned size;
+    if (tile_op_opcode(f, copy) != TILE_OP_copy ||
+        tile_value_type(f, *tile_op_segment(f, copy, 1, &size))->kind != TILE_TYPE_SHARED)
+        return false;
+    tile_op op = copy;
+    while (op.id && !tile_op_has_attr(f, op, TILE_ATTR_pipelined)) op = tile_op_next(f, op);
+    return op.id != 0;
+}
+
 bool tile_is_pipelined(const tile_function *f, tile_op op) {
     for (tile_op at = tile_op_parent(f, op); at.id; at = tile_op_parent(f, at))
         if (tile_op_has_attr(f, at, TILE_ATTR_pipelined)) return true;

@@ -51,6 +51,10 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
  * region of it, or in no such loop. */
 tile_op tile_pipelined_around(const tile_function *f, tile_op op);
 
+/* Whether a copy to a shared buffer stands before a pipelined loop, in the same region: where that
+ * one's are copied in the background, it is, too. */
+bool tile_is_beside_pipelined(const tile_function *f, tile_op copy);
+
 /* Whether a loop around op is pipelined. */
 bool tile_is_pipelined(const tile_function *f, tile_op op);
 

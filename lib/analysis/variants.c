@@ -5,12 +5,11 @@
  * there is a fixed list, the same for everybody who compiles the kernel:
  *
  *   0            everything is as declared, and tensor maps can describe the arrays that are copied
- *                to shared memory in the background, and those whose tiles are stored behind a loop
- *                of such copies, on targets that have them
- *   next         the same without tensor maps
- *   next         all accesses of at most 16 bytes, then 8, then 4
- *   next         one group of operands with accesses of an element, the others as declared
- *   last         all accesses of an element: nothing is assumed
+ *                to shared memory in the background, and those that are copied before a loop of
+ * such copies or whose tiles are stored behind it, on targets that have them next         the same
+ * without tensor maps next         all accesses of at most 16 bytes, then 8, then 4 next one group
+ * of operands with accesses of an element, the others as declared last         all accesses of an
+ * element: nothing is assumed
  *
  * An operand is an argument that is a pointer or a view. How wide it can be accessed depends on its
  * alignment, and on the integer arguments in its views' strides and innermost extents: of a view of
@@ -195,10 +194,13 @@ static bool is_result(const tile_function *f, tile_op op) {
            tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !tile_is_pipelined(f, op);
 }
 
-/* Tiles that a specialised loop computes, which specialize-warps stores by boxes. */
-static void visit_result(tile_function *f, tile_op op, void *user) {
+/* Tiles that a specialised loop computes, which specialize-warps stores by boxes, and what it
+ * copies before the loop. */
+static void visit_around(tile_function *f, tile_op op, void *user) {
     unsigned count;
     if (is_result(f, op)) mark_map(user, tile_op_segment(f, op, 1, &count)[0]);
+    if (tile_is_beside_pipelined(f, op) && tile_is_plain_access(f, op))
+        mark_map(user, tile_op_segment(f, op, 0, &count)[0]);
 }
 
 /* Whether any argument has one in variant 0. */
@@ -212,7 +214,7 @@ static bool find_maps(derivation *d, const tile_target *target) {
     if (target && target->compute_capability >= FIRST_WITH_MAPS)
         tile_walk(f, f->body, visit_copy, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
-    if (any && target->arch_specific) tile_walk(f, f->body, visit_result, d);
+    if (any && target->arch_specific) tile_walk(f, f->body, visit_around, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
     return any;
 }

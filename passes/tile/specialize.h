@@ -9,19 +9,30 @@ enum {
     MAX_WARPGROUPS = 3, /* of consumers: with more wgmma has no registers */
     MAX_TILE_LOOPS = 8, /* around the pipelined one */
     RING_STATES = 2,    /* what a role carries from one iteration to the next: stage, parity */
+    MOST_STATES = 4,    /* from one tile to the next: those of the copies beside the loop, too */
 };
 
 /* Copies whose stages are waited for and given back together: one barrier of each kind a stage. */
 typedef struct stage_group {
     tile_op first_use, last_use; /* in the loop's body, directly */
     bool by_dots;                /* an asynchronous product reads it, and perhaps threads, too */
+    bool ahead;                  /* the producer fills it an iteration before the others */
     unsigned shared_dims;        /* of the cluster, a set: blocks share copies along them */
     tile_value full, empty;
     tile_value *senders; /* `empty` of all blocks that fill this one's stages, its own first */
 } stage_group;
 
+/* Copies that stand before the loop, in the same region: they have a ring of their own, of which a
+ * turn of the loops around fills one stage. */
+typedef struct beside_ring {
+    ring ring;                   /* the plan's loop is the one around; without copies: none */
+    tile_op first_use, last_use; /* in the loop's region, directly */
+    tile_value full, empty;      /* empty: 0 where each buffer is filled once */
+} beside_ring;
+
 typedef struct specialist {
-    ring ring;                      /* the loop, its copies, their buffers */
+    ring ring; /* the loop, its copies, their buffers */
+    beside_ring beside;
     tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
     unsigned around_count;
     unsigned warps;   /* of a set of consumers */
@@ -39,6 +50,7 @@ typedef struct specialist {
     tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
     bool chained;   /* a product hangs on another one of its iteration */
+    bool ahead;     /* some group of stages is filled an iteration before others */
     tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */
     unsigned sum_count;
@@ -63,6 +75,30 @@ static inline bool specialize_is_outside(const specialist *s, tile_op op) {
 /* Stage and parity of the iteration after the one that has these. */
 void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
                         tile_value next[RING_STATES]);
+void specialize_name_states(tile_function *f, const tile_value state[RING_STATES]);
+/* if condition {} else {}: places in both regions, before their yields. */
+void specialize_branch(tile_builder *b, tile_value condition, tile_builder regions[2]);
+/* A barrier for each stage. */
+tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
+                               unsigned stages, int64_t arrivals);
+
+/* specialize_beside.c: copies before the loop that the producer makes, too. A remark for each that
+ * it cannot. */
+void specialize_make_beside(specialist *s, tile_op roles);
+/* How many values the loops around carry: those of the loop itself come first. */
+unsigned specialize_state_count(const specialist *s);
+/* Those of the first tile. filled: as the producer has them. */
+void specialize_first_state(const specialist *s, tile_builder *b, bool filled,
+                            tile_value state[MOST_STATES]);
+/* In the next tile. */
+void specialize_advance_beside(const specialist *s, tile_builder *b,
+                               const tile_value now[MOST_STATES], tile_value next[MOST_STATES]);
+/* The stage of this tile: its index, or nothing. Returns how many values that is. */
+unsigned specialize_beside_stage(const specialist *s, tile_builder *b,
+                                 const tile_value now[MOST_STATES], tile_value *stage,
+                                 tile_value *parity);
+/* The consumers wait for their stage and give it back. */
+void specialize_read_beside(specialist *s, const tile_value now[MOST_STATES]);
 
 /* Turns at tiles, of two sets of consumers: s->sets and s->warps, if the loop says `ping_pong` and
  * can have it; a remark if it cannot. */
@@ -100,6 +136,9 @@ void specialize_give_back(const specialist *s, tile_builder *b, const stage_grou
 void specialize_producer(specialist *s, tile_region region);
 /* Moves what not all warps run into the empty region of roles, and makes the loop wait. */
 void specialize_consumers(specialist *s, tile_op roles, tile_region region);
+/* Shared memory that is in use when tiles are stored, as allocate-shared will lay it out, and what
+ * the block has had and does not use then. */
+void specialize_count_bytes(const specialist *s, int64_t *released, int64_t *others);
 /* Stores of tiles behind the loop, in the consumers' region, become copies of boxes. */
 void specialize_stores(specialist *s, tile_region region);
 

@@ -5,24 +5,12 @@
 #include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
-#include "passes/tile/specialize.h"
+#include "passes/tile/specialize_planner.h"
 #include "passes/tile/warpgroup.h"
-
-typedef struct planner {
-    specialist *s;
-    tile_function *f;
-    tile_op loop;
-    tile_region body;
-    const uint32_t *uses; /* by value */
-    uint32_t *position;   /* by op, directly in the body: 1, 2, ... */
-    unsigned dots;        /* in the loop */
-    bool ends_at_once;    /* no product may be pending */
-    bool ok;
-} planner;
 
 /* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
 static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
-    if (p->ok) tile_remark_missed(p->f, op, "not specialised", why, remedy);
+    if (p->ok) tile_remark_missed(p->f, op, p->missed, why, remedy);
     p->ok = false;
 }
 
@@ -246,6 +234,16 @@ static void visit_write(tile_function *f, tile_op op, void *user) {
     }
 }
 
+/* What it reads stays as it is till it has been read. */
+static void check_source(planner *p, tile_op copy) {
+    unsigned size;
+    source_check c = {.p = p, .copy = copy, .in_order = true};
+    for (unsigned i = 0; i < p->s->around_count; i++)
+        c.in_order &= tile_op_has_attr(p->f, p->s->around[i], TILE_ATTR_independent);
+    c.source = *tile_op_segment(p->f, copy, 0, &size);
+    tile_walk(p->f, p->f->body, visit_write, &c);
+}
+
 /* A cluster barrier behind the only tile's loop: the other roles come to it, too. */
 static bool is_common_meeting(planner *p, tile_op op) {
     return !p->s->around_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
@@ -275,18 +273,9 @@ static void visit_meeting(tile_function *f, tile_op op, void *user) {
 }
 
 static void check_memory(planner *p) {
-    bool independent = true;
-    specialist *s = p->s;
+    const tile_pipeline_plan *plan = &p->s->ring.plan;
     tile_walk(p->f, p->f->body, visit_meeting, p);
-    for (unsigned i = 0; i < s->around_count; i++)
-        independent &= tile_op_has_attr(p->f, s->around[i], TILE_ATTR_independent);
-    for (unsigned i = 0; i < s->ring.plan.copy_count && p->ok; i++) {
-        unsigned size;
-        tile_op copy = s->ring.plan.copies[i].op;
-        source_check c = {.p = p, .copy = copy, .source = *tile_op_segment(p->f, copy, 0, &size)};
-        c.in_order = !s->around_count || independent;
-        tile_walk(p->f, p->f->body, visit_write, &c);
-    }
+    for (unsigned i = 0; i < plan->copy_count && p->ok; i++) check_source(p, plan->copies[i].op);
 }
 
 /* What the producer computes ------------------------------------------------------------------- */
@@ -420,13 +409,24 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
     check_taken(p, copy, def, def);
 }
 
+static void check_address(planner *p, tile_op copy) {
+    unsigned size;
+    const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
+    for (unsigned k = 0; k < size; k++) check_needed(p, copy, source[k]);
+}
+
+bool specialize_can_produce(planner *p, tile_op copy) {
+    check_box(p, copy);
+    if (p->ok) check_source(p, copy);
+    if (p->ok) check_address(p, copy);
+    return p->ok;
+}
+
 static void check_addresses(planner *p) {
     specialist *s = p->s;
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
-        unsigned size;
         tile_op copy = s->ring.plan.copies[i].op;
-        const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
-        for (unsigned k = 0; k < size; k++) check_needed(p, copy, source[k]);
+        check_address(p, copy);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
             check_needed(p, copy, tile_op_operand(p->f, at, 0));
@@ -538,12 +538,27 @@ static void make_groups(planner *p) {
     while (merge_some(p)) continue;
 }
 
+/* Products that hang on none are those of the next iteration beside what hangs on them in this one
+ * (pipeline-dots): what they read is filled in that order. */
+static void find_ahead(planner *p) {
+    specialist *s = p->s;
+    bool late = false;
+    for (unsigned g = 0; g < s->group_count && s->chained; g++) {
+        bool *seen = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, p->f->op_count);
+        s->groups[g].ahead = !hangs_on_product(p, s->groups[g].first_use, seen);
+        s->ahead |= s->groups[g].ahead;
+        late |= !s->groups[g].ahead;
+    }
+    s->ahead &= late;
+    for (unsigned g = 0; g < s->group_count; g++) s->groups[g].ahead &= s->ahead;
+}
+
 /* The plan ------------------------------------------------------------------------------------- */
 
 bool specialize_plan(specialist *s, tile_op loop) {
     tile_function *f = s->ring.f;
     tile_arena *arena = s->ring.pass->scratch;
-    planner p = {.s = s, .f = f, .loop = loop, .ok = true};
+    planner p = {.s = s, .f = f, .loop = loop, .missed = "not specialised", .ok = true};
     p.body = tile_op_region(f, loop, 0);
     p.uses = tile_count_uses(f, arena);
     p.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count + 1u);
@@ -574,9 +589,11 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) find_async_dots(&p);
     if (p.ok) end_dots_at_once(&p);
     if (p.ok) make_groups(&p);
+    if (p.ok) find_ahead(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);
     if (p.ok) specialize_plan_thirds(s);
     if (p.ok) specialize_plan_sharing(s);
+    if (p.ok) specialize_plan_beside(&p);
     return p.ok;
 }

@@ -14,9 +14,20 @@ void specialize_advance(const specialist *s, tile_builder *b, const tile_value n
     next[1] = tile_build_select(b, round, tile_build_xor(b, now[1], one), now[1]);
 }
 
-static void name_states(tile_function *f, tile_value stage, tile_value parity) {
-    tile_value_set_name(f, stage, "stage");
-    tile_value_set_name(f, parity, "parity");
+void specialize_name_states(tile_function *f, const tile_value state[RING_STATES]) {
+    tile_value_set_name(f, state[0], "stage");
+    tile_value_set_name(f, state[1], "parity");
+}
+
+void specialize_branch(tile_builder *b, tile_value condition, tile_builder regions[2]) {
+    tile_function *f = b->function;
+    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        regions[r] = tile_builder_at_end(f, tile_op_region(f, branch, r));
+        regions[r].loc = b->loc;
+        tile_build_yield(&regions[r], NULL, 0);
+        regions[r].before = tile_region_at(f, regions[r].region)->last;
+    }
 }
 
 /* The producer --------------------------------------------------------------------------------- */
@@ -41,6 +52,13 @@ static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
         clone_value(p, b, tile_op_operand(p->f, def, i));
     tile_clone_op(b, def, p->map, p->map_count);
     return mapped(p, value);
+}
+
+/* What is cloned from now on is seen by this producer alone. */
+static void own_map(producer *p) {
+    tile_value *map = TILE_NEW_ARRAY(p->s->ring.pass->scratch, tile_value, p->map_count);
+    memcpy(map, p->map, sizeof *map * p->map_count);
+    p->map = map;
 }
 
 /* What has just been built at b is copied by blocks together, if copy i is. */
@@ -88,9 +106,7 @@ static void enter_branches(producer *p, tile_builder *b, tile_region region) {
         inside.before = tile_region_at(f, inside.region)->last;
         *b = inside;
     }
-    tile_value *map = TILE_NEW_ARRAY(p->s->ring.pass->scratch, tile_value, p->map_count);
-    memcpy(map, p->map, sizeof *map * p->map_count);
-    p->map = map;
+    own_map(p);
 }
 
 /* Copy i of a group of stages. */
@@ -135,21 +151,46 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
 }
 
-/* A loop like op that carries stage and parity; its region is left to the caller. */
-static tile_op clone_loop(producer *p, tile_builder *b, tile_op op,
-                          const tile_value state[RING_STATES], tile_builder *body) {
+/* The copies beside the loop, for this tile. */
+static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOST_STATES]) {
+    specialist *s = p->s;
+    beside_ring *own = &s->beside;
+    tile_value stage, parity;
+    unsigned staged = specialize_beside_stage(s, b, state, &stage, &parity);
+    tile_builder place = *b;
+    for (unsigned i = 0; i < own->ring.plan.copy_count; i++) {
+        unsigned size;
+        tile_op op = own->ring.plan.copies[i].op;
+        const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+        tile_value from[1 + TILE_MAX_RANK];
+        for (unsigned k = 0; k < size; k++) from[k] = source[k];
+        for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
+        place.loc = tile_op_loc(p->f, op);
+        if (i == 0 && own->empty.id) tile_build_barrier_wait(&place, own->empty, &stage, 1, parity);
+        tile_build_copy_async(&place, from[0], from + 1, size - 1, own->ring.buffers[i], &stage,
+                              staged, own->full, &stage, 1, TILE_NO_VALUE);
+        ring_keep_attrs(&own->ring, &place, op);
+    }
+    tile_build_barrier_arrive(&place, own->full, &stage, 1);
+}
+
+/* A loop like op that carries these values; its region is left to the caller. */
+static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_value *state,
+                          unsigned count, tile_builder *body) {
     tile_function *f = p->f;
     tile_value bounds[3];
     for (unsigned i = 0; i < 3; i++) bounds[i] = clone_value(p, b, tile_op_operand(f, op, i));
     b->loc = tile_op_loc(f, op);
-    tile_op loop = tile_build_for_loop(b, bounds[0], bounds[1], bounds[2], state, RING_STATES);
+    tile_op loop = tile_build_for_loop(b, bounds[0], bounds[1], bounds[2], state, count);
     tile_value old = tile_region_arg(f, tile_op_region(f, op, 0), 0);
     *body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body->loc = b->loc;
     tile_value own = tile_region_arg(f, body->region, 0);
     tile_value_at(f, own)->name = tile_value_at(f, old)->name;
     p->map[old.id] = own;
-    name_states(f, tile_carried_received(f, loop, 0, 0), tile_carried_received(f, loop, 0, 1));
+    const tile_value carried[RING_STATES] = {tile_carried_received(f, loop, 0, 0),
+                                             tile_carried_received(f, loop, 0, 1)};
+    specialize_name_states(f, carried);
     return loop;
 }
 
@@ -162,25 +203,94 @@ static void clone_before(producer *p, tile_builder *b, tile_op op) {
     }
 }
 
+/* i1, in the loop: it has an iteration behind the one of iv. A sum may be more than an i32 holds.
+ */
+static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
+    int64_t first;
+    tile_op loop = p->s->ring.plan.loop;
+    const tile_type *wide = tile_type_scalar(tile_function_context(p->f), TILE_i64);
+    tile_value end = clone_value(p, b, tile_op_operand(p->f, loop, 1));
+    tile_value step = clone_value(p, b, tile_op_operand(p->f, loop, 2));
+    if (tile_value_is_int(p->f, tile_op_operand(p->f, loop, 0), &first) && first >= 0)
+        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* the end is above 0 */
+    tile_value next =
+        tile_build_add(b, tile_build_cast(b, iv, wide), tile_build_cast(b, step, wide));
+    return tile_build_lt(b, next, tile_build_cast(b, end, wide));
+}
+
+/* if there is that iteration { the stages that are filled ahead, for it } */
+static void fill_ahead(const producer *outer, tile_builder *b, tile_value there, tile_value iv,
+                       const tile_value state[RING_STATES]) {
+    producer p = *outer;
+    specialist *s = p.s;
+    tile_builder inside[2];
+    specialize_branch(b, there, inside);
+    own_map(&p);
+    p.map[tile_region_arg(p.f, tile_op_region(p.f, s->ring.plan.loop, 0), 0).id] = iv;
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (s->groups[g].ahead) fill_stage(&p, &inside[0], g, state);
+}
+
+static void fill_first(producer *p, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_op loop = p->s->ring.plan.loop;
+    tile_value begin = clone_value(p, b, tile_op_operand(p->f, loop, 0));
+    tile_value end = clone_value(p, b, tile_op_operand(p->f, loop, 1));
+    b->loc = tile_op_loc(p->f, loop);
+    fill_ahead(p, b, tile_build_lt(b, begin, end), begin, state);
+}
+
+static void fill_next(producer *p, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_op loop = p->s->ring.plan.loop;
+    tile_value iv = mapped(p, tile_region_arg(p->f, tile_op_region(p->f, loop, 0), 0));
+    tile_value there = has_next(p, b, iv);
+    fill_ahead(p, b, there, tile_build_add(b, iv, mapped(p, tile_op_operand(p->f, loop, 2))),
+               state);
+}
+
+/* One stage of the copies beside the loop is free when the last products have read it, which is
+ * late: what the first of the next tile's products multiply comes before it. */
+static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MOST_STATES]) {
+    specialist *s = p->s;
+    const tile_pipeline_plan *beside = &s->beside.ring.plan;
+    bool late = s->around_count && beside->stages == 1;
+    tile_builder body;
+    tile_value now[RING_STATES], next[RING_STATES];
+    if (beside->copy_count && !late) fill_beside(p, b, state);
+    if (s->ahead) fill_first(p, b, state);
+    if (beside->copy_count && late) fill_beside(p, b, state);
+    tile_op loop = clone_loop(p, b, s->ring.plan.loop, state, RING_STATES, &body);
+    for (unsigned i = 0; i < RING_STATES; i++) now[i] = tile_carried_received(p->f, loop, 0, i);
+    if (s->ahead) {
+        specialize_advance(s, &body, now, next);
+        fill_next(p, &body, next);
+    }
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (!s->groups[g].ahead) fill_stage(p, &body, g, now);
+    if (!s->ahead) specialize_advance(s, &body, now, next);
+    tile_build_yield(&body, next, RING_STATES);
+    for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
+    specialize_advance_beside(s, b, state, state);
+}
+
 /* Loop `depth` of those around the copies, or the innermost one, with what it does in it. */
 static void clone_loops(producer *p, tile_builder *b, unsigned depth,
-                        tile_value state[RING_STATES]) {
+                        tile_value state[MOST_STATES]) {
     specialist *s = p->s;
     tile_builder body;
+    tile_value inner[MOST_STATES];
+    unsigned count = specialize_state_count(s);
     bool innermost = depth == s->around_count;
     tile_op written = innermost ? s->ring.plan.loop : s->around[depth];
     clone_before(p, b, written);
-    tile_op loop = clone_loop(p, b, written, state, &body);
-    tile_value inner[RING_STATES];
-    for (unsigned i = 0; i < RING_STATES; i++) inner[i] = tile_carried_received(p->f, loop, 0, i);
     if (innermost) {
-        for (unsigned g = 0; g < s->group_count; g++) fill_stage(p, &body, g, inner);
-        specialize_advance(s, &body, inner, inner);
-    } else {
-        clone_loops(p, &body, depth + 1, inner);
+        clone_pipelined(p, b, state);
+        return;
     }
-    tile_build_yield(&body, inner, RING_STATES);
-    for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
+    tile_op loop = clone_loop(p, b, written, state, count, &body);
+    for (unsigned i = 0; i < count; i++) inner[i] = tile_carried_received(p->f, loop, 0, i);
+    clone_loops(p, &body, depth + 1, inner);
+    tile_build_yield(&body, inner, count);
+    for (unsigned i = 0; i < count; i++) state[i] = tile_op_result(p->f, loop, i);
 }
 
 /* for so many stages { until all who read it have given it back }: behind this nobody arrives at
@@ -193,7 +303,7 @@ static void await_last(const specialist *s, tile_builder *b, const tile_value st
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body.loc = b->loc;
     for (unsigned i = 0; i < RING_STATES; i++) next[i] = tile_carried_received(f, loop, 0, i);
-    name_states(f, next[0], next[1]);
+    specialize_name_states(f, next);
     for (unsigned g = 0; g < s->group_count; g++)
         if (s->groups[g].shared_dims)
             tile_build_barrier_wait(&body, s->groups[g].empty, next, 1, next[1]);
@@ -208,7 +318,8 @@ void specialize_producer(specialist *s, tile_region region) {
     tile_builder b = tile_builder_at_end(f, region);
     b.loc = tile_op_loc(f, specialize_top(s));
     /* Every stage is empty at first: the phase before the first one counts as complete. */
-    tile_value state[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 1)};
+    tile_value state[MOST_STATES];
+    specialize_first_state(s, &b, true, state);
     clone_loops(&p, &b, 0, state);
     if (s->shares) await_last(s, &b, state);
     tile_build_yield(&b, NULL, 0);
@@ -242,29 +353,54 @@ typedef struct consumers {
     tile_function *f;
     tile_op loop;
     tile_value state[RING_STATES]; /* in the loop */
+    tile_value tile[MOST_STATES];  /* in the loops around */
     tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
     tile_value last;               /* behind the loop: the last stage, if it had any */
 } consumers;
 
+/* The states of the turn after this one, at the end of each loop around. */
+static void send_states(consumers *c, const tile_op *loops, const unsigned *index) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_value next[MOST_STATES];
+    unsigned depth = s->around_count, count = specialize_state_count(s);
+    for (unsigned d = depth; d-- > 0;) {
+        tile_builder b =
+            tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
+        b.loc = tile_op_loc(f, loops[d]);
+        for (unsigned i = 0; i < count; i++)
+            next[i] = d + 1 == depth && i >= RING_STATES
+                          ? c->tile[i]
+                          : tile_op_result(f, loops[d + 1], index[d + 1] + i);
+        if (s->turns) specialize_skip(s, &b, next, s->iterations);
+        if (d + 1 == depth) specialize_advance_beside(s, &b, next, next);
+        for (unsigned i = 0; i < count; i++)
+            tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
+    }
+}
+
 /* Stage and parity go through the loops around, and `previous` through the loop. */
-static void carry_states(consumers *c, const tile_value first[RING_STATES]) {
+static void carry_states(consumers *c, const tile_value first[MOST_STATES]) {
     specialist *s = c->s;
     tile_function *f = c->f;
     tile_op loops[MAX_TILE_LOOPS + 1];
-    unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count;
+    unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count, count = specialize_state_count(s);
     tile_builder b = tile_builder_before(f, specialize_top(s));
-    tile_value sent[RING_STATES + 1];
-    for (unsigned i = 0; i <= RING_STATES; i++)
-        sent[i] = i < RING_STATES ? first[i] : tile_build_int(&b, 0);
-    for (unsigned d = 0; d <= depth; d++) {
-        loops[d] = d == depth ? c->loop : s->around[d];
-        carry(s, loops[d], sent, RING_STATES + (d == depth), &index[d]);
-        for (unsigned i = 0; i < RING_STATES; i++)
-            sent[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
-        name_states(f, sent[0], sent[1]);
+    tile_value none = tile_build_int(&b, 0), next[RING_STATES];
+    for (unsigned i = 0; i < count; i++) c->tile[i] = first[i];
+    for (unsigned d = 0; d < depth; d++) {
+        loops[d] = s->around[d];
+        carry(s, loops[d], c->tile, count, &index[d]);
+        for (unsigned i = 0; i < count; i++)
+            c->tile[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
+        specialize_name_states(f, c->tile);
     }
-    tile_value next[RING_STATES];
-    for (unsigned i = 0; i < RING_STATES; i++) c->state[i] = sent[i];
+    const tile_value sent[RING_STATES + 1] = {c->tile[0], c->tile[1], none};
+    loops[depth] = c->loop;
+    carry(s, c->loop, sent, RING_STATES + 1, &index[depth]);
+    for (unsigned i = 0; i < RING_STATES; i++)
+        c->state[i] = tile_carried_received(f, c->loop, 0, index[depth] + i);
+    specialize_name_states(f, c->state);
     c->previous = tile_carried_received(f, c->loop, 0, index[depth] + RING_STATES);
     c->last = tile_op_result(f, c->loop, index[depth] + RING_STATES);
     tile_value_set_name(f, c->previous, "previous");
@@ -274,15 +410,7 @@ static void carry_states(consumers *c, const tile_value first[RING_STATES]) {
     tile_carried_send(f, c->loop, 0, index[depth] + RING_STATES, c->state[0]);
     for (unsigned i = 0; i < RING_STATES; i++)
         tile_carried_send(f, c->loop, 0, index[depth] + i, next[i]);
-    for (unsigned d = depth; d-- > 0;) {
-        for (unsigned i = 0; i < RING_STATES; i++)
-            next[i] = tile_op_result(f, loops[d + 1], index[d + 1] + i);
-        b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
-        b.loc = tile_op_loc(f, loops[d]);
-        if (s->turns) specialize_skip(s, &b, next, s->iterations);
-        for (unsigned i = 0; i < RING_STATES; i++)
-            tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
-    }
+    send_states(c, loops, index);
 }
 
 static void wait_for_stage(consumers *c, const stage_group *g) {
@@ -398,19 +526,19 @@ static void complete_dots(consumers *c) {
 
 /* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
  * left to fill, as they have waited for all of it. */
-static void free_ring(specialist *s) {
+static void free_ring(specialist *s, const ring *r) {
     tile_function *f = s->ring.f;
     tile_op top = specialize_top(s);
-    for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+    for (unsigned i = 0; i < r->plan.copy_count; i++)
         for (uint32_t id = 1; id < f->op_count; id++)
             if (f->ops[id].opcode == TILE_OP_free_shared &&
-                f->ops[id].operands[0].id == s->ring.buffers[i].id)
+                f->ops[id].operands[0].id == r->buffers[i].id)
                 tile_erase_op(f, (tile_op){id});
     tile_builder b = {
         .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};
     b.before = tile_op_at(f, top)->next;
-    for (unsigned i = 0; i < s->ring.plan.copy_count && s->sets == 1; i++)
-        tile_build_free_shared(&b, s->ring.buffers[i]);
+    for (unsigned i = 0; i < r->plan.copy_count && s->sets == 1; i++)
+        tile_build_free_shared(&b, r->buffers[i]);
 }
 
 void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
@@ -419,9 +547,11 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     move_work(s, roles, region);
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
-    free_ring(s);
+    free_ring(s, &s->ring);
+    if (s->around_count) free_ring(s, &s->beside.ring); /* one tile's may be read behind the loop */
     b = tile_builder_before(f, specialize_top(s));
-    tile_value first[RING_STATES] = {tile_build_int(&b, 0), tile_build_int(&b, 0)};
+    tile_value first[MOST_STATES];
+    specialize_first_state(s, &b, false, first);
     specialize_find_senders(s, &b);
     if (s->sets > 1) {
         s->group = tile_region_arg(f, region, 0);
@@ -433,6 +563,7 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     wait_for_dots(&c);
     complete_dots(&c);
     release_stages(&c);
+    specialize_read_beside(s, c.tile);
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);

@@ -62,11 +62,11 @@ static const char *find_obstacle(const specialist *s, tile_op op, const char **r
 
 /* The ring ------------------------------------------------------------------------------------- */
 
-/* Shared memory that is in use when tiles are stored, as allocate-shared will lay it out. */
-static void count_bytes(const specialist *s, tile_store_query *query) {
+void specialize_count_bytes(const specialist *s, int64_t *released, int64_t *others) {
     enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
     const tile_function *f = s->ring.f;
     bool frees = !s->around_count && s->sets == 1;
+    *released = *others = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         int64_t stride;
         tile_op op = {id};
@@ -76,7 +76,7 @@ static void count_bytes(const specialist *s, tile_store_query *query) {
         for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
             staged |= tile_op_result(f, op, 0).id == s->ring.buffers[i].id;
         bytes = tile_round_up(bytes > 0 ? bytes : 0, barriers ? OF_BARRIERS : ALIGNMENT);
-        *(staged && frees ? &query->released : &query->others) += bytes;
+        *(staged && frees ? released : others) += bytes;
     }
 }
 
@@ -120,7 +120,7 @@ static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
         if (other->scalar == tile->scalar && tile_suits_store_ring(&query, extents))
             return rings->buffers[i];
     }
-    count_bytes(s, &query);
+    specialize_count_bytes(s, &query.released, &query.others);
     if (!tile_choose_store_ring(s->ring.pass->target, &query, &chosen)) return TILE_NO_VALUE;
     const int64_t dims[2] = {chosen.extents[0], chosen.extents[1]};
     const tile_type *type = tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);

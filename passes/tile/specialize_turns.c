@@ -107,22 +107,10 @@ void specialize_plan_turns(specialist *s) {
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* if condition {} else {}: places in both regions, before their yields. */
-static void branch_on(tile_builder *b, tile_value condition, tile_builder regions[2]) {
-    tile_function *f = b->function;
-    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
-    for (unsigned r = 0; r < 2; r++) {
-        regions[r] = tile_builder_at_end(f, tile_op_region(f, branch, r));
-        regions[r].loc = b->loc;
-        tile_build_yield(&regions[r], NULL, 0);
-        regions[r].before = tile_region_at(f, regions[r].region)->last;
-    }
-}
-
 /* Each group at its own barrier, or (arrives) at the one of the other. */
 static void build_turn(const specialist *s, tile_builder *b, bool arrives) {
     tile_builder regions[GROUPS];
-    branch_on(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
+    specialize_branch(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
     for (unsigned g = 0; g < GROUPS; g++) {
         unsigned number = FIRST_TURN + (arrives ? GROUPS - 1 - g : g);
         tile_value barrier = tile_build_int(b, number);
@@ -176,7 +164,7 @@ void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
     /* 3. The first turn, if there is a tile, is the first group's. */
     tile_value some = tile_build_lt(&b, begin, end);
     tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
-    branch_on(&b, tile_build_and(&b, some, second), regions);
+    specialize_branch(&b, tile_build_and(&b, some, second), regions);
     tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN),
                            tile_build_int(&b, GROUPS * WARPGROUP));
     s->turn_step = step;
@@ -191,6 +179,6 @@ void specialize_pass_turn(const specialist *s, tile_builder *b) {
     tile_op tiles = s->around[0];
     tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);
     tile_value next = tile_build_add(b, tile, s->turn_step);
-    branch_on(b, tile_build_lt(b, next, tile_op_operand(s->ring.f, tiles, 1)), regions);
+    specialize_branch(b, tile_build_lt(b, next, tile_op_operand(s->ring.f, tiles, 1)), regions);
     build_turn(s, &regions[0], true);
 }

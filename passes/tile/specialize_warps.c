@@ -107,6 +107,9 @@
  * producer begins with parity 1, as the phase before the first counts as complete. Copies between
  * whose first readers there is no product share a pair of barriers, others have their own.
  *
+ * Copies that stand before the loop are the producer's, too (specialize_beside.c), with barriers of
+ * their own: what a tile begins with is there before the tile before it has been stored.
+ *
  * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
  * of the one before are finished, and their stages given back, while its own go on. That keeps the
  * tensor cores busy while the next stage is waited for.
@@ -116,6 +119,10 @@
  *
  * Tiles are stored in the background, piece by piece (specialize_store.c), so that the ring of the
  * stages keeps the shared memory that whole tiles would take.
+ *
+ * Where a product takes what another one makes pipeline-dots multiplies for two iterations at once.
+ * The producer then fills what the first product reads an iteration before the rest: in the order
+ * in which it is waited for.
  *
  * Blocks of a cluster share copies that are the same for them (specialize_share.c).
  *
@@ -149,10 +156,11 @@ static void visit_loop(tile_function *f, tile_op op, void *user) {
 
 /* Building ------------------------------------------------------------------------------------- */
 
-static tile_value barriers(specialist *s, tile_builder *b, const char *name, int64_t arrivals) {
-    const int64_t stages = s->ring.plan.stages;
+tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
+                               unsigned stages, int64_t arrivals) {
+    const int64_t slots = stages;
     tile_value bar = tile_build_alloc_barrier(
-        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &stages));
+        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &slots));
     tile_op_set_int(b->function, tile_value_def(b->function, bar), TILE_ATTR_count, arrivals);
     tile_value_set_name(b->function, bar, name);
     return bar;
@@ -170,11 +178,13 @@ static void make_rings(specialist *s, tile_op roles) {
     }
     tile_builder b = tile_builder_before(f, roles);
     b.loc = tile_op_loc(f, s->ring.plan.loop);
+    unsigned stages = s->ring.plan.stages;
     for (unsigned g = 0; g < s->group_count; g++) {
-        s->groups[g].full = barriers(s, &b, "full", 1);
-        s->groups[g].empty = barriers(
-            s, &b, "empty", (int64_t)s->warps * s->readers * specialize_senders(s, &s->groups[g]));
+        int64_t readers = (int64_t)s->warps * s->readers * specialize_senders(s, &s->groups[g]);
+        s->groups[g].full = specialize_barriers(s, &b, "full", stages, 1);
+        s->groups[g].empty = specialize_barriers(s, &b, "empty", stages, readers);
     }
+    specialize_make_beside(s, roles);
 }
 
 static int64_t registers_of(const specialist *s, const tile_type *type) {
@@ -214,9 +224,10 @@ static int64_t sum_registers(const specialist *s) {
     return carried + own.most;
 }
 
-/* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. */
+/* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
+ * products hang on each other what lies between them takes as many as wide sums. */
 static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
-    bool wide = sum_registers(s) >= WIDE_SUMS;
+    bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
     if (s->warps * s->sets == WARPGROUP) return;
     if (s->readers > 1) { /* four warpgroups have 128 each */
