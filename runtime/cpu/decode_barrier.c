@@ -31,17 +31,6 @@ void cpu_decode_barrier_wait(cpu_decoder *d, tile_op op) {
     decode_at(d, op, cpu_run_barrier_wait);
 }
 
-/* As tiles the set runs together: nobody has a turn before anybody else. */
-void cpu_decode_await_turn(cpu_decoder *d, tile_op op) {
-    (void)d;
-    (void)op;
-}
-
-void cpu_decode_pass_turn(cpu_decoder *d, tile_op op) {
-    (void)d;
-    (void)op;
-}
-
 void cpu_decode_mbarrier_init(cpu_decoder *d, tile_op op) {
     decode_at(d, op, cpu_run_mbarrier_init);
 }

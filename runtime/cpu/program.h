@@ -45,6 +45,7 @@ typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
 typedef struct cpu_claims cpu_claims;       /* parallel.c: what elements have accessed */
+typedef struct cpu_turns cpu_turns;         /* turns.c: of warpgroups */
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ir/shape.h */
@@ -372,6 +373,7 @@ struct cpu_block {
     uint32_t publication_count, publication_capacity;
     uint32_t settled; /* all agents know what happened up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
+    cpu_turns *turns;               /* by the number of their first barrier, or NULL */
     struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
     struct cpu_flight *flights;     /* those that have not landed, the oldest first */
     size_t flight_count, flight_capacity;
@@ -471,6 +473,11 @@ void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
 
 /* parallel.c */
 void cpu_claims_destroy(cpu_claims *claims);
+
+/* turns.c */
+void cpu_clear_turns(cpu_block *block);
+/* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
+bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);
 
 /* schedule.c: runs all blocks. */
 tile_status cpu_execute(cpu_run *run);

@@ -91,6 +91,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         cpu_destroy_mbarriers(program, list);
         free(list->publications);
         cpu_clear_barriers(list);
+        cpu_clear_turns(list);
         cpu_clear_warpgroups(program, list);
         free(list);
     }
@@ -152,6 +153,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     block->publication_count = 0;
     block->free_reader = 0;
     cpu_clear_barriers(block);
+    cpu_clear_turns(block);
     cpu_clear_warpgroups(program, block);
     block->waits = block->rests = false;
     block->rests_left = run->random ? RESTS : 1;
@@ -182,8 +184,8 @@ static void start_cluster(cpu_run *run, int64_t number) {
 /* A block's shared memory is there until all of its cluster have ended. */
 static bool end_block(cpu_run *run, cpu_block *block) {
     cpu_cluster *cluster = block->cluster;
-    if (!cpu_barriers_may_end(run, block) || !cpu_mbarriers_may_end(run, block) ||
-        !cpu_may_end(run, block))
+    if (!cpu_barriers_may_end(run, block) || !cpu_turns_may_end(run, block) ||
+        !cpu_mbarriers_may_end(run, block) || !cpu_may_end(run, block))
         return false;
     block->ended = true;
     if (++cluster->ended < cluster->count) return true;
