@@ -63,21 +63,26 @@ typedef struct options {
 
 /* Options ------------------------------------------------------------------------------------- */
 
+/* Each kind of inputs once, however often it is named. */
+static void add_check(bench_plan *plan, bench_inputs inputs) {
+    for (unsigned i = 0; i < plan->check_count; i++)
+        if (plan->checks[i] == inputs) return;
+    plan->checks[plan->check_count++] = inputs;
+}
+
 static bool add_checks(options *o, const char *value) {
     bench_plan *plan = &o->common.plan;
     char piece[16];
-    if (strcmp(value, "all") == 0) {
-        for (unsigned i = 0; i < BENCH_INPUTS_COUNT; i++) plan->checks[i] = (bench_inputs)i;
-        plan->check_count = BENCH_INPUTS_COUNT;
-        return true;
-    }
     while (bench_next_word(&value, piece)) {
         bench_inputs inputs;
-        if (!bench_inputs_find(piece, &inputs) || plan->check_count == BENCH_INPUTS_COUNT)
+        bool all = strcmp(piece, "all") == 0;
+        for (unsigned i = 0; i < BENCH_INPUTS_COUNT && all; i++) add_check(plan, (bench_inputs)i);
+        if (all) continue;
+        if (!bench_inputs_find(piece, &inputs))
             return bench_complain(&o->common,
                                   "--check takes all, or random late early spiky large equal, not",
                                   piece);
-        plan->checks[plan->check_count++] = inputs;
+        add_check(plan, inputs);
     }
     return true;
 }
