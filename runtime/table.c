@@ -11,8 +11,9 @@
 #include "lib/support/context.h"
 
 /* What a table depends on: its cost, which is one expression for each text; the extents' values;
- * and those of the arguments that the cost names, 0 for the others. */
-enum { MAX_KEY = 4 + TILE_MAX_ARGUMENTS };
+ * whether it is dealt out; and the values of the arguments that the cost names, 0 for the others.
+ * Devices have tables of their own. */
+enum { MAX_KEY = 5 + TILE_MAX_ARGUMENTS };
 typedef struct table_key {
     unsigned length; /* in use of these */
     int64_t value[MAX_KEY];
@@ -29,7 +30,8 @@ struct tile_host_table {
 static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, table_key *key) {
     const tile_table *table = &abi->tables[index];
     key->value[0] = (int64_t)(uintptr_t)table->cost;
-    key->length = 4;
+    key->value[4] = table->dealt;
+    key->length = 5;
     if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS && table->args >> i; i++)
         key->value[key->length++] = table->args >> i & 1 ? args[i] : 0;
@@ -65,10 +67,11 @@ static tile_status upload(tile_device *device, tile_host_table *table, const int
 
 static tile_status make(tile_device *device, tile_host_table *table, const tile_abi *abi,
                         unsigned index, const int64_t *args) {
+    const tile_launch_facts facts = {.size = sizeof facts, .num_sms = device->num_sms};
     const int64_t *extents = &table->key.value[1];
-    table->bytes = sizeof(int32_t) * (size_t)(extents[0] * extents[1] * extents[2]);
+    table->bytes = sizeof(int32_t) * (size_t)tile_table_entries(&abi->tables[index], extents);
     int32_t *entries = tile_malloc(table->bytes);
-    tile_status status = tile_abi_make_table(abi, index, args, entries);
+    tile_status status = tile_abi_make_table(abi, index, args, &facts, entries);
     if (status == TILE_OK) status = device->ops->allocate(device, table->bytes, &table->address);
     if (status == TILE_OK && (status = upload(device, table, entries)) != TILE_OK)
         device->ops->release(device, table->address, table->bytes);
@@ -100,7 +103,7 @@ tile_status tile_take_tables(tile_device *device, const int64_t *args, tile_laun
         tile_launch_table *table = &launch->tables[i];
         table_key key;
         if (!make_key(abi, i, args, &key)) return TILE_INVALID;
-        table->entries = (int32_t)(key.value[1] * key.value[2] * key.value[3]);
+        table->entries = (int32_t)tile_table_entries(&abi->tables[i], &key.value[1]);
         if ((table->address = find_table(device, &key))) continue;
         status = tile_refuse_capture(device, abi->entry, launch->stream);
         if (status != TILE_OK) return status;

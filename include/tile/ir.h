@@ -517,6 +517,9 @@ TILE_API void tile_function_set_raster(tile_function *function, tile_raster rast
  * blocks get about the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
                                            const tile_expr *cost);
+/* `persistent dealt by`, behind tile_function_set_persistent with a cost: tiles come in the order
+ * of their numbers, each to the block that has the least to do so far. */
+TILE_API void tile_function_set_dealt(tile_function *function, bool is_dealt);
 /* `persistent if`: only where the condition, over parameters, is not 0; NULL: always. */
 TILE_API void tile_function_set_persistent_if(tile_function *function, const tile_expr *condition);
 /* `sync explicit`: the user writes every barrier. */

@@ -153,7 +153,8 @@ static void put_tables(out *o, const tile_abi *abi) {
         put(o, "%s\n    {\"extents\": [", i ? "," : "");
         for (unsigned d = 0; d < 3; d++)
             put(o, "%s%s", d ? ", " : "", quoted(o, table->extents[d]));
-        put(o, "], \"cost\": %s}", quoted(o, table->cost));
+        put(o, "], \"cost\": %s%s}", quoted(o, table->cost),
+            abi->tables[i].dealt ? ", \"dealt\": true" : "");
     }
     put(o, "%s]", abi->table_count ? "\n  " : "");
 }

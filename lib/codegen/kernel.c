@@ -143,8 +143,9 @@ void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
         LLVMValueRef extent = tile_emit_expr(e, table->extents[d]);
         last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;
     }
-    last = LLVMBuildSub(e->builder, LLVMBuildTrunc(e->builder, last, e->i32, ""),
-                        tile_llvm_int(e->i32, 1), "");
+    last = LLVMBuildTrunc(e->builder, last, e->i32, "");
+    last = table->dealt ? LLVMBuildShl(e->builder, last, tile_llvm_int(e->i32, 1), "")
+                        : LLVMBuildSub(e->builder, last, tile_llvm_int(e->i32, 1), "");
     rank = tile_emit_int_op(e, TILE_OP_max, rank, tile_llvm_int(e->i32, 0));
     rank = tile_emit_int_op(e, TILE_OP_min, rank, last);
     rank = LLVMBuildZExt(e->builder, rank, e->i64, "");

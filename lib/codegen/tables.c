@@ -1,12 +1,14 @@
 /* Host tables: what the launch computes of a kernel's arguments and the kernel looks up. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/options.h"
 
 static bool is_same(const tile_table *a, const tile_table *b) {
-    bool same = a->cost == b->cost;
+    bool same = a->cost == b->cost && a->dealt == b->dealt;
     for (unsigned d = 0; d < 3; d++) same &= a->extents[d] == b->extents[d];
     return same;
 }
@@ -15,6 +17,7 @@ static tile_table table_of(const tile_function *f, tile_op op) {
     unsigned count;
     const tile_value *extents = tile_op_segment(f, op, 1, &count);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
+    table.dealt = tile_op_has_attr(f, op, TILE_ATTR_dealt);
     for (unsigned d = 0; d < 3; d++) {
         const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
                                             : tile_expr_int(tile_function_context(f), 1);
@@ -91,7 +94,8 @@ bool tile_abi_fill_tables(tile_abi *abi, const tile_function *f) {
 
 void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker) {
     tile_table *table = &abi->tables[index];
-    *table = (tile_table){.cost = walker->cost, .args = args_of(walker->cost)};
+    *table = (tile_table){
+        .cost = walker->cost, .dealt = walker->is_dealt, .args = args_of(walker->cost)};
     for (unsigned d = 0; d < 3; d++) table->extents[d] = walker->grid[d];
     set_texts(abi, index, walker);
 }
@@ -116,6 +120,19 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
         return TILE_INVALID;
     }
     return TILE_OK;
+}
+
+int64_t tile_table_entries(const tile_table *table, const int64_t extents[3]) {
+    int64_t tiles = extents[0] * extents[1] * extents[2];
+    return table->dealt ? 2 * tiles + 1 : tiles;
+}
+
+tile_status tile_abi_table_entries(const tile_abi *abi, unsigned index, const int64_t *args,
+                                   int64_t *entries) {
+    int64_t extents[3];
+    tile_status status = tile_abi_table_extents(abi, index, args, extents);
+    if (status == TILE_OK) *entries = tile_table_entries(&abi->tables[index], extents);
+    return status;
 }
 
 typedef struct priced {
@@ -150,16 +167,73 @@ static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args
     return true;
 }
 
+/* Blocks in a heap: none has less to do than the one at (i - 1) / 2. */
+typedef struct share {
+    int64_t load;
+    int32_t block;
+} share;
+
+static bool has_less(const share *a, const share *b) {
+    return a->load < b->load || (a->load == b->load && a->block < b->block);
+}
+
+/* The first one has got more to do. */
+static void sink_first(share *heap, int32_t count) {
+    for (int32_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && has_less(&heap[child + 1], &heap[child])) child++;
+        if (!has_less(&heap[child], &heap[at])) return;
+        const share moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* Where each block's tiles begin, where the last one's end, then the tiles; the rest is 0. */
+static void deal_tiles(const priced *tiles, int32_t count, int32_t blocks, int32_t *entries) {
+    share *heap = tile_malloc(sizeof *heap * (size_t)blocks);
+    int32_t *owner = tile_malloc(sizeof *owner * (size_t)count);
+    memset(entries, 0, sizeof *entries * (2 * (size_t)count + 1));
+    for (int32_t b = 0; b < blocks; b++) heap[b] = (share){0, b};
+    for (int32_t i = 0; i < count; i++) {
+        int64_t cost = tiles[i].cost > 0 ? tiles[i].cost : 0;
+        owner[i] = heap[0].block;
+        if (__builtin_add_overflow(heap[0].load, cost, &heap[0].load)) heap[0].load = INT64_MAX;
+        sink_first(heap, blocks);
+        entries[owner[i] + 1]++;
+    }
+    entries[0] = blocks + 1;
+    for (int32_t b = 0; b < blocks; b++) entries[b + 1] += entries[b];
+    for (int32_t b = 0; b < blocks; b++) heap[b].block = entries[b]; /* where its next one goes */
+    for (int32_t i = 0; i < count; i++) entries[heap[owner[i]].block++] = tiles[i].tile;
+    free(owner);
+    free(heap);
+}
+
+/* The blocks of a dealt table; 0 after a diagnostic. */
+static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, int64_t tiles) {
+    tile_launch_facts known;
+    tile_take_options(&known, sizeof known, facts);
+    if (known.num_sms > 0) return (int32_t)(known.num_sms < tiles ? known.num_sms : tiles);
+    tile_report(abi->context, TILE_ERROR, abi->loc,
+                "@%s: tiles are dealt out to num_sms blocks, which the launch's facts must say",
+                abi->entry);
+    return 0;
+}
+
 tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
-                                int32_t *entries) {
+                                const tile_launch_facts *facts, int32_t *entries) {
     int64_t extents[3];
+    int32_t blocks = 0;
     tile_status status = tile_abi_table_extents(abi, index, args, extents);
     if (status != TILE_OK) return status;
     size_t count = (size_t)(extents[0] * extents[1] * extents[2]);
+    bool dealt = abi->tables[index].dealt;
+    if (dealt && !(blocks = blocks_of(abi, facts, (int64_t)count))) return TILE_INVALID;
     priced *tiles = tile_malloc(sizeof *tiles * count);
     if (!price_tiles(abi, index, args, extents, tiles)) status = TILE_INVALID;
-    if (status == TILE_OK) qsort(tiles, count, sizeof *tiles, dearest_first);
-    for (size_t i = 0; i < count && status == TILE_OK; i++) entries[i] = tiles[i].tile;
+    if (status == TILE_OK && dealt) deal_tiles(tiles, (int32_t)count, blocks, entries);
+    if (status == TILE_OK && !dealt) qsort(tiles, count, sizeof *tiles, dearest_first);
+    for (size_t i = 0; i < count && status == TILE_OK && !dealt; i++) entries[i] = tiles[i].tile;
     free(tiles);
     return status;
 }

@@ -233,17 +233,19 @@ static bool parse_raster(tile_parser *p) {
     return true;
 }
 
-/* "persistent" ["if" expr] ["by" expr] */
+/* "persistent" ["if" expr] [["dealt"] "by" expr] */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
     bool depends = tile_parse_take_word(p, "if");
     if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (depends && !condition) return false;
-    bool by = tile_parse_take_word(p, "by");
+    bool dealt = tile_parse_take_word(p, "dealt"), by = tile_parse_take_word(p, "by");
+    if (dealt && !by) return tile_parse_expected(p, "by, and the cost of a tile");
     p->has_block_id = by;
     if (by) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
     p->has_block_id = false;
     tile_function_set_persistent(p->function, true, cost);
+    tile_function_set_dealt(p->function, dealt);
     tile_function_set_persistent_if(p->function, condition);
     return !by || cost;
 }

@@ -158,9 +158,9 @@ static void visit_loop(tile_function *f, tile_op op, void *user) {
 
 tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
                                unsigned stages, int64_t arrivals) {
-    const int64_t slots = stages;
+    const int64_t extent = stages;
     tile_value bar = tile_build_alloc_barrier(
-        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &slots));
+        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &extent));
     tile_op_set_int(b->function, tile_value_def(b->function, bar), TILE_ATTR_count, arrivals);
     tile_value_set_name(b->function, bar, name);
     return bar;

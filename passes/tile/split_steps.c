@@ -164,7 +164,7 @@ void split_become_plan(tile_function *f) {
     f->grid_rank = f->cluster_rank = 0;
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
-    f->is_persistent = false;
+    f->is_persistent = f->is_dealt = false;
     f->persistent_if = NULL;
     for (unsigned i = 0; i < f->arg_count; i++) {
         f->args[i].divisible = 0;

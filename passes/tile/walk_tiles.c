@@ -94,7 +94,13 @@
  * Along one dim a cost that only grows or only falls, as under a causal mask, needs no more than a
  * look at both ends: the tiles of the dearer end come first, then the next coordinate's. Any other
  * order is sorted by the launch, into a table that tile_by_cost reads: 4 bytes for each tile of the
- * dims that the cost names, one load a tile. */
+ * dims that the cost names, one load a tile.
+ *
+ * `persistent dealt by`: tiles come in the order of their numbers, x first, each to the block whose
+ * tiles cost least so far. The launch plays that through, once for a shape: its table says where a
+ * block's tiles begin, and which they are, side by side, so that one access to memory brings
+ * several. A kernel whose one dim counts tiles in the order in which they share what they read,
+ * dear ones first, has blocks that end together. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
@@ -399,6 +405,28 @@ static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, ti
     return loop;
 }
 
+/* Entry `index` of the launch's table of what blocks get. */
+static tile_value dealt_entry(const walk *w, tile_builder *b, tile_value index, const grid *g) {
+    tile_value entry = tile_build_tile_by_cost(b, index, g->extent, 3);
+    tile_op_set_expr(w->f, tile_value_def(w->f, entry), TILE_ATTR_cost, w->f->cost);
+    tile_op_set_flag(w->f, tile_value_def(w->f, entry), TILE_ATTR_dealt);
+    return entry;
+}
+
+/* for %turn = where the block's tiles begin in the table to where they end {} */
+static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid *g,
+                          tile_builder *body) {
+    tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block, g);
+    tile_value end = dealt_entry(w, b, tile_build_add(b, block, one), g);
+    const raster_order order = raster_plan(b, TILE_RASTER_NONE, 1, g->extent, true);
+    tile_op loop = tile_build_for_loop(b, begin, end, one, NULL, 0);
+    *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
+    tile_value turn = tile_region_arg(w->f, body->region, 0);
+    tile_value_set_name(w->f, turn, "turn");
+    tile_of_number(w, body, &order, dealt_entry(w, body, turn, g), g);
+    return loop;
+}
+
 static const tile_expr *divided_expr(const walk *w, const tile_expr *value, int64_t divisor) {
     if (divisor == 1) return value;
     return tile_expr_op(w->context, TILE_OP_div, value, tile_expr_int(w->context, divisor), NULL);
@@ -510,8 +538,9 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_value block = divided(&b, ids, cluster_extent(w, 0));
     tile_value blocks = divided(&b, tile_build_grid_dim(&b), cluster_extent(w, 0));
     /* 2. The loop, and the tile that an iteration is for. */
-    tile_op loop = w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
-                             : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
+    tile_op loop = f->is_dealt ? loop_dealt(w, &b, block, &g, &body)
+                   : w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
+                               : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
     const grid clusters = g;
     place_in_cluster(w, &body, at, &g);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes

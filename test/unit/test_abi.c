@@ -160,18 +160,18 @@ Test(abi, tables) {
     int32_t table[6];
     cr_assert_eq(tile_abi_table_extents(abi, 0, args, extents), TILE_OK);
     cr_expect(extents[0] == 3 && extents[1] == 2 && extents[2] == 1);
-    cr_assert_eq(tile_abi_make_table(abi, 0, args, table), TILE_OK);
+    cr_assert_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_OK);
     static const int32_t first[] = {0, 3, 4, 1, 5, 2}; /* x * (y - 3): 0 -3 -6, 0 -2 -4 */
     cr_expect_arr_eq(table, first, sizeof first);
-    cr_assert_eq(tile_abi_make_table(abi, 1, args, table), TILE_OK);
+    cr_assert_eq(tile_abi_make_table(abi, 1, args, NULL, table), TILE_OK);
     static const int32_t second[] = {1, 3, 0, 2};
     cr_expect_arr_eq(table, second, sizeof second);
     cr_expect_eq(tile_abi_table_extents(abi, 2, args, extents), TILE_INVALID);
     args[1] = 0;
-    cr_expect_eq(tile_abi_make_table(abi, 0, args, table), TILE_INVALID);
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
     cr_expect(strstr(x.messages, "the tile 0 0 0 has no cost"), "%s", x.messages);
     args[0] = 0;
-    cr_expect_eq(tile_abi_make_table(abi, 0, args, table), TILE_INVALID);
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
     cr_expect(strstr(x.messages, "extent 1 is %n"), "%s", x.messages);
     args[0] = INT32_MAX;
     args[1] = INT64_MAX;
@@ -258,8 +258,8 @@ static void check_same_answers(const tile_abi *abi, const tile_abi *again, const
         status = tile_abi_table_extents(abi, i, args, extents[0]);
         cr_expect_eq(tile_abi_table_extents(again, i, args, extents[1]), status);
         if (status != TILE_OK || extents[0][0] * extents[0][1] > 6) continue;
-        status = tile_abi_make_table(abi, i, args, tables[0]);
-        cr_expect_eq(tile_abi_make_table(again, i, args, tables[1]), status);
+        status = tile_abi_make_table(abi, i, args, NULL, tables[0]);
+        cr_expect_eq(tile_abi_make_table(again, i, args, NULL, tables[1]), status);
         if (status == TILE_OK)
             cr_expect_arr_eq(tables[0], tables[1],
                              sizeof(int32_t) * (size_t)(extents[0][0] * extents[0][1]));

@@ -356,7 +356,7 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);
     cr_expect_eq(tile_abi_view_bytes(NULL, 0, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_table_extents(NULL, 0, NULL, grid), TILE_INVALID);
-    cr_expect_eq(tile_abi_make_table(NULL, 0, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_abi_make_table(NULL, 0, NULL, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_abi_tensor_map_count(NULL), 0);
     cr_expect_eq(tile_abi_tensor_map(NULL, 0, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_abi_parameter_count(NULL), 0);

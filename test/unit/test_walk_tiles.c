@@ -119,6 +119,9 @@ Test(walk_tiles, persistent_visits_each_tile_once) {
     check_once("persistent by block_id(0) * block_id(1)", 2, 4, 1);
     check_once("persistent by block_id(0) * block_id(1)", 3, 132, 2);
     check_once("raster hilbert persistent by rem(block_id(2), 2) * %gy", 3, 3, 3);
+    check_once("persistent dealt by block_id(0) * block_id(1)", 2, 4, 1);
+    check_once("persistent dealt by block_id(0) - block_id(2)", 3, 132, 2);
+    check_once("persistent dealt by 0", 3, 3, 3);
 }
 
 /* Quotients by reciprocals are estimates that are corrected: here some are one too small. */
@@ -349,7 +352,7 @@ Test(walk_tiles, orders_that_the_launch_sorts) {
 
 #define SHARES_HEAD \
     "kernel @k(%gx: i32, %gy: i32, %gz: i32, %out: ptr<i32>, %next: i32)\n" \
-    "    grid [%gx, %gy, %gz] warps 1 persistent by "
+    "    grid [%gx, %gy, %gz] warps 1 persistent "
 static const char shares[] = "  %t = splat %next : tile<i32[1]>\n"
                              "  store %t, %o[%at]\n"
                              "}\n";
@@ -385,7 +388,7 @@ static void check_shares(const char *cost, const int32_t of[3], unsigned blocks)
     const int64_t grid[] = {9, 8, 3};
     int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
     int32_t out[9 * 8 * 3], dearest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
-    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, cost, BODY, shares);
+    snprintf(text, sizeof text, "%sby %s%s%s", SHARES_HEAD, cost, BODY, shares);
     run r;
     open_run(&r, 2, blocks, text_with_block(text));
     const tile_argument arguments[] = {
@@ -427,7 +430,8 @@ Test(walk_tiles, a_product_is_dealt_out_as_sorted) {
     int64_t wanted[BLOCKS] = {0}, found[BLOCKS] = {0}, most[2] = {0};
     char text[1024];
     run r;
-    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "block_id(0) * block_id(1)", BODY, shares);
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "by block_id(0) * block_id(1)", BODY,
+             shares);
     open_run(&r, 2, BLOCKS, text_with_block(text));
     tile_buffer_destroy(r.out);
     cr_assert_eq(tile_buffer_create(r.device, sizeof out, &r.out), TILE_OK);
@@ -448,6 +452,58 @@ Test(walk_tiles, a_product_is_dealt_out_as_sorted) {
     cr_expect(most[1] * 100 <= most[0] * 101, "%d, and not %d", (int)most[1], (int)most[0]);
     cr_expect_arr_eq(found, wanted, sizeof found);
     close_run(&r);
+}
+
+/* Tiles go in the order of their numbers to the block that has least to do so far, the first one of
+ * those that have equally little; what costs less than nothing costs nothing. */
+static void check_dealt(const char *cost, int64_t (*price)(int32_t, int32_t, int32_t),
+                        unsigned level, unsigned blocks) {
+    char text[1024];
+    const int64_t grid[] = {9, 8, 3};
+    int64_t loads[13] = {0};
+    int32_t out[9 * 8 * 3];
+    run r;
+    snprintf(text, sizeof text, "%sdealt by %s%s%s", SHARES_HEAD, cost, BODY, shares);
+    open_run(&r, level, blocks, text_with_block(text));
+    const tile_argument arguments[] = {
+        {.integer = 9}, {.integer = 8}, {.integer = 3}, {.buffer = r.out}, {.integer = 0}};
+    cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK, "%s", r.text.messages);
+    cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
+    for (int32_t z = 0; z < 3; z++)
+        for (int32_t y = 0; y < 8; y++)
+            for (int32_t x = 0; x < 9; x++) {
+                unsigned least = 0;
+                int64_t own = price(x, y, z);
+                for (unsigned b = 1; b < blocks; b++) least = loads[b] < loads[least] ? b : least;
+                cr_assert_eq(at(grid, out, x, y, z), (int32_t)least, "%s: tile %d %d %d", cost, x,
+                             y, z);
+                loads[least] += own > 0 ? own : 0;
+            }
+    close_run(&r);
+}
+
+static int64_t price_product(int32_t x, int32_t y, int32_t z) {
+    (void)z;
+    return x * (y + 1);
+}
+
+static int64_t price_fall(int32_t x, int32_t y, int32_t z) {
+    (void)y;
+    return 5 - x + z;
+}
+
+static int64_t price_equal(int32_t x, int32_t y, int32_t z) {
+    (void)x, (void)y, (void)z;
+    return 1;
+}
+
+Test(walk_tiles, tiles_are_dealt_out_in_order) {
+    for (unsigned level = 2; level <= 3; level++) {
+        check_dealt("block_id(0) * (block_id(1) + 1)", price_product, level, 7);
+        check_dealt("5 - block_id(0) + block_id(2)", price_fall, level, 13);
+        check_dealt("1", price_equal, level, 4);
+        check_dealt("1", price_equal, level, 1);
+    }
 }
 
 /* The operation by itself, where threads ask for different ranks: one outside is the nearest. */
@@ -495,8 +551,8 @@ Test(walk_tiles, look_ups) {
 Test(walk_tiles, no_order) {
     char text[1024];
     run r;
-    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "block_id(0) * block_id(1) / %next", BODY,
-             shares);
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "by block_id(0) * block_id(1) / %next",
+             BODY, shares);
     open_run(&r, 2, 4, text);
     tile_argument arguments[] = {
         {.integer = 5}, {.integer = 5}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};
