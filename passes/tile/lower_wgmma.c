@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "lib/analysis/product.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
@@ -176,10 +177,11 @@ static tile_value permute(lowering *l, tile_value from, const int64_t *order, un
 }
 
 static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
+    bool one = tile_type_elements(tile_value_type(l->f, acc)) == list->size;
     for (unsigned b = 0; b < list->count; b++) {
         const int64_t *order = list->order + (size_t)b * list->size;
         bool in_row = is_in_row(order, list->size);
-        list->parts[b] = in_row && list->count == 1 ? acc
+        list->parts[b] = in_row && one ? acc
                          : in_row ? tile_build_extract(&l->builder, acc, lower_int(l, order[0]),
                                                        block_type(l, list))
                                   : permute(l, acc, order, list->size);
@@ -343,6 +345,46 @@ static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *pla
     }
 }
 
+/* Whether a product has the same sums in all rows of the instruction: its first operand, in
+ * registers, and what is added to are repeated along them. */
+static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *plan) {
+    const tile_function *f = &l->old;
+    unsigned count, order = warpgroup_first(plan->row_dim);
+    tile_value first = tile_op_segment(f, op, order, &count)[0];
+    tile_value acc = tile_op_segment(f, op, TILE_MMA_ACC, &count)[0];
+    if (tile_value_type(f, first)->kind != TILE_TYPE_TILE ||
+        !tile_is_repeated(f, first, 1 - tile_product_k_dim(f, op, order)))
+        return false;
+    if (tile_is_repeated(f, acc, plan->row_dim == TILE_WGMMA_EXCHANGED)) return true;
+    warpgroup_plan before;
+    tile_op dot = tile_value_def(f, acc);
+    return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_takes(f, dot) &&
+           !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
+           has_equal_rows(l, dot, &before);
+}
+
+/* The blocks of the first rows, where the others have the same sums. Products that are alike in all
+ * that they take would also be one for ptxas, which then waits to copy what that gives (C7517). */
+static block_list first_rows(lowering *l, const block_list *list) {
+    block_list first = *list;
+    first.count = 0;
+    first.at = TILE_NEW_ARRAY(l->pass->scratch, block_place, list->count);
+    first.order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, list->count * list->size);
+    first.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    for (unsigned b = 0; b < list->count; b++) {
+        if (list->at[b].row) continue;
+        first.at[first.count] = list->at[b];
+        order_block(&first, first.count++);
+    }
+    return first;
+}
+
+static void repeat_rows(block_list *list, const block_list *first) {
+    for (unsigned b = 0; b < list->count; b++)
+        for (unsigned i = 0; i < first->count; i++)
+            if (first->at[i].column == list->at[b].column) list->parts[b] = first->parts[i];
+}
+
 tile_value lower_wgmma(lowering *l, tile_op op) {
     unsigned count;
     warpgroup_plan plan;
@@ -354,7 +396,10 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     unsigned order = warpgroup_first(plan.row_dim);
     source first = find_source(l, op, order, &plan, type->layout);
     source second = find_source(l, op, 1 - order, &plan, type->layout);
-    block_list list = find_blocks(l, type, &plan);
+    block_list all = find_blocks(l, type, &plan);
+    bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async);
+    bool repeats = !async && has_equal_rows(l, op, &plan);
+    block_list list = repeats ? first_rows(l, &all) : all;
     if (starts)
         start_blocks(l, &list);
     else
@@ -362,14 +407,16 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     const tile_value *fragments = take_first(l, &plan, &list, &first);
     if (warpgroup_promotes(&l->old, op)) {
         multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
-        return join_blocks(l, &list);
+        if (repeats) repeat_rows(&all, &list);
+        return join_blocks(l, &all);
     }
     uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
     span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
     tile_build_wgmma_fence(&l->builder);
     multiply(l, op, &plan, &list, &first, fragments, &second, ks);
-    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_async)) wait_for_blocks(l, &list, 0);
-    return join_blocks(l, &list);
+    if (!async) wait_for_blocks(l, &list, 0);
+    if (repeats) repeat_rows(&all, &list);
+    return join_blocks(l, &all);
 }
 
 static void find_warpgroup(tile_function *f, tile_op op, void *user) {
