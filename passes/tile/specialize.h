@@ -9,7 +9,7 @@ enum {
     MAX_WARPGROUPS = 3, /* of consumers: with more wgmma has no registers */
     MAX_TILE_LOOPS = 8, /* around the pipelined one */
     RING_STATES = 2,    /* what a role carries from one iteration to the next: stage, parity */
-    MOST_STATES = 4,    /* from one tile to the next: those of the copies beside the loop, too */
+    MOST_STATES = 3, /* from one tile to the next: the count of the copies beside the loop, too */
 };
 
 /* Copies whose stages are waited for and given back together: one barrier of each kind a stage. */

@@ -14,8 +14,6 @@
  * The consumers wait where the first operation reads such a buffer, and give it back behind the
  * last one that does: all of these stand in the region of the loop, or inside of it. So no warp
  * waits for another one at the beginning of a tile. */
-#include <assert.h>
-
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
@@ -158,45 +156,35 @@ void specialize_make_beside(specialist *s, tile_op roles) {
 
 /* Stages --------------------------------------------------------------------------------------- */
 
+/* A count of tiles takes one register, where stage and parity take two. */
 unsigned specialize_state_count(const specialist *s) {
-    const tile_pipeline_plan *plan = &s->beside.ring.plan;
-    unsigned own = !plan->copy_count || !s->around_count ? 0 : plan->stages > 1 ? 2 : 1;
-    return RING_STATES + own;
+    bool many = s->beside.ring.plan.copy_count && s->around_count;
+    return many ? MOST_STATES : RING_STATES;
 }
 
+/* The stages are a power of two. The producer counts one round more: every stage is empty. */
 void specialize_first_state(const specialist *s, tile_builder *b, bool filled,
                             tile_value state[MOST_STATES]) {
-    tile_value zero = tile_build_int(b, 0), parity = tile_build_int(b, filled);
-    unsigned count = specialize_state_count(s);
-    state[0] = zero;
-    state[1] = parity;
-    state[RING_STATES] = count == MOST_STATES ? zero : parity;
-    state[MOST_STATES - 1] = parity;
+    state[0] = tile_build_int(b, 0);
+    state[1] = tile_build_int(b, filled);
+    state[RING_STATES] = tile_build_int(b, filled ? s->beside.ring.plan.stages : 0);
 }
 
 void specialize_advance_beside(const specialist *s, tile_builder *b,
                                const tile_value now[MOST_STATES], tile_value next[MOST_STATES]) {
-    tile_value one = tile_build_int(b, 1);
-    switch (specialize_state_count(s)) {
-    case RING_STATES: break;
-    case RING_STATES + 1: next[RING_STATES] = tile_build_xor(b, now[RING_STATES], one); break;
-    case MOST_STATES: { /* of two stages */
-        tile_value stage = now[RING_STATES], parity = now[RING_STATES + 1];
-        next[RING_STATES + 1] = tile_build_xor(b, parity, stage);
-        next[RING_STATES] = tile_build_xor(b, stage, one);
-        break;
-    }
-    default: assert(!"no other ring");
-    }
+    if (specialize_state_count(s) == MOST_STATES)
+        next[RING_STATES] = tile_build_add(b, now[RING_STATES], tile_build_int(b, 1));
 }
 
 unsigned specialize_beside_stage(const specialist *s, tile_builder *b,
                                  const tile_value now[MOST_STATES], tile_value *stage,
                                  tile_value *parity) {
-    unsigned count = specialize_state_count(s);
-    bool staged = count == MOST_STATES;
-    *stage = staged ? now[RING_STATES] : tile_build_int(b, 0);
-    *parity = count > RING_STATES ? now[count - 1] : tile_build_int(b, 0);
+    bool many = specialize_state_count(s) == MOST_STATES;
+    bool staged = many && s->beside.ring.plan.stages > 1;
+    tile_value count = now[RING_STATES], one = tile_build_int(b, 1);
+    *stage = *parity = tile_build_int(b, 0);
+    if (staged) *stage = tile_build_and(b, count, one);
+    if (many) *parity = tile_build_and(b, staged ? tile_build_shr(b, count, one) : count, one);
     return staged;
 }
 

@@ -423,7 +423,10 @@ static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value turn = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, turn, "turn");
-    tile_of_number(w, body, &order, dealt_entry(w, body, turn, g), g);
+    tile_value number = dealt_entry(w, body, turn, g);
+    g->id[0] = bounded(body, number, g->extent[0]);
+    g->id[1] = g->id[2] = tile_build_int(body, 0);
+    if (w->f->grid_rank > 1) tile_of_number(w, body, &order, number, g);
     return loop;
 }
 

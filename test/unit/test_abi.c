@@ -27,6 +27,10 @@ static const char sorter[] =
     "  st_global %c, %s[%a]\n"
     "}\n";
 
+static const char dealer[] = "kernel @k(%n: i32) grid [1] warps 1 {\n"
+                             "  %a = tile_by_cost %n, [%n] {cost = %n - 1 - block_id(0), dealt}\n"
+                             "}\n";
+
 static const char mapper[] =
     "kernel @k(%n: i32, %array: ptr<f16> {divisible = 16}, %s: i64, %x: view<f32[%n, 8]>)\n"
     "    grid [1] warps 1 {\n"
@@ -121,6 +125,32 @@ Test(abi, clusters) {
               "%s", x.messages);
     tile_abi_destroy(abi);
     tile_abi_destroy(again);
+    codegen_close(&x);
+}
+
+/* Tiles of cost 4 3 2 1 0, in this order, to two blocks and to more than there are tiles. */
+Test(abi, dealt_tables) {
+    const tile_launch_facts two = {.size = sizeof two, .num_sms = 2},
+                            many = {.size = sizeof many, .num_sms = 132};
+    static const int32_t wanted[] = {3, 6, 8, 0, 3, 4, 1, 2, 0, 0, 0},
+                         each[] = {6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4};
+    codegen_fixture x;
+    codegen_open(&x, dealer);
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    const int64_t args[] = {5};
+    int64_t entries;
+    int32_t table[11];
+    cr_assert_eq(tile_abi_table_entries(abi, 0, args, &entries), TILE_OK);
+    cr_assert_eq(entries, 11);
+    cr_assert_eq(tile_abi_make_table(abi, 0, args, &two, table), TILE_OK);
+    cr_expect_arr_eq(table, wanted, sizeof wanted);
+    cr_assert_eq(tile_abi_make_table(abi, 0, args, &many, table), TILE_OK);
+    cr_expect_arr_eq(table, each, sizeof each);
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
+    cr_expect(strstr(x.messages, "must say"), "%s", x.messages);
+    cr_expect_eq(tile_abi_table_entries(abi, 1, args, &entries), TILE_INVALID);
+    tile_abi_destroy(abi);
     codegen_close(&x);
 }
 
@@ -254,15 +284,18 @@ static void check_same_answers(const tile_abi *abi, const tile_abi *again, const
     }
     for (unsigned i = 0; i < 3; i++) {
         int64_t extents[2][3];
-        int32_t tables[2][6];
+        int32_t tables[2][13];
+        int64_t entries[2];
         status = tile_abi_table_extents(abi, i, args, extents[0]);
         cr_expect_eq(tile_abi_table_extents(again, i, args, extents[1]), status);
         if (status != TILE_OK || extents[0][0] * extents[0][1] > 6) continue;
-        status = tile_abi_make_table(abi, i, args, NULL, tables[0]);
-        cr_expect_eq(tile_abi_make_table(again, i, args, NULL, tables[1]), status);
+        cr_expect_eq(tile_abi_table_entries(abi, i, args, &entries[0]), TILE_OK);
+        cr_expect_eq(tile_abi_table_entries(again, i, args, &entries[1]), TILE_OK);
+        cr_expect_eq(entries[0], entries[1]);
+        status = tile_abi_make_table(abi, i, args, &facts, tables[0]);
+        cr_expect_eq(tile_abi_make_table(again, i, args, &facts, tables[1]), status);
         if (status == TILE_OK)
-            cr_expect_arr_eq(tables[0], tables[1],
-                             sizeof(int32_t) * (size_t)(extents[0][0] * extents[0][1]));
+            cr_expect_arr_eq(tables[0], tables[1], sizeof(int32_t) * (size_t)entries[0]);
     }
 }
 
@@ -282,6 +315,7 @@ Test(abi, round_trip) {
         "kernel @k() grid [1] warps 32 {\n}\n",
         viewer,
         sorter,
+        dealer,
         mapper,
         "kernel @k(%n: i32) grid [select(%n * 3 > 5, -1, min(%n * 3, num_sms)), num_sms] warps 1 "
         "{\n}\n",
