@@ -116,6 +116,10 @@ int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride)
     return bytes < INT32_MAX ? bytes : INT32_MAX;
 }
 
+unsigned tile_turns_of(tile_executors who) {
+    return who.warps / TILE_WARPS_OF_TURN * who.groups;
+}
+
 /* What counts warps ---------------------------------------------------------------------------- */
 
 static bool takes_turns(tile_opcode opcode) {
@@ -205,7 +209,7 @@ static void collect_named(const tile_function *f, tile_op op, unsigned count,
 static void collect_barrier(tile_function *f, tile_op op, void *user) {
     barrier_table *table = user;
     if (takes_turns(tile_op_opcode(f, op)))
-        collect_named(f, op, tile_executors_of(f, op).warps / TILE_WARPS_OF_TURN, table);
+        collect_named(f, op, tile_turns_of(tile_executors_of(f, op)), table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
     if (is_named(f, op)) {
         collect_named(f, op, 1, table);

@@ -66,6 +66,9 @@ enum {
     TILE_WARPS_OF_TURN = 4, /* await_turn, pass_turn: a warpgroup; so many barriers as of them */
 };
 
+/* The warpgroups that take turns where these execute it: of all groups, one behind the other. */
+unsigned tile_turns_of(tile_executors who);
+
 /* Whether there are numbers enough. False after a diagnostic that lists who takes them. */
 bool tile_check_barriers(const tile_function *f);
 

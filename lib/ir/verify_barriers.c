@@ -76,12 +76,12 @@ static void check_set(checker *c, tile_op op) {
 static void check_turn(checker *c, tile_op op) {
     int64_t first;
     tile_executors who = tile_executors_of(c->f, op);
-    unsigned count = who.warps / TILE_WARPS_OF_TURN;
+    unsigned count = tile_turns_of(who);
     const char *name = tile_op_name(c->f, op);
     check_set(c, op);
-    if (who.warps && (who.warps % TILE_WARPS_OF_TURN || count < 2 || who.groups > 1))
-        FAIL(c, op, "%s: two or more warpgroups of one set take turns, not %u of %u warps", name,
-             who.groups, who.warps);
+    if (who.warps && (who.warps % TILE_WARPS_OF_TURN || count < 2))
+        FAIL(c, op, "%s: two or more warpgroups take turns, not %u of %u warps", name, who.groups,
+             who.warps);
     else if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &first) &&
              (first < 1 || first > TILE_MAX_BARRIERS - (int64_t)count))
         FAIL(c, op, "%s: the barriers' numbers are 1 to %d, not %lld to %lld", name,

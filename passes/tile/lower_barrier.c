@@ -172,10 +172,11 @@ static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barri
         tile_build_sync(b, number, warps);
 }
 
-/* if group == g { its turn } else { the turns of those behind it }: numbers of barriers are
+/* if warpgroup == g { its turn } else { the turns of those behind it }: numbers of barriers are
  * constants, as ptxas would reserve all of them otherwise. */
-static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value group, unsigned g) {
-    unsigned count = l->who.warps / TILE_WARPS_OF_TURN;
+static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
+                        unsigned g) {
+    unsigned count = tile_turns_of(l->who);
     bool passes = tile_op_opcode(&l->old, op) == TILE_OP_pass_turn;
     bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
     int64_t first = 1;
@@ -186,20 +187,30 @@ static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value gro
         build_turn(l, b, passes, barrier);
         return;
     }
-    tile_op branch = tile_build_if_else(b, tile_build_eq(b, group, lower_int(l, g)), NULL, 0);
+    tile_op branch = tile_build_if_else(b, tile_build_eq(b, warpgroup, lower_int(l, g)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
         tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, r));
         inner.loc = b->loc;
         if (r == 0)
             build_turn(l, &inner, passes, barrier);
         else if (!edge)
-            build_turns(l, &inner, op, group, g + 1);
+            build_turns(l, &inner, op, warpgroup, g + 1);
         tile_build_yield(&inner, NULL, 0);
     }
 }
 
-void lower_turn(lowering *l, tile_op op) {
-    tile_value group =
+/* Which one of all groups' the thread's is. */
+static tile_value find_warpgroup(lowering *l) {
+    unsigned own = l->who.warps / TILE_WARPS_OF_TURN;
+    tile_value group = l->who.groups > 1 ? tile_region_arg(l->f, l->who.role, 0) : TILE_NO_VALUE;
+    if (own == 1 && group.id) return group;
+    tile_value warpgroup =
         tile_build_div(&l->builder, l->thread, lower_int(l, LANES * TILE_WARPS_OF_TURN));
-    build_turns(l, &l->builder, op, group, 0);
+    if (!group.id) return warpgroup;
+    return tile_build_add(&l->builder, tile_build_mul(&l->builder, group, lower_int(l, own)),
+                          warpgroup);
+}
+
+void lower_turn(lowering *l, tile_op op) {
+    build_turns(l, &l->builder, op, find_warpgroup(l), 0);
 }

@@ -271,7 +271,7 @@ static unsigned begin_turns(const dot_stages *s) {
     tile_function *f = s->f;
     tile_executors who = tile_executors_of(f, s->loop);
     if (!tile_op_has_attr(f, s->loop, TILE_ATTR_turns)) return 0;
-    unsigned first = tile_find_barriers(f, 0, who.warps / TILE_WARPS_OF_TURN);
+    unsigned first = tile_find_barriers(f, 0, tile_turns_of(who));
     if (!first) {
         tile_remark_missed(f, s->loop, "no turns", "the block has no named barriers left for them",
                            NULL);
