@@ -402,6 +402,8 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes);
 /* lower_shape.c ------------------------------------------------------------------------------- */
 
 tile_value lower_iota(lowering *l, tile_op op);
+/* The sum of an iota and a splat of a scalar; false if op is none. */
+bool lower_shifted_iota(lowering *l, tile_op op);
 tile_value lower_broadcast(lowering *l, tile_op op);
 /* A comparison of tiles that is the same for neighbours which a thread holds: maps its result.
  * False: it is not known to be. */

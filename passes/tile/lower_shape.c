@@ -26,6 +26,7 @@ typedef struct counter {
     tile_value thread; /* the thread's coordinate */
     bool crossed;      /* with its registers' */
     tile_value base;   /* start + step * the thread's coordinate */
+    tile_value more;   /* is added to all; none: nothing */
 } counter;
 
 static tile_value number(const counter *c, int64_t value) {
@@ -34,11 +35,12 @@ static tile_value number(const counter *c, int64_t value) {
         tile_expr_int(tile_function_context(c->l->f), tile_wrap_int(c->scalar->scalar, value)));
 }
 
-/* start + step * coordinate */
+/* start + step * coordinate, and more */
 static tile_value scaled(const counter *c, tile_value coordinate) {
     if (c->scalar->scalar == TILE_i64) coordinate = lower_to_long(c->l, coordinate);
     tile_value product = lower_mul(c->l, coordinate, number(c, c->iota->step));
-    return lower_add(c->l, product, number(c, c->iota->start));
+    tile_value sum = lower_add(c->l, product, number(c, c->iota->start));
+    return c->more.id ? lower_add(c->l, sum, c->more) : sum;
 }
 
 static tile_value count(const counter *c, int64_t added) {
@@ -51,7 +53,8 @@ static tile_value count(const counter *c, int64_t added) {
 }
 
 /* Registers with one coordinate share its value. */
-tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead) {
+static tile_value count_from(lowering *l, tile_op op, const tile_type *type,
+                             const tile_value *ahead, tile_value more) {
     tile_iota iota = {0};
     tile_context *context = tile_function_context(l->f);
     tile_iota_of(&l->old, op, &iota);
@@ -61,7 +64,8 @@ tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const til
                  tile_type_scalar(context, scalar_of(&iota, whole)),
                  lower_thread_coordinate(l, type->layout, iota.axis),
                  lower_bits_cross(type->layout, iota.axis),
-                 TILE_NO_VALUE};
+                 TILE_NO_VALUE,
+                 more};
     if (ahead) c.thread = lower_add(l, c.thread, ahead[iota.axis]);
     c.base = scaled(&c, c.thread);
     unsigned registers = tile_type_registers(type);
@@ -78,8 +82,35 @@ tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const til
     return tile_build_cast(&l->builder, all, tile_type_vector(context, type->scalar, registers));
 }
 
+tile_value lower_count(lowering *l, tile_op op, const tile_type *type, const tile_value *ahead) {
+    return count_from(l, op, type, ahead, TILE_NO_VALUE);
+}
+
 tile_value lower_iota(lowering *l, tile_op op) {
     return lower_count(l, op, tile_value_type(&l->old, tile_op_result(&l->old, op, 0)), NULL);
+}
+
+/* A thread's coordinate does not change in loops, and its sums with all of the registers' would be
+ * kept from before them; with the scalar there is one sum, and the rest is added to that. */
+bool lower_shifted_iota(lowering *l, tile_op op) {
+    if (tile_op_opcode(&l->old, op) != TILE_OP_add) return false;
+    tile_value result = tile_op_result(&l->old, op, 0);
+    const tile_type *type = tile_value_type(&l->old, result);
+    if (type->kind != TILE_TYPE_TILE || (type->scalar != TILE_i32 && type->scalar != TILE_i64))
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        tile_value one = tile_op_operand(&l->old, op, i),
+                   other = tile_op_operand(&l->old, op, 1 - i);
+        tile_op splat = tile_value_def(&l->old, one), iota = tile_value_def(&l->old, other);
+        if (!splat.id || tile_op_opcode(&l->old, splat) != TILE_OP_splat || !iota.id ||
+            tile_op_opcode(&l->old, iota) != TILE_OP_iota || l->late[iota.id] ||
+            tile_value_type(&l->old, other) != type)
+            continue;
+        tile_value more = lower_mapped(l, tile_op_operand(&l->old, splat, 0));
+        l->map[result.id] = count_from(l, iota, type, NULL, more);
+        return true;
+    }
+    return false;
 }
 
 /* Registers in another order; order has one number for each of the result's. */

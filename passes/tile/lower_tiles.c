@@ -409,7 +409,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_pass_turn: lower_turn(l, op); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
     default:
-        if (!lower_compare(l, op)) lower_other(l, op, opcode);
+        if (!lower_compare(l, op) && !lower_shifted_iota(l, op)) lower_other(l, op, opcode);
         break;
     }
 }
