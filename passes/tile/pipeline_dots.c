@@ -108,7 +108,12 @@
  * Turns, where the loop asks for them: a warpgroup issues its products behind those of the one
  * before it, so that each computes while another one's products run, and not all at once. The
  * first turn is passed on before the outermost loop, and taken back at the end; all come to it
- * equally often, since they run one loop.
+ * equally often, since they run one loop, also where several groups of a role do: their loop's
+ * bounds are the block's.
+ *
+ * What only masks want, and other values that nothing is issued for, is computed behind the wait
+ * for the sums: before it ptxas would have it beside the products' operands, in registers that
+ * there are not.
  */
 #include "passes/tile/pipeline_dots.h"
 
@@ -136,8 +141,8 @@ static tile_value mapped(const iteration *it, tile_value value) {
 
 /* Which operations of the body. */
 typedef enum part {
-    ISSUED, /* up to the stage's last product, what does not hang on one */
-    BEHIND, /* the rest, but for */
+    ISSUED, /* up to the stage's last product, what it wants and what does not hang on one */
+    BEHIND, /* the rest, as a mask, whose registers are the operands' till then; but for */
     HANDED, /* a cast that only the second stage wants */
     WHOLE,  /* all of it */
 } part;
@@ -164,7 +169,7 @@ static part part_of(const dot_stages *s, tile_op op, unsigned stage) {
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
         hangs |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
     if (!product && (hangs || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
-                     !is_before(s, op, s->last[stage])))
+                     !is_before(s, op, s->last[stage]) || !s->wanted[op.id]))
         return stage == 0 && is_handed(s, op) ? HANDED : BEHIND;
     return ISSUED;
 }

@@ -91,6 +91,21 @@ static bool check_product(const dot_stages *s, tile_op dot) {
                   NULL);
 }
 
+/* What products, waits and reads of a stage hang on, of the same stage. */
+static void want(dot_stages *s, tile_op op) {
+    if (s->wanted[op.id]) return;
+    s->wanted[op.id] = true;
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++) {
+        tile_op def = tile_value_def(s->f, tile_op_operand(s->f, op, i));
+        if (is_here(s, def) && s->second[def.id] == s->second[op.id]) want(s, def);
+    }
+}
+
+static void find_wanted(dot_stages *s) {
+    TILE_FOR_EACH_OP (s->f, op, s->body)
+        if (!is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield) want(s, op);
+}
+
 /* Stages --------------------------------------------------------------------------------------- */
 
 static void mark_second(dot_stages *s, tile_op op) {
@@ -273,12 +288,14 @@ bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop) {
     s->body = tile_op_region(f, loop, 0);
     s->late = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
     s->second = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->wanted = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
     s->depth = TILE_NEW_ARRAY(s->pass->scratch, uint8_t, f->value_count);
     s->kept = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     if (!tile_surely_runs(f, loop) || !find_products(s)) return false;
     TILE_FOR_EACH_OP (f, op, s->body)
         if (tile_op_opcode(f, op) == TILE_OP_dot && !check_product(s, op)) return false;
     if (!find_stages(s)) return false;
+    find_wanted(s);
     find_kept(s);
     return check_registers(s);
 }
