@@ -48,4 +48,14 @@ const char tile_manual_pipelines[] =
     "numbers.\n"
     "  With `consumers = in_turn` two warpgroups or more issue theirs in turn: each computes while "
     "another\n"
-    "  one's products run. Attention is 1.05 to 1.17 times as fast so.\n";
+    "  one's products run. Attention is 1.05 to 1.17 times as fast so. Of tiles with 192 rows "
+    "three "
+    "groups have 64\n"
+    "  each, as with `thirds`, and take turns: a block has 16 warps then, in the place of `warps` "
+    "and four, which\n"
+    "  count where there cannot be three; a remark, `no thirds`, says why. With thirds all that is "
+    "computed from\n"
+    "  the sums is thirds, numbers of rows and reductions along the columns too, and so is the "
+    "operand with the\n"
+    "  rows: copied in the loop, a tile, or a buffer that is copied before it, of which each group "
+    "has its own.\n";

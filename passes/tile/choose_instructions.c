@@ -338,24 +338,43 @@ static unsigned warps_of_sums(const chooser *c, tile_op dot) {
                                                                                  : warps;
 }
 
-/* Which rows three groups can share, if the loop asks for that. 2: any. */
-static unsigned row_dim_of_thirds(const chooser *c, tile_op dot) {
-    unsigned row_dim = warpgroup_asks_thirds(c->f, tile_op_parent(c->f, dot)) ? 0 : 2;
-    while (row_dim < 2 && !warpgroup_admits_thirds(c->f, dot, row_dim)) row_dim++;
-    return row_dim;
+/* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
+ * first one. 2: either. */
+static unsigned row_dim_of_registers(const chooser *c, tile_op dot) {
+    unsigned along;
+    obstacle ignored = {.found = false};
+    if (!find_shared(c, dot, TILE_MMA_LHS, &along, &ignored)) return TILE_WGMMA_PLAIN;
+    if (!find_shared(c, dot, TILE_MMA_RHS, &along, &ignored)) return TILE_WGMMA_EXCHANGED;
+    return 2;
 }
 
-/* In which dim of the sums the instruction's rows lie best: an operand in registers must be its
- * first one. */
-static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
-    bool in_registers[2];
-    for (unsigned o = 0; o < 2; o++) {
-        unsigned along;
-        obstacle reason = {.found = false};
-        in_registers[o] = !find_shared(c, dot, o, &along, &reason);
+/* Whether each product of the loop could have its thirds along row_dim. */
+static bool all_admit_thirds(const chooser *c, tile_op loop, unsigned row_dim) {
+    TILE_FOR_EACH_OP (c->f, op, tile_op_region(c->f, loop, 0)) {
+        if (tile_op_opcode(c->f, op) != TILE_OP_dot) continue;
+        unsigned said = row_dim_of_registers(c, op);
+        if ((said < 2 && said != row_dim) || !warpgroup_admits_thirds(c->f, op, row_dim))
+            return false;
     }
-    if (in_registers[TILE_MMA_LHS]) return TILE_WGMMA_PLAIN;
-    if (in_registers[TILE_MMA_RHS]) return TILE_WGMMA_EXCHANGED;
+    return true;
+}
+
+/* Which rows three groups can share, if the loop asks for that; or for turns, and all its products
+ * can be shared so. 2: any. */
+static unsigned row_dim_of_thirds(const chooser *c, tile_op dot) {
+    tile_op loop = tile_op_parent(c->f, dot);
+    bool thirds = warpgroup_asks_thirds(c->f, loop), turns = warpgroup_asks_turns(c->f, loop);
+    for (unsigned row_dim = 0; row_dim < 2; row_dim++)
+        if ((thirds && warpgroup_admits_thirds(c->f, dot, row_dim)) ||
+            (turns && all_admit_thirds(c, loop, row_dim)))
+            return row_dim;
+    return 2;
+}
+
+/* In which dim of the sums the instruction's rows lie best. */
+static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
+    unsigned registers = row_dim_of_registers(c, dot);
+    if (registers < 2) return registers;
     unsigned thirds = row_dim_of_thirds(c, dot);
     if (thirds < 2) return thirds;
     unsigned others = row_dim_of_others(c, dot);

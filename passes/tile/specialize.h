@@ -112,14 +112,22 @@ void specialize_pass_turn(const specialist *s, tile_builder *b);
 void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
                      tile_value count);
 
-/* specialize_thirds.c: three sets that share tiles, if the loop says `thirds` and can have them:
- * s->sets, s->warps, s->readers, s->dealt; a remark if it cannot. */
+/* specialize_thirds.c: three sets that share tiles, if the loop says `thirds`, or `in_turn` where
+ * only three have rows for turns, and can have them: s->sets, s->warps, s->readers, s->dealt,
+ * s->dealt_dim; a remark if it cannot. */
 void specialize_plan_thirds(specialist *s);
 /* The dealt copies' buffers have thirds in three times as many stages. */
 void specialize_deal_buffers(specialist *s);
 /* Where in them a set's third of a stage is. */
 tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value group);
-/* What the consumers' region does with tiles is done with thirds of them. */
+/* In the loop products read their group's stages. */
+void specialize_read_dealt(specialist *s);
+
+/* specialize_divide.c: whether what the consumers do with tiles of the products' rows can be done
+ * with thirds, along s->dealt_dim; a remark if it cannot. Buffers that they alone need are no more
+ * outside of their region. */
+bool specialize_check_division(specialist *s);
+/* It is done with thirds in the consumers' region. */
 void specialize_divide(specialist *s, tile_region region);
 
 /* specialize_share.c: which copies blocks of a cluster share; a remark if they do none. */

@@ -567,5 +567,7 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);
-    if (s->readers > 1) specialize_divide(s, region);
+    if (s->readers == 1) return;
+    specialize_read_dealt(s);
+    specialize_divide(s, region);
 }

@@ -128,8 +128,6 @@
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
  * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
-#include <string.h>
-
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
@@ -257,13 +255,12 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
 static void serve(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    const char *word = tile_op_attr_text(f, loop, TILE_ATTR_consumers);
-    bool in_turn = word && strcmp(word, "in_turn") == 0;
+    bool in_turn = warpgroup_asks_turns(f, loop);
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
     if (in_turn && !s->chained)
         tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
                            "leave `consumers` out");
-    else if (in_turn && s->warps == WARPGROUP)
+    else if (in_turn && s->warps * s->sets == WARPGROUP)
         tile_remark_missed(f, loop, "no turns", "one warpgroup has none to take turns with",
                            "say `warps 8`");
     else if (in_turn)

@@ -82,9 +82,17 @@ static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps
     return bytes / 4 / (32 * (int64_t)warps);
 }
 
-bool warpgroup_asks_thirds(const tile_function *f, tile_op loop) {
+static bool asks(const tile_function *f, tile_op loop, const char *wanted) {
     const char *word = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
-    return word && strcmp(word, "thirds") == 0;
+    return word && strcmp(word, wanted) == 0;
+}
+
+bool warpgroup_asks_thirds(const tile_function *f, tile_op loop) {
+    return asks(f, loop, "thirds");
+}
+
+bool warpgroup_asks_turns(const tile_function *f, tile_op loop) {
+    return asks(f, loop, "in_turn");
 }
 
 bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim) {

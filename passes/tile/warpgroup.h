@@ -41,6 +41,8 @@ bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim);
  * have. */
 enum { WARPGROUP_THIRDS = 3 };
 bool warpgroup_asks_thirds(const tile_function *f, tile_op loop);
+/* Whether it says `consumers = in_turn`. */
+bool warpgroup_asks_turns(const tile_function *f, tile_op loop);
 bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim);
 /* The one by which so many warps read less of shared memory, if both operands lie there; the plain
  * one of equals. */

@@ -252,6 +252,8 @@ static double slowed_by_power(const sheet *s) {
 
 /* Cycles of what threads compute between one block's products: each iteration is a chain. */
 static double time_arithmetic(const sheet *s, double resident) {
+    /* Roles that set their registers take all that a multiprocessor has. */
+    if (s->roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
     double busy = least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
     if (!(s->cost.arithmetic > 0)) return 0;
     return most(s->cost.arithmetic / (LANES * busy), CHAIN_CYCLES * s->steps / resident);

@@ -41,15 +41,25 @@ static double bytes_carried(const scan *s, const tile_op_data *op) {
     return bytes;
 }
 
+/* As specialize-warps has it: turns are three groups' where products hang on each other and have
+ * thirds. */
+static void note_consumers(scan *s, tile_op loop, tile_region body) {
+    const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
+    unsigned products = 0;
+    if (!word) return;
+    TILE_FOR_EACH_OP (s->f, op, body) products += tile_op_opcode(s->f, op) == TILE_OP_dot;
+    s->w->ping_pong |= strcmp(word, "ping_pong") == 0;
+    s->w->asks_thirds |= strcmp(word, "thirds") == 0;
+    s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
+}
+
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
     int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
     bool waits = s->waits;
     tune_cost *outside = s->cost;
-    const char *consumers = scan_attr_word(s->f, s->point, id, TILE_ATTR_consumers);
-    s->w->ping_pong |= consumers && strcmp(consumers, "ping_pong") == 0;
-    if (consumers && strcmp(consumers, "thirds") == 0) s->w->thirds = s->w->asks_thirds = true;
+    note_consumers(s, id, op->regions[0]);
     if (body->arg_count && scan_value_of(s, op->operands[0], &begin))
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {

@@ -342,6 +342,43 @@ Test(tune_work, three_groups_share_the_sums) {
     }
 }
 
+/* Two products in a row, whose groups take turns: three groups' where the tile has 192 rows. */
+Test(tune_work, turns_are_three_groups_where_rows_have_thirds) {
+    static const char text[] =
+        "kernel @k<bm: int>(%m: i32, %n: i32, %q: view<f16[%m, 64]>, %k: view<f16[64, %n], strides "
+        "[1, 64]>, %v: view<f16[%n, 64]>, %o: view<f16[%m, 64]>)\n"
+        "    grid [ceildiv(%m, bm)] warps 8\n"
+        "{\n"
+        "  %x = block_id\n"
+        "  %tq = alloc_shared : shared<f16[bm, 64]>\n"
+        "  copy %q[%x * bm, 0], %tq\n"
+        "  %acc = for %j = 0 to %n step 128 iter (%a = 0.0 : tile<f32[bm, 64]>)\n"
+        "      pipelined (2, consumers = in_turn) {\n"
+        "    %tk = load %k[0, %j] : [64, 128]\n"
+        "    %tv = load %v[%j, 0] : [128, 64]\n"
+        "    %p = exp2(dot(%tq, %tk, 0.0 : tile<f32[bm, 128]>))\n"
+        "    yield dot(f16(%p), %tv, %a)\n"
+        "  }\n"
+        "  store f16(%acc), %o[%x * bm, 0]\n"
+        "}\n";
+    const int64_t sizes[6] = {262144, 4096};
+    double seconds[2];
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_pass_option options[] = {{"bm", i ? "192" : "128"}};
+        fixture x;
+        const char *why;
+        read_text(&x, text, options, 1, sizes);
+        cr_expect_eq(x.work.thirds, i == 1);
+        cr_expect(x.work.may_have_roles && !x.work.asks_thirds);
+        const tile_device device = {.target = tile_target_find("sm_90a")};
+        tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
+        seconds[i] = tune_model_estimate(model, &x.point, NULL, &why);
+        cr_expect(!why, "%s", why);
+        close_point(&x);
+    }
+    cr_expect_lt(seconds[1], seconds[0]); /* more warps compute between products */
+}
+
 /* Per iteration: 16x64 casts, products with halves and exponentials, of which two 16-bit floats are
  * computed at once and an exponential takes as long as eight; the sums are read by nothing. */
 Test(tune_work, threads_compute_between_products) {

@@ -52,6 +52,8 @@ KERNELS = {
     "in a row": ("pipeline_dots.tile", "linear", 3, "stages=2", scores(300)),
     "in a row as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2", scores(300)),
     "in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=128 num_warps=8 how=in_turn", scores(600)),
+    "three in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=192 num_warps=8 how=in_turn", scores(600)),
+    "three as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2 block_m=192 num_warps=8 how=thirds", scores(600)),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
     "cluster": ("multicast.tile", "tiles", 3, TAKE_TURNS_TOGETHER, (PRODUCT, NOTHING)),
