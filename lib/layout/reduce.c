@@ -185,6 +185,10 @@ tile_layout tile_reduce_shared(const tile_reduce_plan *p, const tile_layout *res
     return tile_layout_shared_swizzled(dims, blank.rank, fastest, element_bytes);
 }
 
+bool tile_reduce_in_turn(const tile_reduce_plan *p, const tile_layout *result) {
+    return tile_layout_equal(&p->narrow, result);
+}
+
 bool tile_reduce_exchanges(const tile_reduce_plan *p, const tile_layout *result) {
     return p->cell_bits || !tile_layout_equal(&p->narrow, result);
 }

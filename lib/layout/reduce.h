@@ -48,6 +48,8 @@ tile_layout tile_reduce_gathered(const tile_reduce_plan *plan, const tile_layout
 /* The cells' order in shared memory, for a result of this layout. */
 tile_layout tile_reduce_shared(const tile_reduce_plan *plan, const tile_layout *result,
                                unsigned element_bytes);
+/* Whether the largest of each row is found first and then, in a second exchange, where it is. */
+bool tile_reduce_in_turn(const tile_reduce_plan *plan, const tile_layout *result);
 /* Whether the result needs the cells. */
 bool tile_reduce_exchanges(const tile_reduce_plan *plan, const tile_layout *result);
 

@@ -83,7 +83,9 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/atomic.h"
+#include "lib/ir/reduce.h"
 #include "lib/ir/regions.h"
+#include "lib/layout/reduce.h"
 #include "passes/pass.h"
 #include "passes/tile/pending_accesses.h"
 #include "passes/tile/warpgroup.h"
@@ -152,20 +154,55 @@ static void complete(barriers *b, tile_op wait, access_state *s) {
     if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
 }
 
+/* Whether values go through a buffer and then, behind another barrier, places through theirs: the
+ * first barrier orders all that came before it before what is done with places, the second one what
+ * is done with values before all that follows. *places: that buffer. */
+static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *places) {
+    enum { VALUES = 1, PLACES = 2 };
+    unsigned values, count;
+    tile_reduction reduction;
+    if (tile_op_opcode(f, op) != TILE_OP_reduce_arg) return false;
+    tile_op_segment(f, op, VALUES, &values);
+    const tile_value *buffer = tile_op_segment(f, op, PLACES, &count);
+    if (!values || !count || !tile_reduction_of(f, op, &reduction)) return false;
+    const tile_layout *from = tile_value_type(f, tile_op_operand(f, op, 0))->layout;
+    const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
+    if (!from || !to) return false;
+    tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
+    *places = buffer[0];
+    return tile_reduce_in_turn(&plan, to) && tile_reduce_exchanges(&plan, to);
+}
+
+/* Those of values first; returns how many they are. */
+static unsigned put_values_first(tile_access *accesses, unsigned count, tile_value places) {
+    unsigned values = 0;
+    for (unsigned a = 0; a < count; a++) {
+        tile_access own = accesses[a];
+        if (own.memory.id == places.id) continue;
+        accesses[a] = accesses[values];
+        accesses[values++] = own;
+    }
+    return values;
+}
+
 static void walk_accesses(barriers *b, tile_op op, access_state *s) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(b->f, op, accesses);
-    bool conflict = false;
+    tile_value places = TILE_NO_VALUE;
+    bool conflict = false, ordered = meets_by_itself(b->f, op, &places);
+    unsigned values = ordered ? put_values_first(accesses, count, places) : 0;
+    unsigned asking = ordered ? values : count;
     for (size_t i = 0; i < s->pending.count; i++)
-        for (unsigned a = 0; a < count; a++)
+        for (unsigned a = 0; a < asking; a++)
             if (meets(b, &s->pending.items[i], &accesses[a])) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
+    if (ordered) s->pending.count = 0;
     tile_mechanism started = tile_op_starts(b->f, op);
     access_set *set = started != TILE_MECHANISM_NONE ? &s->under_way[started] : &s->pending;
-    for (unsigned a = 0; a < count; a++)
+    for (unsigned a = values; a < count; a++)
         access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
 

@@ -254,7 +254,7 @@ tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
         sum.value = tile_build_cast(&l->builder, sum.value,
                                     tile_type_vector(context, c.scalar, tile_type_registers(from)));
     if (places) sum.place = count_along(l, from->layout, reduction.axis);
-    if (places && tile_layout_equal(&plan.narrow, to->layout))
+    if (places && tile_reduce_in_turn(&plan, to->layout))
         sum = find_in_turn(&c, &plan, op, to->layout, sum);
     else
         sum = combine_all(&c, &plan, op, VALUES, to->layout, sum);
