@@ -53,7 +53,7 @@ const char tile_manual_pipelines[] =
     "groups have 64\n"
     "  each, as with `thirds`, and take turns: a block has 16 warps then, in the place of `warps` "
     "and four, which\n"
-    "  count where there cannot be three; a remark, `no thirds`, says why. With thirds all that is "
+    "  count where there cannot be three; a remark says why. With thirds all that is "
     "computed from\n"
     "  the sums is thirds, numbers of rows and reductions along the columns too, and so is the "
     "operand with the\n"
