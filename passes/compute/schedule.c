@@ -280,7 +280,8 @@ static tile_value plan_value_of(schedule *s, const tile_function *plan, const ti
  */
 static const tile_function *find_leader(const schedule *s) {
     for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i]->kind == SCHED_MATMUL) return s->groups[i]->kernel;
+        if (s->groups[i]->kind == SCHED_MATMUL || s->groups[i]->kind == SCHED_ONLINE)
+            return s->groups[i]->kernel;
     return NULL;
 }
 
@@ -407,6 +408,7 @@ static void make_kernel(schedule *s, size_t index) {
     case SCHED_ELEMENTWISE: sched_make_elementwise(s, g, name); break;
     case SCHED_ROWS: sched_make_rows(s, g, name); break;
     case SCHED_MATMUL: sched_make_matmul(s, g, name); break;
+    case SCHED_ONLINE: sched_make_online(s, g, name); break;
     }
     if (s->group_count == 1 && g->kernel) set_reference(s, g->kernel);
 }

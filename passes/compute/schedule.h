@@ -48,16 +48,21 @@ typedef struct sched_map {
     sched_coordinate at[TILE_MAX_RANK];
 } sched_map;
 
+enum { SCHED_MAX_DIMS = TILE_MAX_RANK + 2 };
+
 /* What a group's kernel walks over. Extents are over the compute's parameters. */
 typedef struct sched_domain {
     unsigned rank;
-    const tile_expr *extents[TILE_MAX_RANK];
+    const tile_expr *extents[SCHED_MAX_DIMS]; /* behind rank: what a kind adds to it */
 } sched_domain;
+
+typedef struct sched_online sched_online;
 
 typedef enum sched_kind {
     SCHED_ELEMENTWISE,
     SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
     SCHED_MATMUL, /* a product, and what is computed from its elements one by one */
+    SCHED_ONLINE, /* reductions and products along one axis of what nobody writes */
 } sched_kind;
 
 typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
@@ -84,7 +89,8 @@ typedef struct sched_input {
 typedef struct sched_group {
     sched_kind kind;
     sched_domain domain;
-    tile_op root;  /* matmul */
+    tile_op root; /* matmul; online: what is folded last */
+    sched_online *online;
     unsigned axis; /* rows: the domain's dim along which is reduced */
     sched_output *outputs;
     size_t output_count, output_capacity;
@@ -263,10 +269,10 @@ typedef struct sched_kernel {
     tile_value *arrays;  /* by array: the view argument, 0: none */
     tile_value *scalars; /* by the compute's argument */
     unsigned tile_rank;
-    int tile_of[TILE_MAX_RANK]; /* by the domain's dim: which dim of a tile, -1: one coordinate */
+    int tile_of[SCHED_MAX_DIMS]; /* by the domain's dim: which dim of a tile, -1: one coordinate */
     const tile_expr *block[SCHED_MAX_TILE];
-    tile_value start[TILE_MAX_RANK]; /* by the domain's dim: where the tile begins, i32 */
-    sched_known *known;              /* tiles that are there already, the current region's last */
+    tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: where the tile begins, i32 */
+    sched_known *known;               /* tiles that are there already, the current region's last */
     size_t known_count, known_capacity;
     double pad;    /* of loads, where they may choose it */
     bool straight; /* accesses have the tile's dims in the tile's order, by strides */
@@ -307,6 +313,8 @@ tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to);
 /* A tile of the whole extents. */
 tile_value sched_full(sched_kernel *k, tile_value value);
 tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);
+/* A quotient by one number for a row. */
+tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type);
 /* Keeps what is computed in a region inside of it. */
 static inline size_t sched_enter(const sched_kernel *k) {
     return k->known_count;
@@ -354,5 +362,6 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name);
 void sched_make_rows(schedule *s, sched_group *g, const char *name);
 void sched_make_matmul(schedule *s, sched_group *g, const char *name);
+void sched_make_online(schedule *s, sched_group *g, const char *name);
 
 #endif

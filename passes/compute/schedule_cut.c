@@ -1,5 +1,5 @@
 /* How a compute is cut into groups: see the head of schedule.c. */
-#include "passes/compute/schedule.h"
+#include "passes/compute/schedule_online.h"
 
 #include <string.h>
 
@@ -10,12 +10,6 @@ static unsigned add_array(schedule *s, const char *name, tile_value value, sched
         tile_arena_grow(s->arena, s->arrays, s->array_count, &s->array_capacity, sizeof *s->arrays);
     s->arrays[s->array_count] = (sched_array){name, value, place};
     return (unsigned)s->array_count++;
-}
-
-static int array_of(const schedule *s, tile_value value) {
-    for (size_t i = 0; i < s->array_count; i++)
-        if (s->arrays[i].value.id == value.id) return (int)i;
-    return -1;
 }
 
 static int input_of(const schedule *s, const sched_group *g, tile_value value) {
@@ -31,263 +25,13 @@ int sched_find_input(const schedule *s, const sched_group *g, tile_value value) 
     return sched_find_input(s, g, tile_op_operand(s->compute, op, 0));
 }
 
-/* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
-static tile_value behind_reshapes(schedule *s, tile_value value, tile_value made) {
+tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
            tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
-           (array_of(s, value) < 0 || value.id == made.id))
+           (sched_array_of(s, value) < 0 || value.id == made.id))
         value = tile_op_operand(s->compute, op, 0);
     return value;
-}
-
-static bool is_tensor(const schedule *s, tile_value value) {
-    return sched_type(s, value)->kind == TILE_TYPE_TENSOR;
-}
-
-static sched_domain domain_of(schedule *s, tile_value value) {
-    const tile_type *type = sched_type(s, value);
-    sched_domain domain = {.rank = type->rank};
-    for (unsigned d = 0; d < type->rank; d++) domain.extents[d] = sched_dim(s, type, d);
-    return domain;
-}
-
-/* Walking what a value is computed from ------------------------------------------------------- */
-
-typedef struct seen {
-    tile_value value;
-    sched_map map;
-    bool apart; /* map is not of the group's domain */
-} seen;
-
-/* In which way a value is computed from what is in memory and what cannot be computed inline. */
-typedef struct walk {
-    schedule *s;
-    sched_group *g; /* whose operations are looked through, too; NULL: none */
-    seen *done;     /* values and where they are wanted */
-    size_t done_count, done_capacity;
-    seen *stops; /* tensors that are not computed inline */
-    size_t stop_count, stop_capacity;
-    bool apart; /* an operand of a product is walked, over a domain of its own */
-} walk;
-
-static bool is_done(walk *w, tile_value value, const sched_map *map) {
-    unsigned rank = sched_type(w->s, value)->rank;
-    for (size_t i = 0; i < w->done_count; i++)
-        if (w->done[i].value.id == value.id && sched_same_map(&w->done[i].map, map, rank))
-            return true;
-    w->done =
-        tile_arena_grow(w->s->arena, w->done, w->done_count, &w->done_capacity, sizeof *w->done);
-    w->done[w->done_count++] = (seen){value, *map, w->apart};
-    return false;
-}
-
-static void add_stop(walk *w, tile_value value, const sched_map *map) {
-    w->stops =
-        tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
-    w->stops[w->stop_count++] = (seen){value, *map, w->apart};
-}
-
-/* Elements are read from wherever indices say: it is an array. */
-static void add_gathered(walk *w, tile_value value) {
-    sched_domain own = domain_of(w->s, value);
-    sched_map at = sched_identity(&own);
-    bool apart = w->apart;
-    w->apart = true;
-    add_stop(w, value, &at);
-    w->apart = apart;
-}
-
-/* A reshape of what the group has, wanted in the shape in which it has it. */
-static bool is_undone(schedule *s, tile_op op, const sched_map *map) {
-    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
-    sched_map at;
-    if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
-    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
-    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
-}
-
-static bool is_absorbed(walk *w, tile_op op, const sched_map *map);
-static void walk_windowed(walk *w, tile_op op, const sched_map *map);
-
-static void walk_value(walk *w, tile_value value, const sched_map *map, bool outer) {
-    schedule *s = w->s;
-    tile_op op = tile_value_def(s->compute, value);
-    if (!is_tensor(s, value) || is_done(w, value, map)) return;
-    if (op.id && is_absorbed(w, op, map)) return;
-    bool in_memory = array_of(s, value) >= 0 && !outer;
-    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
-        add_stop(w, value, map);
-        return;
-    }
-    unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
-    if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
-        add_gathered(w, tile_op_operand(s->compute, op, 0));
-        first = 1;
-    }
-    if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
-        walk_windowed(w, op, map);
-        return;
-    }
-    for (unsigned i = first; i < tile_op_operand_count(s->compute, op); i++) {
-        sched_map at = sched_operand_map(s, op, result, i, map);
-        walk_value(w, tile_op_operand(s->compute, op, i), &at, false);
-    }
-}
-
-/* Whether `value` is computed from `from`, or is it. */
-static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
-    tile_op op = tile_value_def(s->compute, value);
-    if (value.id == from.id) return true;
-    if (!op.id || visited[value.id]) return false;
-    visited[value.id] = true;
-    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (depends(s, tile_op_operand(s->compute, op, i), from, visited)) return true;
-    return false;
-}
-
-static bool comes_from(const schedule *s, tile_value value, tile_value from) {
-    return depends(s, value, from, TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count));
-}
-
-/* Rows ---------------------------------------------------------------------------------------- */
-
-int64_t sched_axis(const schedule *s, tile_op op) {
-    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
-}
-
-/* Operations along rows whose results have as many elements. */
-bool sched_is_along(const schedule *s, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    return opcode == TILE_OP_scan || opcode == TILE_OP_sort;
-}
-
-static bool is_reduction(const schedule *s, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || sched_is_along(s, op);
-}
-
-static bool same_domain(const sched_domain *a, const sched_domain *b) {
-    if (a->rank != b->rank) return false;
-    for (unsigned d = 0; d < a->rank; d++)
-        if (a->extents[d] != b->extents[d]) return false;
-    return true;
-}
-
-/* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
- * the rows at which the tile is. */
-static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
-                         const sched_map *map) {
-    if (!is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
-    sched_domain source = domain_of((schedule *)(uintptr_t)s, tile_op_operand(s->compute, op, 0));
-    sched_map identity = sched_identity(&g->domain);
-    if (!same_domain(&source, &g->domain)) return false;
-    for (unsigned d = 0; d < source.rank; d++)
-        if ((d != g->axis || sched_is_along(s, op)) &&
-            !sched_same_coordinate(&map->at[d], &identity.at[d]))
-            return false;
-    return true;
-}
-
-static void add_reduction(schedule *s, sched_group *g, tile_op op) {
-    for (size_t i = 0; i < g->reduction_count; i++)
-        if (g->reductions[i].id == op.id) return;
-    g->reductions = tile_arena_grow(s->arena, g->reductions, g->reduction_count,
-                                    &g->reduction_capacity, sizeof *g->reductions);
-    g->reductions[g->reduction_count++] = op;
-}
-
-/* Where a block has the sums of a product, what is computed for each element of an operand is
- * computed again for each tile: casts, scales and the like of one array. */
-static bool is_cheap(tile_opcode opcode) {
-    switch (opcode) {
-    case TILE_OP_gather:
-    case TILE_OP_div:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_ceildiv:
-    case TILE_OP_sqrt:
-    case TILE_OP_rsqrt:
-    case TILE_OP_exp:
-    case TILE_OP_exp2:
-    case TILE_OP_log:
-    case TILE_OP_log2:
-    case TILE_OP_tanh:
-    case TILE_OP_erf:
-    case TILE_OP_sin:
-    case TILE_OP_cos: return false;
-    default: return true;
-    }
-}
-
-static bool is_cheap_operand(const walk *w) {
-    schedule *s = w->s;
-    unsigned large = 0;
-    for (size_t i = 0; i < w->done_count; i++) {
-        tile_op op = tile_value_def(s->compute, w->done[i].value);
-        bool stops = false;
-        for (size_t n = 0; n < w->stop_count; n++)
-            stops |= w->stops[n].value.id == w->done[i].value.id;
-        if (!stops && op.id && !is_cheap(tile_op_opcode(s->compute, op))) return false;
-    }
-    for (size_t i = 0; i < w->stop_count; i++) {
-        const tile_type *type = sched_type(s, w->stops[i].value);
-        unsigned extents = 0;
-        if (array_of(s, behind_reshapes(s, w->stops[i].value, TILE_NO_VALUE)) < 0) return false;
-        for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
-        large += extents > 1;
-    }
-    return large <= 1;
-}
-
-/* Whether what the value is computed of is in memory, and the rest may be computed again. */
-static bool may_repeat(schedule *s, tile_value value) {
-    walk alone = {.s = s};
-    sched_domain own = domain_of(s, value);
-    sched_map at = sched_identity(&own);
-    walk_value(&alone, value, &at, false);
-    return is_cheap_operand(&alone);
-}
-
-/* Each element of src is in several windows: what is not cheap is put into memory. */
-static void walk_windowed(walk *w, tile_op op, const sched_map *map) {
-    tile_value src = tile_op_operand(w->s->compute, op, 0);
-    sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (may_repeat(w->s, src))
-        walk_value(w, src, &at, false);
-    else
-        add_stop(w, src, &at);
-}
-
-/* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
- * memory. */
-static void walk_operand(walk *w, tile_op matmul, unsigned index) {
-    schedule *s = w->s;
-    tile_value operand = tile_op_operand(s->compute, matmul, index);
-    sched_domain own = domain_of(s, operand);
-    sched_map at = sched_identity(&own);
-    w->apart = true;
-    if (s->expands[operand.id] || may_repeat(s, operand))
-        walk_value(w, operand, &at, false);
-    else
-        add_stop(w, array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand, &at);
-    w->apart = false;
-}
-
-/* Operations that the group itself computes; what they are computed from is walked, too. */
-static bool is_absorbed(walk *w, tile_op op, const sched_map *map) {
-    schedule *s = w->s;
-    sched_group *g = w->g;
-    if (!g || w->apart) return false;
-    if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
-        for (unsigned i = 0; i < 2; i++) walk_operand(w, op, i);
-        return true;
-    }
-    if (g->kind != SCHED_ROWS || !reduces_rows(s, g, op, map)) return false;
-    sched_map at = sched_identity(&g->domain);
-    walk_value(w, tile_op_operand(s->compute, op, 0), &at, false);
-    add_reduction(s, g, op);
-    return true;
 }
 
 int sched_writer_of(const schedule *s, unsigned array) {
@@ -299,7 +43,7 @@ int sched_writer_of(const schedule *s, unsigned array) {
 
 /* Whether some group writes it, or the caller has. */
 static bool is_planned(const schedule *s, tile_value value) {
-    int array = array_of(s, value);
+    int array = sched_array_of(s, value);
     return array >= 0 &&
            (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
 }
@@ -307,23 +51,24 @@ static bool is_planned(const schedule *s, tile_value value) {
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
 /* The stops of which no other one is computed: what is computed last. */
-static bool is_latest(walk *w, size_t index) {
+static bool is_latest(sched_walk *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
-            comes_from(w->s, w->stops[i].value, w->stops[index].value))
+            sched_comes_from(w->s, w->stops[i].value, w->stops[index].value))
             return false;
     return true;
 }
 
 /* Whether what stops has the domain, and its elements are wanted where they are in it. */
-static bool is_all(schedule *s, const seen *stop, const sched_domain *domain) {
-    sched_domain own = domain_of(s, stop->value);
+static bool is_all(schedule *s, const sched_seen *stop, const sched_domain *domain) {
+    sched_domain own = sched_domain_of(s, stop->value);
     sched_map identity = sched_identity(domain);
-    return same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
+    return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
 }
 
 /* A product whose elements are wanted where those of the domain are. */
-static bool take_matmul(schedule *s, sched_group *g, const seen *stop, const sched_domain *domain) {
+static bool take_matmul(schedule *s, sched_group *g, const sched_seen *stop,
+                        const sched_domain *domain) {
     tile_op op = tile_value_def(s->compute, stop->value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !is_all(s, stop, domain))
         return false;
@@ -333,36 +78,47 @@ static bool take_matmul(schedule *s, sched_group *g, const seen *stop, const sch
     return true;
 }
 
+/* Coordinates that are put together of such as no tile goes along. */
+static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, unsigned rank) {
+    bool plain = true;
+    for (unsigned d = 0; d < rank; d++)
+        for (unsigned t = domain->rank - 2; t < domain->rank; t++)
+            plain &= !map->at[d].index || !sched_depends(&map->at[d], t);
+    return plain;
+}
+
 /* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
  * and the value's elements are where the reshape brings them. */
-static bool take_reshaped(schedule *s, sched_group *g, const seen *stop, tile_value value,
-                          sched_map *map) {
+static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+                          bool online, sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
-    sched_domain own = domain_of(s, value);
+    sched_domain own = sched_domain_of(s, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
         return false;
     tile_value from = tile_op_operand(s->compute, op, 0);
-    sched_domain domain = domain_of(s, from);
+    sched_domain domain = sched_domain_of(s, from);
     sched_map identity = sched_identity(&domain);
-    walk w = {.s = s};
+    sched_walk w = {.s = s};
     for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
         if (sched_is_one(domain.extents[d])) return false;
     if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
-        sched_has_pairs(own.rank, map))
+        (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
+                : sched_has_pairs(own.rank, map)))
         return false;
-    walk_value(&w, value, map, true);
+    sched_walk_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++)
         if (!w.stops[i].apart && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
-            take_matmul(s, g, &w.stops[i], &domain))
+            take_matmul(s, g, &w.stops[i], &domain) &&
+            (!online || sched_take_online(s, g, g->root, &domain, value, map)))
             return true;
     return false;
 }
 
 /* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
  * coordinates of the value. */
-static bool place_in_rows(schedule *s, const sched_group *g, const seen *stop, tile_value value,
-                          sched_map *map) {
-    sched_domain own = domain_of(s, value);
+static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *stop,
+                          tile_value value, sched_map *map) {
+    sched_domain own = sched_domain_of(s, value);
     for (unsigned i = 0; i < own.rank; i++) {
         int found = -1;
         for (unsigned d = 0; d < g->domain.rank; d++)
@@ -378,14 +134,14 @@ static bool place_in_rows(schedule *s, const sched_group *g, const seen *stop, t
     return true;
 }
 
-static bool take_rows(schedule *s, sched_group *g, const seen *stop, tile_value value,
+static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
                       sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
-    if (!op.id || !is_reduction(s, op)) return false;
+    if (!op.id || !sched_is_reduction(s, op)) return false;
     int64_t axis = sched_axis(s, op);
     g->kind = SCHED_ROWS;
     g->axis = (unsigned)axis;
-    g->domain = domain_of(s, tile_op_operand(s->compute, op, 0));
+    g->domain = sched_domain_of(s, tile_op_operand(s->compute, op, 0));
     if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
     /* Every row that is reduced must be one of the value's, and no more than once. */
     for (unsigned d = 0; d < g->domain.rank; d++) {
@@ -397,17 +153,48 @@ static bool take_rows(schedule *s, sched_group *g, const seen *stop, tile_value 
     return true;
 }
 
+/* Rows of which a value alone is wanted, not their elements. */
+static bool take_online_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+                             sched_map *map) {
+    sched_map at = {{{0, NULL, NULL}}};
+    if (!take_rows(s, g, stop, value, &at)) return false;
+    for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
+        if (at.at[d].dim == (int)g->axis) return false;
+    sched_domain domain = sched_domain_of(s, stop->value);
+    *map = at;
+    return sched_take_online(s, g, tile_value_def(s->compute, stop->value), &domain, value, map);
+}
+
+/* A product or a reduction with all that it needs along its axis. */
+static bool take_online(schedule *s, sched_group *g, sched_walk *w, tile_value value,
+                        sched_map *map) {
+    sched_domain own = sched_domain_of(s, value);
+    for (unsigned kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < w->stop_count; i++) {
+            const sched_seen *stop = &w->stops[i];
+            if (stop->apart || is_planned(s, stop->value) || !is_latest(w, i)) continue;
+            *map = sched_identity(&own);
+            if (kind ? take_online_rows(s, g, stop, value, map)
+                     : (take_matmul(s, g, stop, &own) &&
+                        sched_take_online(s, g, g->root, &own, value, map)) ||
+                           take_reshaped(s, g, stop, value, true, map))
+                return true;
+        }
+    return false;
+}
+
 /* What the group of this value is: a kind, a domain and the value's place in it. */
 static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
-    walk w = {.s = s};
-    sched_domain own = domain_of(s, value);
+    sched_walk w = {.s = s};
+    sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
-    walk_value(&w, value, &identity, true);
+    sched_walk_value(&w, value, &identity, true);
+    if (take_online(s, g, &w, value, map)) return;
     for (size_t i = 0; i < w.stop_count; i++) {
         if (w.stops[i].apart || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
         *map = identity;
         if (take_matmul(s, g, &w.stops[i], &own)) return;
-        if (take_reshaped(s, g, &w.stops[i], value, map)) return;
+        if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
         if (take_rows(s, g, &w.stops[i], value, map)) return;
@@ -449,7 +236,7 @@ static void refuse(schedule *s, tile_op op) {
 }
 
 static bool can_compute(const schedule *s, tile_op op) {
-    return is_reduction(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_matmul ||
+    return sched_is_reduction(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_matmul ||
            tile_op_opcode(s->compute, op) == TILE_OP_reshape;
 }
 
@@ -467,7 +254,10 @@ static bool is_at_hand(const schedule *s, const sched_group *other, const sched_
 static bool can_join(const schedule *s, size_t index, const sched_group *g) {
     const sched_group *other = s->groups[index];
     bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
-    if (!fits || !same_domain(&other->domain, &g->domain)) return false;
+    bool online = g->kind == SCHED_ONLINE;
+    if (!fits ||
+        (online ? !sched_has_folds(other, g) : !sched_same_domain(&other->domain, &g->domain)))
+        return false;
     if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
     if (g->kind == SCHED_ROWS && other->axis != g->axis) return false;
     for (size_t i = 0; i < g->input_count; i++) {
@@ -484,7 +274,8 @@ static void join_groups(schedule *s, size_t index, const sched_group *from) {
     for (size_t i = 0; i < from->input_count; i++)
         if (sched_writer_of(s, from->inputs[i].array) != (int)index)
             add_input(s, to, &from->inputs[i]);
-    for (size_t i = 0; i < from->reduction_count; i++) add_reduction(s, to, from->reductions[i]);
+    for (size_t i = 0; i < from->reduction_count; i++)
+        sched_add_reduction(s, to, from->reductions[i]);
     for (size_t i = 0; i < from->output_count; i++)
         add_output(s, to, from->outputs[i].array, &from->outputs[i].map);
 }
@@ -505,20 +296,20 @@ static void add_group(schedule *s, sched_group *g) {
 /* What the group reads is put into memory first. Looking through the group again follows, since
  * what has an array by then is read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
-    walk w = {.s = s, .g = g};
-    walk_value(&w, value, map, true);
+    sched_walk w = {.s = s, .g = g};
+    sched_walk_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
-        tile_value read = behind_reshapes(s, w.stops[i].value, value);
+        tile_value read = sched_behind_reshapes(s, w.stops[i].value, value);
         tile_op op = tile_value_def(s->compute, read);
         bool itself = read.id == value.id;
-        if (op.id &&
-            (itself || (array_of(s, read) < 0 && !sched_is_inline(s, op) && !can_compute(s, op))))
+        if (op.id && (itself || (sched_array_of(s, read) < 0 && !sched_is_inline(s, op) &&
+                                 !can_compute(s, op))))
             refuse(s, op);
         else
             plan_value(s, read);
         if (s->failed) return;
         const sched_input input = {
-            .array = (unsigned)array_of(s, read),
+            .array = (unsigned)sched_array_of(s, read),
             .same = read.id == w.stops[i].value.id && !w.stops[i].apart,
             .map = w.stops[i].map,
         };
@@ -531,7 +322,7 @@ static void plan_value(schedule *s, tile_value value) {
     sched_group g = {.kind = SCHED_ELEMENTWISE};
     sched_map map;
     if (s->failed || is_planned(s, value)) return;
-    if (array_of(s, value) < 0) {
+    if (sched_array_of(s, value) < 0) {
         const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
         add_array(s, name, value, SCHED_SCRATCH);
     }
@@ -548,9 +339,9 @@ static void plan_copies(schedule *s) {
     for (unsigned i = 0; i < s->array_count && !s->failed; i++) {
         const sched_array *array = &s->arrays[i];
         if (array->place != SCHED_RESULT || sched_writer_of(s, i) >= 0) continue;
-        sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = domain_of(s, array->value)};
+        sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = sched_domain_of(s, array->value)};
         sched_map map = sched_identity(&g.domain);
-        const sched_input input = {.array = (unsigned)array_of(s, array->value), .map = map};
+        const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
         add_input(s, &g, &input);
         add_output(s, &g, i, &map);
         add_group(s, &g);
@@ -584,7 +375,7 @@ bool sched_cut(schedule *s) {
         if (f->args[i].type->kind == TILE_TYPE_TENSOR)
             add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
     for (size_t i = 0; i < f->result_count; i++) {
-        if (!is_tensor(s, f->results[i].value))
+        if (!sched_is_tensor(s, f->results[i].value))
             SCHED_FAIL(s, TILE_NO_OP,
                        "@%s: the result %%%s is a scalar, which no kernel gives: make it a tensor "
                        "of one element",

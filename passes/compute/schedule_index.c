@@ -2,6 +2,8 @@
  * several times as large as what they are made of. */
 #include "passes/compute/schedule.h"
 
+#include <string.h>
+
 static bool same_scalar(const sched_scalar *a, const sched_scalar *b) {
     return a->expr == b->expr && a->value.id == b->value.id;
 }
@@ -169,12 +171,27 @@ static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
     return at;
 }
 
+/* The first dims, if they are the same on both sides: what is behind them is reshaped then. */
+static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) {
+    if (a->extents[0] != b->extents[0]) return false;
+    out->at[a->at[0]] = map->at[b->at[0]];
+    dims *sides[] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i]->count--;
+        memmove(sides[i]->at, sides[i]->at + 1, sides[i]->count * sizeof *sides[i]->at);
+        memmove(sides[i]->extents, sides[i]->extents + 1,
+                sides[i]->count * sizeof *sides[i]->extents);
+    }
+    return true;
+}
+
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out) {
     dims a = long_dims(s, from), b = long_dims(s, to);
     for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_nowhere();
     while (a.count && b.count) {
         unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
+        if (!split && match_first(&a, &b, map, out)) continue;
         if (!split) return false;
         if (merged)
             take_apart(s, &a, merged, map->at[b.at[b.count - 1]], out);

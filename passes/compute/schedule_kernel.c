@@ -73,7 +73,7 @@ void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char 
     k->f = g->kernel = tile_function_create(s->compute->module, TILE_KERNEL, name, s->compute->loc);
     k->arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
     k->scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
-    for (unsigned d = 0; d < TILE_MAX_RANK; d++) k->tile_of[d] = -1;
+    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) k->tile_of[d] = -1;
     add_dims(k);
     add_arguments(k);
     k->b = tile_builder_at_end(k->f, k->f->body);

@@ -240,7 +240,7 @@ static sched_fixed fix_product(const product *p) {
 
 static void set_tiles(product *p, unsigned row, const char *rows, unsigned column,
                       const char *columns) {
-    for (unsigned d = 0; d < TILE_MAX_RANK; d++) p->k.tile_of[d] = -1;
+    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) p->k.tile_of[d] = -1;
     sched_set_tile(&p->k, row, 0, param(p, rows));
     sched_set_tile(&p->k, column, 1, param(p, columns));
 }

@@ -90,7 +90,7 @@ static const tile_type *wanted_of(sched_kernel *k, tile_op op, unsigned operand,
 /* Quotients by one number for a row: products with its reciprocal. The number is scaled by a power
  * of two where it is so large or small that its reciprocal, or what is lost of it, would not be a
  * normal number; the dividend is, too. The error is 1.5 units in the last place. */
-static tile_value divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type) {
+tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type) {
     tile_builder *to = &k->b;
     tile_context *context = k->s->context;
     tile_value one = tile_build_constant(to, type, tile_expr_float(context, 1));
@@ -139,7 +139,7 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
         (opcode == TILE_OP_cast && !data->attr_count && element_of(k, segments[0].head) == own))
         return sched_convert(k, segments[0].head, element);
     if (divides_rows(k, op, segments))
-        return sched_convert(k, divide(k, segments[0].head, segments[1].head, working), element);
+        return sched_convert(k, sched_divide(k, segments[0].head, segments[1].head, working), element);
     tile_op made = tile_build_op_of(&k->b, opcode, segments, data->operand_count,
                                     converts ? own : NULL, data->attrs, data->attr_count);
     for (unsigned i = 0; made.id && i < data->attr_count; i++)

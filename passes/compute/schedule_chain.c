@@ -1,0 +1,562 @@
+/* Which reductions and products along one axis can be computed in one walk along it.
+ *
+ * A reduction that needs the result of another one along the same axis would have to wait for it,
+ * and what is reduced would be computed twice, or written. But what is added up may be corrected:
+ *
+ *   exp(x - r), r the maximum of the x so far, becomes that of the next maximum t by the factor
+ *   exp(r - t), which is the same for a row, so that sums, and sums of products, take it;
+ *   p * r and p / r, r the same for a row, may be summed without r, which stands behind the sum.
+ *
+ * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
+ * block has and of the maxima so far, with the factors of whole rows (posts) left out. A cast stays
+ * where it is: what it rounds differs by a factor of the row, so that the error stays the same, as
+ * long as nothing overflows or there is no such factor. */
+#include <math.h>
+
+#include "passes/compute/schedule_online.h"
+
+#include "lib/ir/remark.h"
+#include "lib/ir/kinds.h"
+#include "lib/ir/syntax.h"
+
+typedef struct finder {
+    schedule *s;
+    sched_online *o;
+    const sched_domain *domain;
+} finder;
+
+/* Values --------------------------------------------------------------------------------------- */
+
+bool sched_is_number(schedule *s, tile_value value, double *number) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id &&
+           (tile_op_opcode(s->compute, op) == TILE_OP_splat ||
+            tile_op_opcode(s->compute, op) == TILE_OP_broadcast))
+        value = tile_op_operand(s->compute, op, 0);
+    const tile_value_data *data = tile_value_at(s->compute, value);
+    int64_t integer;
+    if (data->kind != TILE_VALUE_CONSTANT) return false;
+    const tile_expr *expr = sched_resolved(s, data->expr);
+    if (expr->kind == TILE_EXPR_FLOAT)
+        *number = expr->number;
+    else if (tile_expr_is_int(expr, &integer))
+        *number = (double)integer;
+    else
+        return false;
+    return true;
+}
+
+static bool is_half(const tile_type *element) {
+    return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
+}
+
+tile_value sched_narrow(schedule *s, tile_value value) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
+        tile_op_at(s->compute, op)->attr_count)
+        return value;
+    tile_value from = tile_op_operand(s->compute, op, 0);
+    bool widens = is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
+    return widens ? from : value;
+}
+
+static bool is_supported(const tile_type *element) {
+    return is_half(element) || element->scalar == TILE_f32;
+}
+
+static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
+    bool found = false;
+    for (unsigned d = 0; d < rank; d++) found |= sched_depends(&map->at[d], dim);
+    return found;
+}
+
+/* Operands --------------------------------------------------------------------------------------
+ */
+
+/* Each of the tile's dims is one of the array's, and nothing else of it changes along them. */
+static bool is_tile_of(const sched_side *side, unsigned rank) {
+    unsigned rows = 0, columns = 0;
+    for (unsigned d = 0; d < rank; d++) {
+        const sched_coordinate *at = &side->from.map.at[d];
+        bool row = sched_depends(at, side->row), column = sched_depends(at, side->column);
+        if ((row || column) && (at->index || at->offset)) return false;
+        rows += row;
+        columns += column;
+    }
+    return rows == 1 && columns == 1;
+}
+
+static bool find_side(finder *f, sched_side *side, tile_value value) {
+    schedule *s = f->s;
+    tile_op op;
+    side->wide = sched_element(s, value);
+    while (sched_array_of(s, value) < 0 && (op = tile_value_def(s->compute, value)).id) {
+        tile_value from = tile_op_operand_count(s->compute, op) ? tile_op_operand(s->compute, op, 0)
+                                                                : TILE_NO_VALUE;
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        sched_map at;
+        if (opcode == TILE_OP_reshape) {
+            if (!sched_reshaped(s, sched_type(s, from), sched_type(s, value), &side->from.map, &at))
+                break;
+        } else if (opcode == TILE_OP_broadcast || opcode == TILE_OP_transpose ||
+                   (opcode == TILE_OP_cast && sched_narrow(s, value).id == from.id)) {
+            at = sched_operand_map(s, op, 0, 0, &side->from.map);
+        } else {
+            break;
+        }
+        side->from.map = at;
+        value = from;
+    }
+    side->from.value = value;
+    side->element = sched_element(s, value);
+    return sched_is_tensor(s, value) && is_supported(side->element) && is_supported(side->wide) &&
+           is_tile_of(side, sched_type(s, value)->rank);
+}
+
+/* Dims of an operand: batches where the result has them, then two. */
+static bool place_side(finder *f, sched_side *side, tile_value value, const sched_map *result,
+                       unsigned rank, unsigned first, unsigned second) {
+    schedule *s = f->s;
+    const tile_type *type = sched_type(s, value);
+    for (unsigned d = 0; d + 2 < type->rank; d++) {
+        bool repeated = sched_is_one(sched_dim(s, type, d));
+        side->from.map.at[d] = repeated ? sched_nowhere() : result->at[d + rank - type->rank];
+    }
+    side->from.map.at[type->rank - 2] = sched_whole(first);
+    side->from.map.at[type->rank - 1] = sched_whole(second);
+    return find_side(f, side, value);
+}
+
+static bool has_flag(const schedule *s, tile_op op, tile_attr_id id) {
+    return tile_op_has_attr(s->compute, op, id);
+}
+
+/* Products of the walked elements -------------------------------------------------------------- */
+
+const sched_inner *sched_find_inner(const sched_online *o, tile_op op) {
+    for (unsigned i = 0; i < o->inner_count; i++)
+        if (o->inner[i].op.id == op.id) return &o->inner[i];
+    return NULL;
+}
+
+static bool is_dim(const sched_coordinate *at, unsigned dim, bool one) {
+    return !at->index && !at->offset && (at->dim == (int)dim || (one && at->dim < 0));
+}
+
+static bool add_inner(finder *f, tile_op op, const sched_map *map) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    tile_value result = tile_op_result(s->compute, op, 0);
+    const tile_type *type = sched_type(s, result);
+    unsigned rank = type->rank;
+    bool one = sched_is_one(f->domain->extents[o->m]);
+    for (unsigned i = 0; i < o->inner_count; i++)
+        if (o->inner[i].op.id == op.id) return sched_same_map(&o->inner[i].map, map, rank);
+    if (o->inner_count == SCHED_MOST_INNER || !is_supported(sched_element(s, result)) ||
+        !is_dim(&map->at[rank - 1], o->n, false) || !is_dim(&map->at[rank - 2], o->m, one))
+        return false;
+    sched_inner *inner = &o->inner[o->inner_count];
+    *inner = (sched_inner){.op = op, .map = *map};
+    bool lhs = has_flag(s, op, TILE_ATTR_trans_lhs), rhs = has_flag(s, op, TILE_ATTR_trans_rhs);
+    inner->sides[0].row = o->m, inner->sides[0].column = o->depth;
+    inner->sides[1].row = o->depth, inner->sides[1].column = o->n;
+    if (!place_side(f, &inner->sides[0], tile_op_operand(s->compute, op, 0), map, rank,
+                    lhs ? o->depth : o->m, lhs ? o->m : o->depth) ||
+        !place_side(f, &inner->sides[1], tile_op_operand(s->compute, op, 1), map, rank,
+                    rhs ? o->n : o->depth, rhs ? o->depth : o->n))
+        return false;
+    o->inner_count++;
+    return true;
+}
+
+/* Folds ---------------------------------------------------------------------------------------- */
+
+const sched_fold *sched_find_fold(const sched_online *o, tile_op op) {
+    for (unsigned i = 0; i < o->fold_count; i++)
+        if (o->folds[i].op.id == op.id) return &o->folds[i];
+    return NULL;
+}
+
+static sched_known_form classify(finder *f, tile_value value, const sched_map *map);
+
+static bool may_fold(const schedule *s, tile_op op, bool late) {
+    static const tile_attr_id said[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
+                                        TILE_ATTR_split, TILE_ATTR_strategy};
+    tile_word kind = tile_op_word(s->compute, op, TILE_ATTR_kind);
+    for (unsigned i = 0; i < sizeof said / sizeof *said; i++)
+        if (has_flag(s, op, said[i])) return false;
+    return kind == TILE_WORD_kind_add || (!late && kind == TILE_WORD_kind_max);
+}
+
+/* A reduction along the walk whose rows are those of the tile. */
+static bool add_reduction(finder *f, tile_op op, const sched_map *map) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    tile_value source = tile_op_operand(s->compute, op, 0);
+    const tile_type *type = sched_type(s, source);
+    const sched_fold *there = sched_find_fold(o, op);
+    int64_t axis = sched_axis(s, op);
+    if (there) return sched_same_map(&there->map, map, type->rank);
+    if (axis < 0 || axis >= type->rank || sched_dim(s, type, (unsigned)axis) != o->extent ||
+        depends_on(map, type->rank, o->n) || !is_supported(sched_element(s, source)))
+        return false;
+    if (!sched_is_one(f->domain->extents[o->m]) && !depends_on(map, type->rank, o->m)) return false;
+    sched_fold fold = {.op = op, .map = *map, .source = {source, *map}};
+    fold.map.at[axis] = sched_nowhere();
+    fold.source.map.at[axis] = sched_whole(o->n);
+    const sched_online before = *o;
+    sched_known_form form = classify(f, source, &fold.source.map);
+    fold.late = form.form == SCHED_SCALED;
+    if (o->fold_count == SCHED_MOST_FOLDS || (!fold.late && form.form != SCHED_EARLY) ||
+        !may_fold(s, op, fold.late)) {
+        *o = before;
+        return false;
+    }
+    o->folds[o->fold_count++] = fold;
+    return true;
+}
+
+/* Exponentials --------------------------------------------------------------------------------- */
+
+int sched_find_exp(const sched_online *o, tile_op op) {
+    for (unsigned i = 0; i < o->exp_count; i++)
+        if (o->exps[i].op.id == op.id) return (int)i;
+    return -1;
+}
+
+static tile_op def(const finder *f, tile_value value, tile_opcode opcode) {
+    tile_op op = tile_value_def(f->s->compute, value), none = {0};
+    return op.id && tile_op_opcode(f->s->compute, op) == opcode ? op : none;
+}
+
+static sched_wanted operand(finder *f, tile_op op, unsigned index, const sched_map *map) {
+    return (sched_wanted){tile_op_operand(f->s->compute, op, index),
+                          sched_operand_map(f->s, op, 0, index, map)};
+}
+
+static sched_wanted without_broadcast(finder *f, sched_wanted at) {
+    tile_op op;
+    while ((op = def(f, at.value, TILE_OP_broadcast)).id) at = operand(f, op, 0, &at.map);
+    return at;
+}
+
+/* Whether the row's value is a maximum of x, or larger. */
+static bool is_above(finder *f, sched_wanted row, tile_value x) {
+    tile_op op;
+    row = without_broadcast(f, row);
+    if ((op = def(f, row.value, TILE_OP_max)).id) {
+        sched_wanted a = operand(f, op, 0, &row.map), b = operand(f, op, 1, &row.map);
+        bool first = classify(f, a.value, &a.map).form == SCHED_ROW;
+        sched_form other = classify(f, first ? b.value : a.value, first ? &b.map : &a.map).form;
+        return other == SCHED_SAME && is_above(f, first ? a : b, x);
+    }
+    op = def(f, row.value, TILE_OP_reduce);
+    return op.id && tile_op_word(f->s->compute, op, TILE_ATTR_kind) == TILE_WORD_kind_max &&
+           tile_op_operand(f->s->compute, op, 0).id == x.id;
+}
+
+/* Above 0 for certain. */
+bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
+    tile_op op = tile_value_def(s->compute, value);
+    double number;
+    if (sched_is_number(s, value, &number)) return number > 0 && isfinite(number);
+    if (!op.id) {
+        const tile_value_data *data = tile_value_at(s->compute, value);
+        return data->kind == TILE_VALUE_CONSTANT && data->expr->kind == TILE_EXPR_PARAM;
+    }
+    if (!steps) return false;
+    unsigned count = tile_op_operand_count(s->compute, op);
+    bool all = count > 0;
+    for (unsigned i = 0; i < count && i < 2; i++)
+        all = all && sched_is_positive(s, tile_op_operand(s->compute, op, i), steps - 1);
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_splat:
+    case TILE_OP_broadcast:
+    case TILE_OP_cast:
+    case TILE_OP_sqrt:
+    case TILE_OP_rsqrt:
+    case TILE_OP_mul:
+    case TILE_OP_div: return all && tile_scalar_is_floating(sched_element(s, value)->scalar);
+    default: return false;
+    }
+}
+
+/* x and rho of x - rho, or of that times what is above 0. */
+static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
+    tile_op op;
+    if ((op = def(f, at.value, TILE_OP_mul)).id && !out->by.value.id) {
+        for (unsigned i = 0; i < 2; i++) {
+            sched_wanted by = operand(f, op, i, &at.map);
+            if (classify(f, by.value, &by.map).form != SCHED_SAME ||
+                !sched_is_positive(f->s, by.value, 8))
+                continue;
+            out->by = by;
+            return find_exponent(f, operand(f, op, 1 - i, &at.map), out);
+        }
+        return false;
+    }
+    if (!(op = def(f, at.value, TILE_OP_sub)).id) return false;
+    out->x = without_broadcast(f, operand(f, op, 0, &at.map));
+    out->rho = without_broadcast(f, operand(f, op, 1, &at.map));
+    return classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
+           classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
+           is_above(f, out->rho, out->x.value);
+}
+
+static bool add_exp(finder *f, tile_op op, const sched_map *map) {
+    sched_exp out = {.op = op};
+    if (sched_find_exp(f->o, op) >= 0) return true;
+    if (f->o->exp_count == SCHED_MOST_EXPS || !find_exponent(f, operand(f, op, 0, map), &out))
+        return false;
+    f->o->exps[f->o->exp_count++] = out;
+    return true;
+}
+
+/* Forms ---------------------------------------------------------------------------------------- */
+
+static sched_known_form plain(sched_form form) {
+    return (sched_known_form){.form = form};
+}
+
+static sched_known_form multiplied(const sched_known_form *a, const sched_known_form *b) {
+    const sched_known_form *scaled = a->form == SCHED_SCALED ? a : b;
+    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
+    bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
+    sched_known_form out = *scaled;
+    out.form = SCHED_SCALED;
+    if (scaled->form != SCHED_SCALED) out.stripped = out.bounded = false;
+    if (both) out.stripped = a->stripped || b->stripped;
+    out.stripped |= row;
+    out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);
+    return out;
+}
+
+/* A cast whose values are as large as those of f32, or not above 1. */
+static bool may_cast(const schedule *s, tile_op op, const sched_known_form *from) {
+    tile_scalar to =
+        sched_element((schedule *)(uintptr_t)s, tile_op_result(s->compute, op, 0))->scalar;
+    if (tile_op_at(s->compute, op)->attr_count) return false;
+    return to == TILE_f32 || to == TILE_bf16 ||
+           (to == TILE_f16 && (!from->stripped || from->bounded));
+}
+
+static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form *of) {
+    schedule *s = f->s;
+    double number;
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_mul: return multiplied(&of[0], &of[1]);
+    case TILE_OP_div:
+        if (of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
+        return multiplied(&of[0], &of[1]);
+    case TILE_OP_cast: return may_cast(s, op, &of[0]) ? of[0] : plain(SCHED_NONE);
+    case TILE_OP_neg: return of[0];
+    case TILE_OP_select:
+        if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
+            !sched_is_number(s, tile_op_operand(s->compute, op, 2), &number) || number != 0)
+            return plain(SCHED_NONE);
+        return of[1];
+    default: return plain(SCHED_NONE);
+    }
+}
+
+static sched_known_form of_elements(finder *f, tile_op op, unsigned result, const sched_map *map) {
+    schedule *s = f->s;
+    sched_known_form of[TILE_MAX_OPERANDS];
+    unsigned count = tile_op_operand_count(s->compute, op), seen[SCHED_NONE + 1] = {0};
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    for (unsigned i = 0; i < count; i++) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        of[i] = classify(f, tile_op_operand(s->compute, op, i), &at);
+        seen[of[i].form]++;
+    }
+    if (opcode == TILE_OP_iota) {
+        bool along = sched_depends(&map->at[sched_axis(s, op)], f->o->n);
+        return plain(along ? SCHED_EARLY : SCHED_SAME);
+    }
+    if ((opcode == TILE_OP_exp || opcode == TILE_OP_exp2) && seen[SCHED_NONE] &&
+        add_exp(f, op, map))
+        return (sched_known_form){.form = SCHED_SCALED, .bounded = true};
+    if (seen[SCHED_NONE]) return plain(SCHED_NONE);
+    if (!seen[SCHED_ROW] && !seen[SCHED_SCALED])
+        return plain(seen[SCHED_EARLY] ? SCHED_EARLY : SCHED_SAME);
+    if (!seen[SCHED_EARLY] && !seen[SCHED_SCALED]) return plain(SCHED_ROW);
+    if (count == 1 && !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE)) return of[0];
+    bool multiplies = opcode == TILE_OP_mul || (opcode == TILE_OP_div && of[1].form == SCHED_ROW);
+    if (!seen[SCHED_SCALED] && !multiplies) return plain(SCHED_NONE);
+    return of_scaled(f, op, of);
+}
+
+/* What is in memory, or will be. */
+static sched_form of_array(finder *f, tile_value value, const sched_map *map) {
+    return depends_on(map, sched_type(f->s, value)->rank, f->o->n) ? SCHED_EARLY : SCHED_SAME;
+}
+
+static sched_known_form find_form(finder *f, tile_value value, const sched_map *map) {
+    schedule *s = f->s;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id) return plain(of_array(f, value, map));
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode == TILE_OP_reduce && add_reduction(f, op, map)) return plain(SCHED_ROW);
+    if (sched_array_of(s, value) >= 0) return plain(of_array(f, value, map));
+    if (opcode == TILE_OP_matmul && depends_on(map, sched_type(s, value)->rank, f->o->n))
+        return plain(add_inner(f, op, map) ? SCHED_EARLY : SCHED_NONE);
+    if (!sched_is_inline(s, op)) return plain(of_array(f, value, map));
+    return of_elements(f, op, value.id - tile_op_result(s->compute, op, 0).id, map);
+}
+
+static sched_known_form classify(finder *f, tile_value value, const sched_map *map) {
+    sched_online *o = f->o;
+    if (!sched_is_tensor(f->s, value)) return plain(SCHED_SAME);
+    unsigned rank = sched_type(f->s, value)->rank;
+    for (size_t i = 0; i < o->form_count; i++)
+        if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
+            return o->forms[i];
+    sched_known_form form = find_form(f, value, map);
+    form.at = (sched_wanted){value, *map};
+    o->forms =
+        tile_arena_grow(f->s->arena, o->forms, o->form_count, &o->form_capacity, sizeof *o->forms);
+    o->forms[o->form_count++] = form;
+    return form;
+}
+
+sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
+                         const sched_map *map) {
+    unsigned rank = sched_type(s, value)->rank;
+    for (size_t i = 0; i < o->form_count; i++)
+        if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
+            return o->forms[i].form;
+    return SCHED_SAME;
+}
+
+/* Taking it ------------------------------------------------------------------------------------ */
+
+static bool takes_none(schedule *s, tile_op op, const char *why, const char *remedy) {
+    tile_remark_missed(s->compute, op, "not online", why, remedy);
+    return false;
+}
+
+/* The last product: what is folded of it is wide. */
+static bool take_product(finder *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    unsigned rank = f->domain->rank;
+    tile_value lhs = tile_op_operand(s->compute, op, 0), rhs = tile_op_operand(s->compute, op, 1);
+    const tile_type *type = sched_type(s, lhs);
+    sched_map identity = sched_identity(f->domain);
+    sched_fold fold = {.op = op, .map = identity, .product = true};
+    if (has_flag(s, op, TILE_ATTR_trans_lhs) || type->rank != rank ||
+        !is_supported(sched_element(s, tile_op_result(s->compute, op, 0))))
+        return false;
+    o->extent = sched_dim(s, type, rank - 1);
+    for (unsigned d = 0; d + 1 < rank; d++)
+        if (sched_dim(s, type, d) != f->domain->extents[d]) return false;
+    fold.source = (sched_wanted){lhs, identity};
+    fold.source.map.at[rank - 1] = sched_whole(o->n);
+    fold.rhs.row = o->n, fold.rhs.column = rank - 1;
+    bool turned = has_flag(s, op, TILE_ATTR_trans_rhs);
+    sched_form form = classify(f, lhs, &fold.source.map).form;
+    if ((form != SCHED_EARLY && form != SCHED_SCALED) || !is_supported(sched_element(s, lhs)) ||
+        !place_side(f, &fold.rhs, rhs, &identity, rank, turned ? rank - 1 : o->n,
+                    turned ? o->n : rank - 1) ||
+        o->fold_count == SCHED_MOST_FOLDS)
+        return false;
+    fold.late = form == SCHED_SCALED;
+    o->folds[o->fold_count++] = fold;
+    return true;
+}
+
+static bool take_rows(finder *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
+    unsigned rank = f->domain->rank;
+    sched_map identity = sched_identity(f->domain);
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1)
+        return false;
+    o->extent = sched_dim(s, type, rank - 1);
+    return add_reduction(f, op, &identity);
+}
+
+/* Extents along which a block has all: those of the heads. */
+static bool take_extents(finder *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    enum { WIDEST = 256 };
+    static const char remedy[] =
+        "say the extent, as in schedule{d=128}, and keep it to 256, or several kernels remain";
+    o->deep = o->wide = 1;
+    for (unsigned i = 0; i < o->inner_count; i++) {
+        const tile_value lhs = tile_op_operand(s->compute, o->inner[i].op, 0);
+        const tile_type *type = sched_type(s, lhs);
+        bool turned = has_flag(s, o->inner[i].op, TILE_ATTR_trans_lhs);
+        int64_t deep = sched_constant(sched_dim(s, type, type->rank - (turned ? 2 : 1)));
+        if (deep < 1 || deep > WIDEST)
+            return takes_none(s, o->inner[i].op,
+                              deep < 1 ? "it is not known how many elements a block has of the "
+                                         "axis along which this one adds up"
+                                       : "a block has all of the axis along which this one adds "
+                                         "up, up to 256 elements",
+                              remedy);
+        if (deep > o->deep) o->deep = deep;
+    }
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
+    o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
+    if (o->wide < 1 || o->wide > WIDEST)
+        return takes_none(s, op,
+                          o->wide < 1 ? "it is not known how many columns it has"
+                                      : "a block has all of its columns, up to 256",
+                          remedy);
+    return true;
+}
+
+/* What asks for kernels of their own. */
+static bool is_given_otherwise(schedule *s, const sched_online *o, tile_op op) {
+    static const tile_attr_id said[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    bool given = false;
+    for (unsigned i = 0; i < sizeof said / sizeof *said; i++) {
+        given |= has_flag(s, op, said[i]);
+        for (unsigned n = 0; n < o->inner_count; n++) given |= has_flag(s, o->inner[n].op, said[i]);
+    }
+    return given;
+}
+
+bool sched_has_folds(const sched_group *g, const sched_group *other) {
+    bool all = g->online && g->domain.rank == other->domain.rank &&
+               g->online->extent == other->online->extent;
+    for (unsigned d = 0; all && d + 1 < g->domain.rank; d++)
+        all = g->domain.extents[d] == other->domain.extents[d];
+    for (unsigned i = 0; all && i < other->online->fold_count; i++)
+        all = sched_find_fold(g->online, other->online->folds[i].op);
+    return all;
+}
+
+/* Other reductions of the same rows that the value needs. */
+static void take_others(finder *f, tile_value value, const sched_map *map) {
+    sched_walk w = {.s = f->s};
+    sched_walk_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        tile_op op = tile_value_def(f->s->compute, w.stops[i].value);
+        if (op.id && !w.stops[i].apart && tile_op_opcode(f->s->compute, op) == TILE_OP_reduce)
+            add_reduction(f, op, &w.stops[i].map);
+    }
+}
+
+bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
+                       tile_value value, const sched_map *map) {
+    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
+    finder f = {s, o, domain};
+    bool product = op.id && tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+    if (domain->rank < 2) return false;
+    *o = (sched_online){.m = domain->rank - 2, .n = domain->rank, .depth = domain->rank + 1};
+    if (!(product ? take_product(&f, op) : take_rows(&f, op))) return false;
+    if (!o->inner_count || sched_is_one(o->extent)) return false;
+    if (is_given_otherwise(s, o, op))
+        return takes_none(s, op, "its attributes ask for a kernel of its own",
+                          "leave out `split`, `strategy` and `raster`");
+    take_others(&f, value, map);
+    if (!take_extents(&f, op)) return false;
+    sched_find_leaves(s, o);
+    *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
+    g->domain.extents[o->n] = o->extent;
+    return true;
+}

@@ -1,0 +1,365 @@
+/* What hides elements of walked rows: masks of the compute, and the end of the axis.
+ *
+ * An element that is hidden changes nothing: -inf is no maximum, and exp makes 0 of it. So the
+ * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks in
+ * which all elements of all rows of a tile are hidden need not be walked. A mask that shows all up
+ * to a last coordinate of the row is one comparison, whatever it was written as, which split-loops
+ * leaves out of most blocks. */
+#include <math.h>
+
+#include "passes/compute/schedule_online.h"
+
+#include "lib/ir/kinds.h"
+#include "lib/ir/syntax.h"
+
+/* Finding -------------------------------------------------------------------------------------- */
+
+static tile_opcode opcode_of(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op);
+}
+
+static sched_wanted operand(schedule *s, tile_op op, unsigned index, const sched_map *map) {
+    return (sched_wanted){tile_op_operand(s->compute, op, index),
+                          sched_operand_map(s, op, 0, index, map)};
+}
+
+static bool is_repeated(const schedule *s, tile_op op) {
+    return op.id && opcode_of(s, op) == TILE_OP_broadcast;
+}
+
+const sched_leaf *sched_find_leaf(const sched_online *o, tile_value value) {
+    for (unsigned i = 0; i < o->leaf_count; i++)
+        if (o->leaves[i].whole.value.id == value.id) return &o->leaves[i];
+    return NULL;
+}
+
+static bool is_early(schedule *s, const sched_online *o, const sched_wanted *at) {
+    return sched_form_of(s, o, at->value, &at->map) <= SCHED_EARLY;
+}
+
+/* x of x * by, which is above 0, and the same along the walk. */
+static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
+    tile_op op = tile_value_def(s->compute, leaf->shown.value);
+    if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul) return;
+    for (unsigned i = 0; i < 2; i++) {
+        sched_wanted by = operand(s, op, i, &leaf->shown.map);
+        sched_form form = sched_is_number(s, by.value, &(double){0})
+                              ? SCHED_SAME
+                              : sched_form_of(s, o, by.value, &by.map);
+        if (form != SCHED_SAME || !sched_is_positive(s, by.value, 8)) continue;
+        leaf->shown = operand(s, op, 1 - i, &leaf->shown.map);
+        leaf->by = by;
+        return;
+    }
+}
+
+static int add_leaf(schedule *s, sched_online *o, sched_leaf leaf) {
+    for (unsigned i = 0; i < o->leaf_count; i++)
+        if (o->leaves[i].whole.value.id == leaf.whole.value.id)
+            return o->leaves[i].zero == leaf.zero ? (int)i : -1;
+    if (o->leaf_count == SCHED_MOST_FOLDS) return -1;
+    take_scale(s, o, &leaf);
+    o->leaves[o->leaf_count] = leaf;
+    return (int)o->leaf_count++;
+}
+
+/* A choice between elements and what changes nothing; -1: none. */
+static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    double hidden;
+    if (!op.id || opcode_of(s, op) != TILE_OP_select ||
+        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
+        hidden != (zero ? 0 : -INFINITY))
+        return -1;
+    sched_leaf leaf = {.whole = at, .zero = zero};
+    leaf.seen = operand(s, op, 0, &at.map);
+    leaf.shown = operand(s, op, 1, &at.map);
+    if (!is_early(s, o, &leaf.seen) || !is_early(s, o, &leaf.shown)) return -1;
+    return add_leaf(s, o, leaf);
+}
+
+/* Of a maximum: all of its source, if nothing else. */
+static int find_infinite(schedule *s, sched_online *o, sched_wanted at) {
+    int found = find_select(s, o, at, false);
+    if (found >= 0) return found;
+    return add_leaf(s, o, (sched_leaf){.whole = at, .shown = at});
+}
+
+/* Of what is added up: elements that are 0 where those of the leaf are hidden. */
+static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !sched_is_inline(s, op)) return -1;
+    int exp = sched_find_exp(o, op);
+    if (exp >= 0) return find_infinite(s, o, o->exps[exp].x);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_broadcast:
+    case TILE_OP_cast:
+    case TILE_OP_neg: return find_zero(s, o, operand(s, op, 0, &at.map));
+    case TILE_OP_div: {
+        sched_wanted by = operand(s, op, 1, &at.map);
+        bool row = sched_form_of(s, o, by.value, &by.map) == SCHED_ROW;
+        return row ? find_zero(s, o, operand(s, op, 0, &at.map)) : -1;
+    }
+    case TILE_OP_select: return find_select(s, o, at, true);
+    default: return -1;
+    }
+}
+
+void sched_find_leaves(schedule *s, sched_online *o) {
+    for (unsigned i = 0; i < o->fold_count; i++) {
+        sched_fold *fold = &o->folds[i];
+        bool largest = !fold->product &&
+                       tile_op_word(s->compute, fold->op, TILE_ATTR_kind) == TILE_WORD_kind_max;
+        fold->leaf = largest ? find_infinite(s, o, fold->source) : find_zero(s, o, fold->source);
+    }
+}
+
+/* Last coordinates ------------------------------------------------------------------------------
+ */
+
+typedef struct bounds {
+    sched_kernel *k;
+    const sched_online *o;
+} bounds;
+
+/* last.id 0: there is none; exact: all up to it is seen. */
+typedef struct bound {
+    tile_value last;
+    bool exact;
+} bound;
+
+static tile_value evaluate(bounds *b, const sched_wanted *at) {
+    return sched_value(b->k, at->value, &at->map, tile_type_scalar(b->k->s->context, TILE_i32));
+}
+
+static bool varies(bounds *b, const sched_wanted *at) {
+    if (!sched_is_tensor(b->k->s, at->value)) return false;
+    return sched_form_of(b->k->s, b->o, at->value, &at->map) != SCHED_SAME;
+}
+
+static sched_wanted behind_broadcast(bounds *b, sched_wanted at) {
+    tile_op op;
+    while (is_repeated(b->k->s, op = tile_value_def(b->k->s->compute, at.value)))
+        at = operand(b->k->s, op, 0, &at.map);
+    return at;
+}
+
+/* The coordinate along n itself. */
+static bool is_key(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    tile_op op = tile_value_def(s->compute, at.value);
+    int64_t number;
+    if (!op.id || opcode_of(s, op) != TILE_OP_iota ||
+        sched_element(s, at.value)->scalar != TILE_i32)
+        return false;
+    const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
+    const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
+    const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
+    return place->dim == (int)b->o->n && !place->index && !place->offset &&
+           (!start || (tile_expr_is_int(start->expr, &number) && !number)) &&
+           (!step || sched_is_one(step->expr));
+}
+
+/* a <= b, or a < b. */
+static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bool less) {
+    tile_builder *to = &b->k->b;
+    const bound none = {TILE_NO_VALUE, false};
+    if (!is_key(b, small) || varies(b, &large) ||
+        sched_element(b->k->s, large.value)->scalar != TILE_i32)
+        return none;
+    tile_value last = evaluate(b, &large);
+    if (less)
+        last = tile_build_sub(to, tile_build_max(to, last, tile_build_int(to, 0)),
+                              tile_build_int(to, 1));
+    return (bound){last, true};
+}
+
+static bound find_bound(bounds *b, sched_wanted at);
+
+/* True or false for whole rows. */
+static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
+    tile_builder *to = &b->k->b;
+    const tile_type *boolean = tile_type_scalar(b->k->s->context, TILE_i1);
+    tile_value seen = sched_value(b->k, at->value, &at->map, boolean);
+    if (!seen.id) return (bound){TILE_NO_VALUE, false};
+    return (bound){tile_build_select(to, seen, tile_build_int(to, INT32_MAX), otherwise), true};
+}
+
+static bound find_both(bounds *b, tile_op op, const sched_map *map) {
+    bound x = find_bound(b, operand(b->k->s, op, 0, map));
+    bound y = find_bound(b, operand(b->k->s, op, 1, map));
+    if (x.last.id && y.last.id)
+        return (bound){tile_build_min(&b->k->b, x.last, y.last), x.exact && y.exact};
+    return (bound){x.last.id ? x.last : y.last, false};
+}
+
+static bound find_either(bounds *b, tile_op op, const sched_map *map) {
+    for (unsigned i = 0; i < 2; i++) {
+        sched_wanted row = operand(b->k->s, op, i, map);
+        if (varies(b, &row)) continue;
+        bound other = find_bound(b, operand(b->k->s, op, 1 - i, map));
+        if (!other.last.id) return other;
+        return (bound){of_row(b, &row, other.last).last, other.exact};
+    }
+    return (bound){TILE_NO_VALUE, false};
+}
+
+/* Up to which coordinate a row may see elements. */
+static bound find_bound(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    if (!varies(b, &at)) return of_row(b, &at, tile_build_int(&b->k->b, -1));
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !sched_is_inline(s, op)) return (bound){TILE_NO_VALUE, false};
+    switch (opcode_of(s, op)) {
+    case TILE_OP_and: return find_both(b, op, &at.map);
+    case TILE_OP_or: return find_either(b, op, &at.map);
+    case TILE_OP_le:
+    case TILE_OP_lt:
+        return find_compared(b, operand(s, op, 0, &at.map), operand(s, op, 1, &at.map),
+                             opcode_of(s, op) == TILE_OP_lt);
+    case TILE_OP_ge:
+    case TILE_OP_gt:
+        return find_compared(b, operand(s, op, 1, &at.map), operand(s, op, 0, &at.map),
+                             opcode_of(s, op) == TILE_OP_gt);
+    default: return (bound){TILE_NO_VALUE, false};
+    }
+}
+
+/* The end of the walk -------------------------------------------------------------------------- */
+
+/* Whether it does not fall from row to row, so that the last one has the most. */
+static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!sched_is_tensor(s, at.value)) return true;
+    if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
+    sched_wanted a = {{0}, {{{0, NULL, NULL}}}}, b = a;
+    unsigned count = tile_op_operand_count(s->compute, op);
+    if (count > 0) a = operand(s, op, 0, &at.map);
+    if (count > 1) b = operand(s, op, 1, &at.map);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_iota: {
+        const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
+        const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
+        return !sched_depends(place, o->m) ||
+               (!place->index && (!step || sched_is_one(step->expr)));
+    }
+    case TILE_OP_splat:
+    case TILE_OP_broadcast: return grows(s, o, a);
+    case TILE_OP_add:
+    case TILE_OP_min:
+    case TILE_OP_max: return grows(s, o, a) && grows(s, o, b);
+    case TILE_OP_sub: return grows(s, o, a) && !sched_is_tensor(s, b.value);
+    default: return false;
+    }
+}
+
+/* Whether that is so of all bounds that a mask has. */
+static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!sched_is_tensor(s, at.value)) return true;
+    if (!op.id || !tile_op_operand_count(s->compute, op)) return false;
+    sched_wanted a = operand(s, op, 0, &at.map), b = a;
+    if (tile_op_operand_count(s->compute, op) > 1) b = operand(s, op, 1, &at.map);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_splat:
+    case TILE_OP_broadcast: return is_growing(s, o, a);
+    case TILE_OP_and:
+    case TILE_OP_or: return is_growing(s, o, a) && is_growing(s, o, b);
+    case TILE_OP_le:
+    case TILE_OP_lt: return grows(s, o, b) && grows(s, o, a);
+    case TILE_OP_ge:
+    case TILE_OP_gt: return grows(s, o, a) && grows(s, o, b);
+    default: return false;
+    }
+}
+
+bool sched_ends_early(schedule *s, const sched_online *o) {
+    bool early = o->fold_count > 0;
+    for (unsigned i = 0; i < o->fold_count && early; i++) {
+        const sched_leaf *leaf = o->folds[i].leaf < 0 ? NULL : &o->leaves[o->folds[i].leaf];
+        early = leaf && leaf->seen.value.id && is_growing(s, o, leaf->seen);
+    }
+    return early;
+}
+
+static bool is_scalar(const sched_kernel *k, tile_value value) {
+    return value.id && tile_value_type(k->f, value)->kind == TILE_TYPE_SCALAR;
+}
+
+/* What the last row of the tile sees; 0: it is not known as a number. */
+static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *block) {
+    tile_builder *to = &k->b;
+    size_t mark = sched_enter(k);
+    tile_value start = k->start[o->m], last = TILE_NO_VALUE;
+    int t = k->tile_of[o->m];
+    bounds b = {k, o};
+    k->tile_of[o->m] = -1;
+    k->start[o->m] = tile_build_sub(to, tile_build_add(to, start, sched_number(k, block)),
+                                    tile_build_int(to, 1));
+    for (unsigned i = 0; i < o->leaf_count; i++) {
+        bound here = find_bound(&b, o->leaves[i].seen);
+        if (!is_scalar(k, here.last)) {
+            last = TILE_NO_VALUE;
+            break;
+        }
+        last = last.id ? tile_build_max(to, last, here.last) : here.last;
+    }
+    k->tile_of[o->m] = t;
+    k->start[o->m] = start;
+    sched_leave(k, mark);
+    return last;
+}
+
+tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block) {
+    tile_builder *to = &k->b;
+    tile_value extent = sched_number(k, sched_expr(k->s, o->extent)), end = extent;
+    tile_value final = tile_build_sub(to, extent, tile_build_int(to, 1));
+    bounds b = {k, o};
+    if (sched_ends_early(k->s, o)) {
+        tile_value last = build_last(k, o, block);
+        if (last.id)
+            end = tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1));
+    }
+    for (unsigned i = 0; i < o->leaf_count; i++) {
+        sched_leaf *leaf = &o->leaves[i];
+        bound here = {TILE_NO_VALUE, true};
+        if (leaf->seen.value.id) here = find_bound(&b, leaf->seen);
+        leaf->exact = here.exact && (here.last.id || !leaf->seen.value.id);
+        leaf->last = leaf->exact && here.last.id ? tile_build_min(to, here.last, final) : final;
+    }
+    return end;
+}
+
+/* In the walk ----------------------------------------------------------------------------------
+ */
+
+tile_value sched_build_inside(sched_kernel *k, const sched_online *o) {
+    const sched_coordinate key = sched_whole(o->n);
+    tile_value end = sched_number(k, sched_expr(k->s, o->extent));
+    return tile_build_lt(&k->b, sched_coordinate_tile(k, &key), end);
+}
+
+static void build_leaf(sched_kernel *k, const sched_online *o, sched_leaf *leaf) {
+    tile_builder *to = &k->b;
+    tile_context *context = k->s->context;
+    const tile_type *type = tile_type_scalar(context, TILE_f32);
+    const sched_coordinate key = sched_whole(o->n);
+    tile_value shown = sched_full(k, sched_value(k, leaf->shown.value, &leaf->shown.map, type));
+    tile_value seen = tile_build_le(to, sched_coordinate_tile(k, &key), leaf->last);
+    if (!shown.id) return;
+    if (!leaf->exact)
+        seen = tile_build_and(
+            to, seen,
+            sched_value(k, leaf->seen.value, &leaf->seen.map, tile_type_scalar(context, TILE_i1)));
+    tile_value hidden =
+        tile_build_constant(to, type, tile_expr_float(context, leaf->zero ? 0 : -INFINITY));
+    leaf->tile = tile_build_select(to, seen, shown, hidden);
+    if (!leaf->by.value.id)
+        sched_remember(k, leaf->whole.value, &leaf->whole.map, type, leaf->tile);
+}
+
+void sched_build_leaves(sched_kernel *k, sched_online *o) {
+    for (unsigned i = 0; i < o->leaf_count && !k->s->failed; i++) build_leaf(k, o, &o->leaves[i]);
+}

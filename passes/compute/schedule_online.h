@@ -1,0 +1,133 @@
+/* Rows that nobody writes, walked block by block: what is found of them (schedule_chain.c), what
+ * hides elements of them (schedule_mask.c), and their kernel (schedule_online.c). */
+#ifndef TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H
+#define TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H
+
+#include "passes/compute/schedule_cut.h"
+
+enum { SCHED_MOST_INNER = 4, SCHED_MOST_FOLDS = 16, SCHED_MOST_EXPS = 8, SCHED_MOST_POSTS = 8 };
+
+/* A value where it is wanted. */
+typedef struct sched_wanted {
+    tile_value value;
+    sched_map map;
+} sched_wanted;
+
+typedef enum sched_form {
+    SCHED_SAME,   /* known before the walk, and the same along it */
+    SCHED_EARLY,  /* known as soon as its block is */
+    SCHED_ROW,    /* of what is folded: known behind the walk, one for each row */
+    SCHED_SCALED, /* of each element, times what is of the row: see exps and posts */
+    SCHED_NONE,   /* neither */
+} sched_form;
+
+/* An operand of a product: what is in memory, without casts that widen it, and where. */
+typedef struct sched_side {
+    sched_wanted from;
+    const tile_type *element, *wide; /* there, and as the operand has it */
+    unsigned row, column;            /* dims of the domain */
+} sched_side;
+
+/* A product whose elements are the walked ones. */
+typedef struct sched_inner {
+    tile_op op;
+    sched_map map;
+    sched_side sides[2];
+} sched_inner;
+
+/* What is carried from block to block: a reduction, or the sums of a product. */
+typedef struct sched_fold {
+    tile_op op;
+    sched_map map;       /* of its result */
+    sched_wanted source; /* of a product the lhs */
+    bool product, late;  /* late: the source is scaled */
+    sched_side rhs;      /* of a product */
+    int leaf;            /* what is masked so that nothing behind the end counts; -1: the source */
+} sched_fold;
+
+/* exp((x - rho) * by), or of 2: it is corrected when rho grows. */
+typedef struct sched_exp {
+    tile_op op;
+    sched_wanted x, rho, by; /* by.value 0: none */
+} sched_exp;
+
+/* A factor of a whole row, which stands behind the sums instead of in them. */
+typedef struct sched_post {
+    sched_wanted row;
+    bool divides;
+} sched_post;
+
+/* Elements that are hidden: where `seen` is false, and behind the end, there is what changes
+ * nothing. */
+typedef struct sched_leaf {
+    sched_wanted whole, shown, seen; /* seen.value 0: all */
+    sched_wanted by;                 /* shown times that, above 0, is what is hidden; 0: none */
+    bool zero;                       /* what is hidden is 0, else -inf */
+    tile_value last;                 /* the last coordinate that a row sees */
+    bool exact;                      /* and all up to it */
+    tile_value tile;                 /* what is left; of one with `by`, without that */
+} sched_leaf;
+
+typedef struct sched_known_form {
+    sched_wanted at;
+    sched_form form;
+    bool stripped; /* a factor of the row was taken out */
+    bool bounded;  /* without it, it is not above 1 */
+} sched_known_form;
+
+struct sched_online {
+    unsigned m, n, depth;    /* dims of the domain; n and depth are behind its own ones */
+    const tile_expr *extent; /* along n */
+    int64_t deep, wide;      /* of the inner products, of the folded ones */
+    sched_inner inner[SCHED_MOST_INNER];
+    unsigned inner_count;
+    sched_fold folds[SCHED_MOST_FOLDS]; /* each behind those that it needs */
+    unsigned fold_count;
+    sched_exp exps[SCHED_MOST_EXPS];
+    unsigned exp_count;
+    sched_leaf leaves[SCHED_MOST_FOLDS];
+    unsigned leaf_count;
+    sched_known_form *forms;
+    size_t form_count, form_capacity;
+};
+
+/* schedule_chain.c ----------------------------------------------------------------------------- */
+
+/* Takes the reduction or the product, whose result is wanted at the domain's coordinates, with all
+ * that it needs along its axis, and others that the value, at map, needs along it, as one walk.
+ * False: it is none; a remark says why where it nearly is one. */
+bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
+                       tile_value value, const sched_map *map);
+/* Whether the one group folds all that the other one does, of the same rows. */
+bool sched_has_folds(const sched_group *g, const sched_group *other);
+sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
+                         const sched_map *map);
+/* The number of the exponential, -1: none of these. */
+int sched_find_exp(const sched_online *o, tile_op op);
+/* Whether it is a number, wherever it is repeated. */
+bool sched_is_number(schedule *s, tile_value value, double *number);
+/* Whether it is above 0 for certain, looking so many operations back. */
+bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
+/* A widening cast of 16-bit floats left out. */
+tile_value sched_narrow(schedule *s, tile_value value);
+/* What an operation computes of it, where the walk looks through it. */
+const sched_inner *sched_find_inner(const sched_online *o, tile_op op);
+const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
+
+/* schedule_mask.c ------------------------------------------------------------------------------ */
+
+/* Finds what hides elements of each fold. */
+void sched_find_leaves(schedule *s, sched_online *o);
+/* Before the walk: the last coordinates that rows see; returns where the walk ends. `rows` is the
+ * row tile's start, `block` its extent. */
+tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block);
+/* Whether blocks at the end may be left out for some rows. */
+bool sched_ends_early(schedule *s, const sched_online *o);
+/* In the walk: what is left of the elements. */
+void sched_build_leaves(sched_kernel *k, sched_online *o);
+/* The coordinates along n; whether they are before the end. */
+tile_value sched_build_inside(sched_kernel *k, const sched_online *o);
+/* The leaf whose whole is that value; NULL: none. */
+const sched_leaf *sched_find_leaf(const sched_online *o, tile_value value);
+
+#endif
