@@ -136,10 +136,38 @@ static const tile_type *multiplied(const online *w, const tile_type *a, const ti
     return a == b && is_half(a) ? a : f32(w);
 }
 
-static tile_value dot(online *w, tile_value a, tile_value b, tile_value sum) {
-    tile_value made = tile_build_dot(&w->k.b, a, NULL, 0, b, NULL, 0, sum);
-    if (made.id) tile_op_set_text(w->k.f, tile_value_def(w->k.f, made), TILE_ATTR_policy, "rows");
-    return made;
+/* Whether the array has the columns before the rows: it is read so, by whole boxes of its own
+ * dims, and the product turns it. */
+static bool is_turned(const online *w, const sched_side *side) {
+    const tile_type *type = sched_type(w->k.s, side->from.value);
+    unsigned row = 0, column = 0;
+    for (unsigned d = 0; d < type->rank; d++) {
+        if (side->from.map.at[d].dim == (int)side->row) row = d;
+        if (side->from.map.at[d].dim == (int)side->column) column = d;
+    }
+    return column < row;
+}
+
+static void set_side(online *w, const sched_side *side, const tile_expr *rows,
+                     const tile_expr *columns) {
+    if (is_turned(w, side))
+        set_tiles(w, side->column, columns, side->row, rows);
+    else
+        set_tiles(w, side->row, rows, side->column, columns);
+}
+
+static tile_value dot(online *w, tile_value a, bool turned_a, tile_value b, bool turned_b,
+                      tile_value sum) {
+    const tile_segment segments[] = {{a, NULL, 0}, {b, NULL, 0}, {sum, NULL, 0}};
+    const tile_attr flags[] = {{.id = turned_a ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs},
+                               {.id = TILE_ATTR_trans_rhs}};
+    tile_op op = tile_build_op_of(&w->k.b, TILE_OP_dot, segments, 3, NULL, flags,
+                                  (unsigned)turned_a + turned_b);
+    if (!op.id) return TILE_NO_VALUE;
+    if (turned_a) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_lhs);
+    if (turned_b) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_rhs);
+    tile_op_set_text(w->k.f, op, TILE_ATTR_policy, "rows");
+    return tile_op_result(w->k.f, op, 0);
 }
 
 static const tile_type *inner_type(const online *w, const sched_inner *inner) {
@@ -151,7 +179,7 @@ static void take_left(online *w) {
         const sched_inner *inner = &w->o->inner[i];
         const sched_side *side = &inner->sides[0];
         const tile_type *type = inner_type(w, inner);
-        set_tiles(w, w->o->m, w->rows, w->o->depth, w->deep);
+        set_side(w, side, w->rows, w->deep);
         w->left[i] = side->element == type ? copy_side(w, side)
                                            : sched_convert(&w->k, load_side(w, side), type);
     }
@@ -164,7 +192,8 @@ static void build_inner(online *w, const tile_value *right) {
     for (unsigned i = 0; i < w->o->inner_count && !k->s->failed; i++) {
         const sched_inner *inner = &w->o->inner[i];
         tile_value zero = tile_build_zero(&k->b, sched_full_type(k, f32(w)));
-        tile_value made = dot(w, w->left[i], right[i], zero);
+        tile_value made = dot(w, w->left[i], is_turned(w, &inner->sides[0]), right[i],
+                              is_turned(w, &inner->sides[1]), zero);
         sched_remember(k, tile_op_result(k->s->compute, inner->op, 0), &inner->map, f32(w), made);
     }
 }
@@ -397,7 +426,8 @@ static tile_value fold_product(online *w, const sched_fold *fold, tile_value car
     const tile_type *type = multiplied(w, own, fold->rhs.element);
     tile_value tile = hide_end(w, fold, sched_full(k, build_scaled(w, lhs, type, out)));
     if (!tile.id || !right.id) return TILE_NO_VALUE;
-    return dot(w, tile, sched_convert(k, right, type), corrected(w, carried, out->exps));
+    return dot(w, tile, false, sched_convert(k, right, type), is_turned(w, &fold->rhs),
+               corrected(w, carried, out->exps));
 }
 
 /* The walk ------------------------------------------------------------------------------------- */
@@ -406,13 +436,13 @@ static tile_value fold_product(online *w, const sched_fold *fold, tile_value car
 static void load_right(online *w, tile_value *columns, tile_value *values) {
     sched_online *o = w->o;
     for (unsigned i = 0; i < o->inner_count; i++) {
-        set_tiles(w, o->depth, w->deep, o->n, w->columns);
+        set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
         columns[i] =
             sched_convert(&w->k, load_side(w, &o->inner[i].sides[1]), inner_type(w, &o->inner[i]));
     }
     for (unsigned i = 0; i < o->fold_count; i++) {
         if (!o->folds[i].product) continue;
-        set_tiles(w, o->n, w->columns, w->k.g->domain.rank - 1, w->wide);
+        set_side(w, &o->folds[i].rhs, w->columns, w->wide);
         values[i] = load_side(w, &o->folds[i].rhs);
     }
 }
@@ -676,6 +706,7 @@ static void set_grid(online *w) {
         k->start[dims[i]] = left;
         if (i + 1 == count) break;
         tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
+        extent = tile_build_max(&k->b, extent, tile_build_int(&k->b, 1));
         k->start[dims[i]] = tile_build_rem(&k->b, left, extent);
         left = tile_build_div(&k->b, left, extent);
     }

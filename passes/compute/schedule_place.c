@@ -34,12 +34,20 @@ static tile_value scalar_of(sched_kernel *k, const sched_scalar *scalar) {
     return sched_value(k, scalar->value, &none, tile_type_scalar(k->s->context, TILE_i32));
 }
 
+/* An extent that is a quotient is not seen not to be below 0, as box coordinates must be. */
+static bool is_quotient(const sched_index *index) {
+    const tile_expr *by = index->by.expr;
+    return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP &&
+           by->opcode == TILE_OP_div;
+}
+
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
     bool one = sched_is_one(index->by.expr);
     tile_value a, by;
     if (index->kind == SCHED_NUMBER) return scalar_of(k, &index->by);
     a = find(k, &index->a, begin);
     if (!one) by = scalar_of(k, &index->by);
+    if (is_quotient(index)) by = tile_build_max(&k->b, by, tile_build_int(&k->b, 0));
     switch (index->kind) {
     case SCHED_SUM:
     case SCHED_PAIR:
