@@ -475,6 +475,9 @@ TILE_API void tile_function_set_level(tile_function *function, unsigned level);
 TILE_API void tile_function_add_param(tile_function *function, const char *name,
                                       tile_param_kind kind, const tile_expr *default_expr,
                                       const tile_type *default_type);
+/* Whether it has a parameter of that name and kind int with a number by default, which the pass
+ * `schedule` takes where none is given. */
+TILE_API bool tile_function_has_number(const tile_function *function, const char *param);
 /* Adds an argument and returns the value it has in the body. */
 TILE_API tile_value tile_function_add_arg(tile_function *function, const char *name,
                                           const tile_type *type);

@@ -148,6 +148,14 @@ void tile_function_add_param(tile_function *f, const char *name, tile_param_kind
         (tile_param_decl){declared(f, name), kind, default_expr, default_type};
 }
 
+bool tile_function_has_number(const tile_function *f, const char *name) {
+    const tile_param_decl *param =
+        f && name ? tile_function_find_param(f, name, strlen(name)) : NULL;
+    int64_t number;
+    return param && param->kind == TILE_PARAM_int && param->default_expr &&
+           tile_expr_is_int(param->default_expr, &number);
+}
+
 tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
     if (!f) return TILE_NO_VALUE;
     if (!type) {

@@ -75,8 +75,10 @@ const char *sched_given(const schedule *s, const char *param) {
         if (strcmp(s->pass->options[i].key, param) == 0) return s->pass->options[i].value;
     for (size_t i = 0; i < s->compute->param_count; i++) {
         const tile_param_decl *own = &s->compute->params[i];
-        if (own->default_type && strcmp(own->name, param) == 0)
-            return tile_scalar_name(own->default_type->scalar);
+        if (strcmp(own->name, param) != 0) continue;
+        if (own->default_type) return tile_scalar_name(own->default_type->scalar);
+        if (tile_function_has_number(s->compute, param))
+            return tile_arena_format(s->arena, "%" PRId64, own->default_expr->integer);
     }
     return NULL;
 }

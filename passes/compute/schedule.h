@@ -127,8 +127,8 @@ typedef struct schedule {
 
 /* schedule.c ----------------------------------------------------------------------------------- */
 
-/* A value that the pass was given for a parameter, or the type that it has by default, as text;
- * NULL: none. */
+/* A value that the pass was given for a parameter, or the type or number that it has by default, as
+ * text; NULL: none. */
 const char *sched_given(const schedule *s, const char *param);
 /* An expression of the compute over the arguments of a function made: dims are arguments there. */
 const tile_expr *sched_expr(schedule *s, const tile_expr *expr);

@@ -266,9 +266,12 @@ bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
     }
     if (!steps) return false;
     unsigned count = tile_op_operand_count(s->compute, op);
-    bool all = count > 0;
-    for (unsigned i = 0; i < count && i < 2; i++)
-        all = all && sched_is_positive(s, tile_op_operand(s->compute, op, i), steps - 1);
+    bool all = count > 0, any = false;
+    for (unsigned i = 0; i < count && i < 2; i++) {
+        bool here = sched_is_positive(s, tile_op_operand(s->compute, op, i), steps - 1);
+        all = all && here;
+        any |= here;
+    }
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_splat:
     case TILE_OP_broadcast:
@@ -277,6 +280,7 @@ bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
     case TILE_OP_rsqrt:
     case TILE_OP_mul:
     case TILE_OP_div: return all && tile_scalar_is_floating(sched_element(s, value)->scalar);
+    case TILE_OP_max: return any && tile_scalar_is_floating(sched_element(s, value)->scalar);
     default: return false;
     }
 }

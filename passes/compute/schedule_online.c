@@ -254,10 +254,23 @@ static tile_value build_reference(online *w, sched_wanted at, const sched_leaf *
     return by.id && row.id ? tile_build_div(&k->b, row, by) : TILE_NO_VALUE;
 }
 
-/* rho as it is subtracted. */
+static bool is_fast(const online *w, const sched_exp *e) {
+    return tile_op_has_attr(w->k.s->compute, e->op, TILE_ATTR_fast);
+}
+
+/* rho as it is subtracted; in an fma, with the factor. */
 static tile_value build_row(online *w, const sched_exp *e) {
     tile_value rho = build_reference(w, e->rho, scaled_leaf(w, e));
+    if (rho.id && is_fast(w, e)) rho = multiply_exponent(w, e, rho);
     return rho.id ? tile_build_max(&w->k.b, rho, number(w, -FLT_MAX)) : rho;
+}
+
+static tile_value build_exponent(online *w, const sched_exp *e, tile_value x, tile_value row) {
+    tile_builder *to = &w->k.b;
+    if (!is_fast(w, e)) return multiply_exponent(w, e, tile_build_sub(to, x, row));
+    tile_value factor = build_factor(w, e);
+    return factor.id ? tile_build_fma(to, x, factor, tile_build_neg(to, row))
+                     : tile_build_sub(to, x, row);
 }
 
 static tile_value build_exp(online *w, unsigned index) {
@@ -267,15 +280,14 @@ static tile_value build_exp(online *w, unsigned index) {
     if (w->exps[index].id) return w->exps[index];
     tile_value x = leaf ? leaf->tile : sched_full(k, sched_value(k, e->x.value, &e->x.map, f32(w)));
     if (!x.id) return x;
-    tile_value exponent = multiply_exponent(w, e, tile_build_sub(&k->b, x, w->now[index]));
-    return w->exps[index] = fast(w, tile_build_exp2(&k->b, exponent));
+    return w->exps[index] = fast(w, tile_build_exp2(&k->b, build_exponent(w, e, x, w->now[index])));
 }
 
 static tile_value correction_of(online *w, unsigned index) {
     tile_builder *to = &w->k.b;
     if (w->correction[index].id) return w->correction[index];
     tile_value fall = tile_build_sub(to, w->before[index], w->now[index]);
-    fall = multiply_exponent(w, &w->o->exps[index], fall);
+    if (!is_fast(w, &w->o->exps[index])) fall = multiply_exponent(w, &w->o->exps[index], fall);
     return w->correction[index] = fast(w, tile_build_exp2(to, fall));
 }
 

@@ -40,6 +40,19 @@ static bool bind_type(options *o, const char *name, const run_argument *argument
     return true;
 }
 
+/* A number that the kernel is made for is the extent, whatever it is by default. */
+static bool bind_extent(options *o, const char *name, int64_t extent) {
+    char both[512];
+    int at = snprintf(both, sizeof both - 32, "%s", name) + 1;
+    if (o->binding_count == sizeof o->bindings / sizeof *o->bindings)
+        return fail(name, "there are too many parameters");
+    if (at > (int)sizeof both - 32) return fail(name, "the name is too long");
+    int end = at + snprintf(both + at, 32, "%lld", (long long)extent);
+    const char *kept = tool_copy(both, (size_t)end); /* the value behind the name, freed with it */
+    o->bindings[o->binding_count++] = (tile_binding){kept, kept + at};
+    return true;
+}
+
 /* Of a dim, as tile_schedule has it. Good until the next call. */
 static const char *argument_name(const tile_function *compute, const char *dim) {
     static char name[256];
@@ -63,6 +76,10 @@ static bool take_array(options *o, const tile_function *compute, const tile_type
         const tile_expr *dim = type->dims[d];
         int64_t extent = argument->array.dims[d];
         if (!dim || dim->kind != TILE_EXPR_PARAM || is_bound(o, dim->name)) continue;
+        if (tile_function_has_number(compute, dim->name)) {
+            if (!bind_extent(o, dim->name, extent)) return false;
+            continue;
+        }
         const char *name = argument_name(compute, dim->name);
         const run_argument number = {.integer = extent, .number = (double)extent};
         if (!find(o, name) && !add(o, number, name)) return false;
