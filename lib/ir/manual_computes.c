@@ -90,6 +90,46 @@ const char tile_manual_computes[] =
     "* Quotients by one number for a row are products with its reciprocal, 1.5 units in the last "
     "place off.\n";
 
+/* Reductions and products that are one walk. */
+const char tile_manual_walks[] =
+    "* A product, or a reduction, of what is computed of another product along the same axis is "
+    "one "
+    "kernel with the\n"
+    "  reductions between: attention, a log-sum-exp of scores, `matmul(f(matmul(a, b)), c)`. It "
+    "walks "
+    "blocks of the\n"
+    "  axis, writes no scores, and carries maxima and sums; what was summed before is corrected "
+    "when a "
+    "maximum grows.\n"
+    "  What can be corrected is `exp(x - r)`, or `exp2`, also of that times a number above 0, "
+    "where r "
+    "is `reduce_max(x)`\n"
+    "  or a maximum of that and others, and sums of it, of products with it, and of quotients by "
+    "what is "
+    "the same for a\n"
+    "  row, which stand behind the sum. A mask `select(.., x, -inf)` whose comparison with the "
+    "coordinate bounds it\n"
+    "  ends the walk early. Arrays are multiplied as they are (operands that are computed are put "
+    "into "
+    "memory before),\n"
+    "  weights in the type that they have: `matmul(f16(%p), %v)` by tensor cores, "
+    "`matmul(%p, f32(%v))` of f32 weights\n"
+    "  as f32, which is slow. f16 and bf16 round weights before they are divided by their row, "
+    "with "
+    "the same relative\n"
+    "  error. `exp(.., fast)` takes one fma and an approximation, exact to 2^-22 times the size of "
+    "the exponent; scores\n"
+    "  from 10^6 on need it without `fast`. A factor that is above 0 for certain, `max(%scale, "
+    "1.0e-30)`, saves a product for each score. The axes along which the\n"
+    "  inner product adds up, and the last one's columns, are known and at most 256 "
+    "(`--schedule=d=128`, or `d: int = 128`); else,\n"
+    "  and where `split` or `raster` ask for it, it is several kernels, and `--remarks` says why, "
+    "as \"not "
+    "online\".\n"
+    "  tools/kernels/attention_compute.tile is one. A parameter of kind int that has a number by "
+    "default is that number "
+    "where none is given.\n";
+
 /* What operations say of their kernels. */
 const char tile_manual_given[] =
     "* What is known better than the model knows it, an operation says; what it does not say stays "
@@ -111,7 +151,10 @@ const char tile_manual_given[] =
     "reduced, the part that a\n"
     "  block has at a time: several elements along the axis and one other dim, or 1 along the "
     "axis, which the block walks\n"
-    "  then, and several along two other dims. The kernel's `tune` keeps the points that agree, or "
+    "  then, and several along two other dims. Of a walk's products the first one's tile is [m, "
+    "n], "
+    "the last one's [m, its\n"
+    "  columns, n], n the axis that is walked. The kernel's `tune` keeps the points that agree, or "
     "takes the rest of a\n"
     "  point from the others where none does. Reductions of the same rows are one kernel, which "
     "has what one of them says.\n";

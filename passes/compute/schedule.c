@@ -7,14 +7,17 @@
  *   - Results, and what cannot be computed where it is used, are arrays in memory: the results'
  *     own, or scratch of the plan. What is computed element by element (arithmetic, casts, select,
  *     iota) and what only moves elements (broadcast, transpose, slice, concat, join, unjoin,
- * window, reshape of an array or of windows) is computed again in each group that uses it.
+ *     window, reshape of an array or of windows) is computed again in each group that uses it.
  *   - A value that must be in memory is looked at from its end. If the last thing on the way to it
  *     that is not element by element is a product whose elements it is made of, one by one, the
  *     group is that product with an epilogue (bias, activation, scale, residual, cast), and with a
  *     prologue where an operand is a cheap function of one array (schedule_matmul.c). If it is a
  *     reduction, the group is rows: all reductions along that axis of arrays with the same extents
  *     belong to it, and whatever is computed from them (softmax, norms; schedule_rows.c). Else it
- * is element-wise (schedule_elementwise.c).
+ *     is element-wise (schedule_elementwise.c).
+ *   - A product or a reduction of what is computed of another product along the same axis, as in
+ *     attention, is one walk along that axis with all reductions between, whose sums are corrected
+ *     when a maximum grows (schedule_chain.c, schedule_mask.c, schedule_online.c).
  *   - Where few blocks would reduce much, the rows are cut into parts (schedule_parts.c).
  *   - Values that have the same domain, root or rows are computed by the same kernel.
  *

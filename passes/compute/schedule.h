@@ -9,7 +9,8 @@
  * gives the tile of a value for a map, schedule_place.c says where its elements are,
  * schedule_memory.c loads and stores; a kind of group is a file that says which tiles there are and
  * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_parts.c
- * and schedule_behind.c), schedule_matmul.c. */
+ * and schedule_behind.c), schedule_matmul.c, schedule_online.c (with schedule_chain.c,
+ * schedule_mask.c, schedule_scaled.c and schedule_online_points.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_H
 

@@ -323,12 +323,12 @@ static sched_known_form plain(sched_form form) {
 }
 
 static sched_known_form multiplied(const sched_known_form *a, const sched_known_form *b) {
-    const sched_known_form *scaled = a->form == SCHED_SCALED ? a : b;
+    const sched_known_form *main = a->form == SCHED_SCALED ? a : b;
     bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
     bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
-    sched_known_form out = *scaled;
+    sched_known_form out = *main;
     out.form = SCHED_SCALED;
-    if (scaled->form != SCHED_SCALED) out.stripped = out.bounded = false;
+    if (main->form != SCHED_SCALED) out.stripped = out.bounded = false;
     if (both) out.stripped = a->stripped || b->stripped;
     out.stripped |= row;
     out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);

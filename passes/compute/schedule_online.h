@@ -130,4 +130,59 @@ tile_value sched_build_inside(sched_kernel *k, const sched_online *o);
 /* The leaf whose whole is that value; NULL: none. */
 const sched_leaf *sched_find_leaf(const sched_online *o, tile_value value);
 
+/* The kernel -------------------------------------------------------------------------------------
+ */
+
+typedef struct walked {
+    sched_kernel k;
+    sched_online *o;
+    const tile_expr *rows, *columns; /* of a tile of elements */
+    const tile_expr *deep, *wide;
+    tile_value left[SCHED_MOST_INNER];      /* the rows' side: shared, or a tile */
+    tile_value before[SCHED_MOST_EXPS];     /* exponents' row part, as it was */
+    tile_value now[SCHED_MOST_EXPS];        /* as it is */
+    tile_value correction[SCHED_MOST_EXPS]; /* of what was folded before; 0: not made */
+    tile_value exps[SCHED_MOST_EXPS];       /* 0: not made */
+    tile_value carried[SCHED_MOST_FOLDS];   /* of maxima, as they are looked at */
+} walked;
+
+/* A tile, by which exponentials it is to be corrected, and what was left out of it. */
+typedef struct scaled {
+    tile_value tile;
+    unsigned exps; /* a bit for each */
+    sched_post posts[SCHED_MOST_POSTS];
+    unsigned post_count;
+} scaled;
+
+/* schedule_online.c */
+
+tile_value online_number(walked *w, double value);
+/* The operation may be rounded differently. */
+tile_value online_fast(walked *w, tile_value value);
+/* A value of rows, as a tile of them. */
+tile_value online_row_value(walked *w, const sched_wanted *at);
+
+bool online_is_half(const tile_type *element);
+const tile_type *online_f32(const walked *w);
+/* What the instruction multiplies: 16-bit floats if both sides are of one such type. */
+const tile_type *online_multiplied(const walked *w, const tile_type *a, const tile_type *b);
+const tile_type *online_inner_type(const walked *w, const sched_inner *inner);
+
+/* schedule_scaled.c */
+
+/* rho as it is subtracted; in an fma, with the factor. */
+tile_value online_build_row(walked *w, const sched_exp *e);
+/* What corrects what was folded before. */
+tile_value online_correction_of(walked *w, unsigned index);
+tile_value online_build_scaled(walked *w, sched_wanted at, const tile_type *element, scaled *out);
+
+/* schedule_online_points.c */
+
+/* Gives the kernel its parameters and points; fills the extents of tiles. */
+void online_add_points(walked *w);
+/* Keeps of them what attributes of the operations say. */
+void online_fix_points(walked *w);
+/* Sets grid and starts. */
+void online_set_grid(walked *w);
+
 #endif

@@ -37,8 +37,7 @@ static tile_value scalar_of(sched_kernel *k, const sched_scalar *scalar) {
 /* An extent that is a quotient is not seen not to be below 0, as box coordinates must be. */
 static bool is_quotient(const sched_index *index) {
     const tile_expr *by = index->by.expr;
-    return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP &&
-           by->opcode == TILE_OP_div;
+    return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP && by->opcode == TILE_OP_div;
 }
 
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {

@@ -139,7 +139,8 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
         (opcode == TILE_OP_cast && !data->attr_count && element_of(k, segments[0].head) == own))
         return sched_convert(k, segments[0].head, element);
     if (divides_rows(k, op, segments))
-        return sched_convert(k, sched_divide(k, segments[0].head, segments[1].head, working), element);
+        return sched_convert(k, sched_divide(k, segments[0].head, segments[1].head, working),
+                             element);
     tile_op made = tile_build_op_of(&k->b, opcode, segments, data->operand_count,
                                     converts ? own : NULL, data->attrs, data->attr_count);
     for (unsigned i = 0; made.id && i < data->attr_count; i++)
