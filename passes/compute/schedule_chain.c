@@ -73,13 +73,18 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
 /* Operands --------------------------------------------------------------------------------------
  */
 
-/* Each of the tile's dims is one of the array's, and nothing else of it changes along them. */
-static bool is_tile_of(const sched_side *side, unsigned rank) {
+/* Each of the tile's dims is one of the array's, and nothing else of it changes along them or along
+ * those of other tiles. */
+static bool is_tile_of(const sched_online *o, const sched_side *side, unsigned rank) {
+    const unsigned tiled[] = {o->m, o->m + 1, o->n, o->depth};
     unsigned rows = 0, columns = 0;
     for (unsigned d = 0; d < rank; d++) {
         const sched_coordinate *at = &side->from.map.at[d];
         bool row = sched_depends(at, side->row), column = sched_depends(at, side->column);
         if ((row || column) && (at->index || at->offset)) return false;
+        for (unsigned i = 0; i < 4; i++)
+            if (tiled[i] != side->row && tiled[i] != side->column && sched_depends(at, tiled[i]))
+                return false;
         rows += row;
         columns += column;
     }
@@ -110,7 +115,7 @@ static bool find_side(finder *f, sched_side *side, tile_value value) {
     side->from.value = value;
     side->element = sched_element(s, value);
     return sched_is_tensor(s, value) && is_supported(side->element) && is_supported(side->wide) &&
-           is_tile_of(side, sched_type(s, value)->rank);
+           is_tile_of(f->o, side, sched_type(s, value)->rank);
 }
 
 /* Dims of an operand: batches where the result has them, then two. */
@@ -328,20 +333,18 @@ static sched_known_form multiplied(const sched_known_form *a, const sched_known_
     bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
     sched_known_form out = *main;
     out.form = SCHED_SCALED;
-    if (main->form != SCHED_SCALED) out.stripped = out.bounded = false;
-    if (both) out.stripped = a->stripped || b->stripped;
-    out.stripped |= row;
+    if (main->form != SCHED_SCALED) out.bounded = false;
     out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);
     return out;
 }
 
-/* A cast whose values are as large as those of f32, or not above 1. */
+/* A cast whose values may be as large as those of f32, or are not above 1: before they are
+ * corrected, or divided by what is of the row, they are larger than what the compute casts. */
 static bool may_cast(const schedule *s, tile_op op, const sched_known_form *from) {
     tile_scalar to =
         sched_element((schedule *)(uintptr_t)s, tile_op_result(s->compute, op, 0))->scalar;
     if (tile_op_at(s->compute, op)->attr_count) return false;
-    return to == TILE_f32 || to == TILE_bf16 ||
-           (to == TILE_f16 && (!from->stripped || from->bounded));
+    return to == TILE_f32 || to == TILE_bf16 || (to == TILE_f16 && from->bounded);
 }
 
 static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form *of) {
@@ -373,6 +376,8 @@ static sched_known_form of_elements(finder *f, tile_op op, unsigned result, cons
         of[i] = classify(f, tile_op_operand(s->compute, op, i), &at);
         seen[of[i].form]++;
     }
+    bool early = seen[SCHED_SAME] + seen[SCHED_EARLY] == count;
+    if (opcode == TILE_OP_window || (opcode == TILE_OP_gather && !early)) return plain(SCHED_NONE);
     if (opcode == TILE_OP_iota) {
         bool along = sched_depends(&map->at[sched_axis(s, op)], f->o->n);
         return plain(along ? SCHED_EARLY : SCHED_SAME);
@@ -384,7 +389,9 @@ static sched_known_form of_elements(finder *f, tile_op op, unsigned result, cons
     if (!seen[SCHED_ROW] && !seen[SCHED_SCALED])
         return plain(seen[SCHED_EARLY] ? SCHED_EARLY : SCHED_SAME);
     if (!seen[SCHED_EARLY] && !seen[SCHED_SCALED]) return plain(SCHED_ROW);
-    if (count == 1 && !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE)) return of[0];
+    if (opcode == TILE_OP_broadcast || opcode == TILE_OP_transpose || opcode == TILE_OP_reshape ||
+        opcode == TILE_OP_slice)
+        return of[0];
     bool multiplies = opcode == TILE_OP_mul || (opcode == TILE_OP_div && of[1].form == SCHED_ROW);
     if (!seen[SCHED_SCALED] && !multiplies) return plain(SCHED_NONE);
     return of_scaled(f, op, of);
@@ -425,17 +432,19 @@ static sched_known_form classify(finder *f, tile_value value, const sched_map *m
 
 sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map) {
+    if (!sched_is_tensor(s, value)) return SCHED_SAME;
     unsigned rank = sched_type(s, value)->rank;
     for (size_t i = 0; i < o->form_count; i++)
         if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
             return o->forms[i].form;
-    return SCHED_SAME;
+    return SCHED_NONE;
 }
 
 /* Taking it ------------------------------------------------------------------------------------ */
 
-static bool takes_none(schedule *s, tile_op op, const char *why, const char *remedy) {
-    tile_remark_missed(s->compute, op, "not online", why, remedy);
+/* Where nothing would be corrected several kernels may be as fast. */
+static bool takes_none(finder *f, tile_op op, const char *why, const char *remedy) {
+    if (f->o->exp_count) tile_remark_missed(f->s->compute, op, "not online", why, remedy);
     return false;
 }
 
@@ -495,7 +504,7 @@ static bool take_extents(finder *f, tile_op op) {
         bool turned = has_flag(s, o->inner[i].op, TILE_ATTR_trans_lhs);
         int64_t deep = sched_constant(sched_dim(s, type, type->rank - (turned ? 2 : 1)));
         if (deep < 1 || deep > WIDEST)
-            return takes_none(s, o->inner[i].op,
+            return takes_none(f, o->inner[i].op,
                               deep < 1 ? "it is not known how many elements a block has of the "
                                          "axis along which this one adds up"
                                        : "a block has all of the axis along which this one adds "
@@ -506,7 +515,7 @@ static bool take_extents(finder *f, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
     o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
     if (o->wide < 1 || o->wide > WIDEST)
-        return takes_none(s, op,
+        return takes_none(f, op,
                           o->wide < 1 ? "it is not known how many columns it has"
                                       : "a block has all of its columns, up to 256",
                           remedy);
@@ -555,7 +564,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     if (!(product ? take_product(&f, op) : take_rows(&f, op))) return false;
     if (!o->inner_count || sched_is_one(o->extent)) return false;
     if (is_given_otherwise(s, o, op))
-        return takes_none(s, op, "its attributes ask for a kernel of its own",
+        return takes_none(&f, op, "its attributes ask for a kernel of its own",
                           "leave out `split`, `strategy` and `raster`");
     take_others(&f, value, map);
     if (!take_extents(&f, op)) return false;

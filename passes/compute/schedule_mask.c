@@ -27,9 +27,12 @@ static bool is_repeated(const schedule *s, tile_op op) {
     return op.id && opcode_of(s, op) == TILE_OP_broadcast;
 }
 
-const sched_leaf *sched_find_leaf(const sched_online *o, tile_value value) {
+const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at) {
+    unsigned rank = sched_type(s, at->value)->rank;
     for (unsigned i = 0; i < o->leaf_count; i++)
-        if (o->leaves[i].whole.value.id == value.id) return &o->leaves[i];
+        if (o->leaves[i].whole.value.id == at->value.id &&
+            sched_same_map(&o->leaves[i].whole.map, &at->map, rank))
+            return &o->leaves[i];
     return NULL;
 }
 
@@ -43,10 +46,9 @@ static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
     if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul) return;
     for (unsigned i = 0; i < 2; i++) {
         sched_wanted by = operand(s, op, i, &leaf->shown.map);
-        sched_form form = sched_is_number(s, by.value, &(double){0})
-                              ? SCHED_SAME
-                              : sched_form_of(s, o, by.value, &by.map);
-        if (form != SCHED_SAME || !sched_is_positive(s, by.value, 8)) continue;
+        if (sched_form_of(s, o, by.value, &by.map) != SCHED_SAME ||
+            !sched_is_positive(s, by.value, 8))
+            continue;
         leaf->shown = operand(s, op, 1 - i, &leaf->shown.map);
         leaf->by = by;
         return;
@@ -54,9 +56,8 @@ static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
 }
 
 static int add_leaf(schedule *s, sched_online *o, sched_leaf leaf) {
-    for (unsigned i = 0; i < o->leaf_count; i++)
-        if (o->leaves[i].whole.value.id == leaf.whole.value.id)
-            return o->leaves[i].zero == leaf.zero ? (int)i : -1;
+    const sched_leaf *there = sched_find_leaf(s, o, &leaf.whole);
+    if (there) return there->zero == leaf.zero ? (int)(there - o->leaves) : -1;
     if (o->leaf_count == SCHED_MOST_FOLDS) return -1;
     take_scale(s, o, &leaf);
     o->leaves[o->leaf_count] = leaf;

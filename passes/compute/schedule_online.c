@@ -215,18 +215,20 @@ static tile_value hide_end(walked *w, const sched_fold *fold, tile_value tile) {
     tile_value inside = sched_build_inside(&w->k, w->o);
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar};
-    tile_value zero = tile_build_zero(&w->k.b, tile_type_get(w->k.s->context, &draft));
-    return tile_build_select(&w->k.b, inside, tile, zero);
+    tile_value none = is_largest(w, fold)
+                          ? online_number(w, -INFINITY)
+                          : tile_build_zero(&w->k.b, tile_type_get(w->k.s->context, &draft));
+    return tile_build_select(&w->k.b, inside, tile, none);
 }
 
 static tile_value fold_early(walked *w, const sched_fold *fold, tile_value carried) {
     sched_kernel *k = &w->k;
     const sched_leaf *leaf = leaf_of(w, fold);
     tile_value tile =
-        is_largest(w, fold)
+        leaf && is_largest(w, fold)
             ? leaf->tile
             : sched_full(k, sched_value(k, fold->source.value, &fold->source.map, online_f32(w)));
-    if (!is_largest(w, fold)) tile = hide_end(w, fold, tile);
+    tile = hide_end(w, fold, tile);
     if (!tile.id) return tile;
     tile_value more = reduce(w, fold->op, tile);
     if (is_largest(w, fold)) return tile_build_max(&k->b, carried, more);

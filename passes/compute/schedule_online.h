@@ -71,8 +71,7 @@ typedef struct sched_leaf {
 typedef struct sched_known_form {
     sched_wanted at;
     sched_form form;
-    bool stripped; /* a factor of the row was taken out */
-    bool bounded;  /* without it, it is not above 1 */
+    bool bounded; /* scaled, without factors of the row, and not above 1 */
 } sched_known_form;
 
 struct sched_online {
@@ -127,8 +126,8 @@ bool sched_ends_early(schedule *s, const sched_online *o);
 void sched_build_leaves(sched_kernel *k, sched_online *o);
 /* The coordinates along n; whether they are before the end. */
 tile_value sched_build_inside(sched_kernel *k, const sched_online *o);
-/* The leaf whose whole is that value; NULL: none. */
-const sched_leaf *sched_find_leaf(const sched_online *o, tile_value value);
+/* The leaf whose whole is that; NULL: none. */
+const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at);
 
 /* The kernel -------------------------------------------------------------------------------------
  */

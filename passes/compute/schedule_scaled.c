@@ -13,7 +13,6 @@ static sched_wanted operand_of(walked *w, tile_op op, unsigned index, const sche
 }
 
 static sched_form form_of(walked *w, const sched_wanted *at) {
-    if (sched_type(w->k.s, at->value)->kind != TILE_TYPE_TENSOR) return SCHED_SAME;
     return sched_form_of(w->k.s, w->o, at->value, &at->map);
 }
 
@@ -21,7 +20,7 @@ static sched_form form_of(walked *w, const sched_wanted *at) {
 
 /* The leaf of whose elements a factor was taken out, so that maxima lack it, too; NULL: none. */
 static const sched_leaf *scaled_leaf(const walked *w, const sched_exp *e) {
-    const sched_leaf *leaf = sched_find_leaf(w->o, e->x.value);
+    const sched_leaf *leaf = sched_find_leaf(w->k.s, w->o, &e->x);
     return leaf && leaf->by.value.id ? leaf : NULL;
 }
 
@@ -36,6 +35,8 @@ static tile_value build_factor(walked *w, const sched_exp *e) {
         if (!more[i] || !more[i]->value.id) continue;
         tile_value by = sched_value(k, more[i]->value, &more[i]->map, online_f32(w));
         if (by.id) factor = factor.id ? tile_build_mul(&k->b, by, factor) : by;
+        /* Times -inf it may be no 0. */
+        if (by.id) factor = tile_build_max(&k->b, factor, online_number(w, FLT_MIN));
     }
     return factor;
 }
