@@ -23,6 +23,7 @@ typedef struct finder {
     schedule *s;
     sched_online *o;
     const sched_domain *domain;
+    const sched_group *groups[2]; /* what they read is in memory; NULL: all that has arrays is */
 } finder;
 
 /* Values --------------------------------------------------------------------------------------- */
@@ -70,6 +71,15 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
     return found;
 }
 
+/* Whether the walk reads it: what others have put into memory since, it computes. */
+static bool is_read(const finder *f, tile_value value) {
+    if (!f->groups[0]) return sched_array_of(f->s, value) >= 0;
+    for (unsigned g = 0; g < 2; g++)
+        for (size_t i = 0; i < f->groups[g]->input_count; i++)
+            if (f->s->arrays[f->groups[g]->inputs[i].array].value.id == value.id) return true;
+    return false;
+}
+
 /* Operands --------------------------------------------------------------------------------------
  */
 
@@ -95,7 +105,7 @@ static bool find_side(finder *f, sched_side *side, tile_value value) {
     schedule *s = f->s;
     tile_op op;
     side->wide = sched_element(s, value);
-    while (sched_array_of(s, value) < 0 && (op = tile_value_def(s->compute, value)).id) {
+    while (!is_read(f, value) && (op = tile_value_def(s->compute, value)).id) {
         tile_value from = tile_op_operand_count(s->compute, op) ? tile_op_operand(s->compute, op, 0)
                                                                 : TILE_NO_VALUE;
         tile_opcode opcode = tile_op_opcode(s->compute, op);
@@ -408,7 +418,7 @@ static sched_known_form find_form(finder *f, tile_value value, const sched_map *
     if (!op.id) return plain(of_array(f, value, map));
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     if (opcode == TILE_OP_reduce && add_reduction(f, op, map)) return plain(SCHED_ROW);
-    if (sched_array_of(s, value) >= 0) return plain(of_array(f, value, map));
+    if (is_read(f, value)) return plain(of_array(f, value, map));
     if (opcode == TILE_OP_matmul && depends_on(map, sched_type(s, value)->rank, f->o->n))
         return plain(add_inner(f, op, map) ? SCHED_EARLY : SCHED_NONE);
     if (!sched_is_inline(s, op)) return plain(of_array(f, value, map));
@@ -533,16 +543,6 @@ static bool is_given_otherwise(schedule *s, const sched_online *o, tile_op op) {
     return given;
 }
 
-bool sched_has_folds(const sched_group *g, const sched_group *other) {
-    bool all = g->online && g->domain.rank == other->domain.rank &&
-               g->online->extent == other->online->extent;
-    for (unsigned d = 0; all && d + 1 < g->domain.rank; d++)
-        all = g->domain.extents[d] == other->domain.extents[d];
-    for (unsigned i = 0; all && i < other->online->fold_count; i++)
-        all = sched_find_fold(g->online, other->online->folds[i].op);
-    return all;
-}
-
 /* Other reductions of the same rows that the value needs. */
 static void take_others(finder *f, tile_value value, const sched_map *map) {
     sched_walk w = {.s = f->s};
@@ -554,14 +554,21 @@ static void take_others(finder *f, tile_value value, const sched_map *map) {
     }
 }
 
+static bool is_product(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+}
+
+static bool take_root(finder *f, tile_op op) {
+    *f->o = (sched_online){
+        .m = f->domain->rank - 2, .n = f->domain->rank, .depth = f->domain->rank + 1};
+    return is_product(f->s, op) ? take_product(f, op) : take_rows(f, op);
+}
+
 bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
                        tile_value value, const sched_map *map) {
     sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
-    finder f = {s, o, domain};
-    bool product = op.id && tile_op_opcode(s->compute, op) == TILE_OP_matmul;
-    if (domain->rank < 2) return false;
-    *o = (sched_online){.m = domain->rank - 2, .n = domain->rank, .depth = domain->rank + 1};
-    if (!(product ? take_product(&f, op) : take_rows(&f, op))) return false;
+    finder f = {.s = s, .o = o, .domain = domain};
+    if (domain->rank < 2 || !take_root(&f, op)) return false;
     if (!o->inner_count || sched_is_one(o->extent)) return false;
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",
@@ -571,5 +578,41 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     sched_find_leaves(s, o);
     *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
     g->domain.extents[o->n] = o->extent;
+    return true;
+}
+
+/* Walks of the same rows ------------------------------------------------------------------------
+ */
+
+static bool has_folds(const sched_online *o, const sched_group *g) {
+    for (unsigned i = 0; i < g->online->fold_count; i++)
+        if (!sched_find_fold(o, g->online->folds[i].op)) return false;
+    return true;
+}
+
+bool sched_join_online(schedule *s, sched_group *to, const sched_group *from) {
+    if (to->kind != SCHED_ONLINE || to->domain.rank != from->domain.rank ||
+        to->online->extent != from->online->extent)
+        return false;
+    for (unsigned d = 0; d + 1 < to->domain.rank; d++)
+        if (to->domain.extents[d] != from->domain.extents[d]) return false;
+    if (is_product(s, to->root) && is_product(s, from->root) && to->root.id != from->root.id)
+        return false;
+    const sched_group *wide = is_product(s, from->root) ? from : to, *both[] = {to, from};
+    const tile_op root = wide->root;
+    const sched_domain domain = wide->domain;
+    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
+    finder f = {.s = s, .o = o, .domain = &domain, .groups = {to, from}};
+    if (!take_root(&f, root)) return false;
+    for (unsigned g = 0; g < 2; g++)
+        for (size_t i = 0; i < both[g]->output_count; i++) {
+            const sched_output *output = &both[g]->outputs[i];
+            take_others(&f, s->arrays[output->array].value, &output->map);
+        }
+    if (!has_folds(o, to) || !has_folds(o, from) || !take_extents(&f, root)) return false;
+    sched_find_leaves(s, o);
+    to->domain = domain;
+    to->root = root;
+    to->online = o;
     return true;
 }

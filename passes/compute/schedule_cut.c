@@ -251,22 +251,21 @@ static bool is_at_hand(const schedule *s, const sched_group *other, const sched_
 
 /* Whether a group that is there can compute what the new one does: all that it reads is there by
  * then. */
-static bool can_join(const schedule *s, size_t index, const sched_group *g) {
-    const sched_group *other = s->groups[index];
+static bool can_join(schedule *s, size_t index, const sched_group *g) {
+    sched_group *other = s->groups[index];
     bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
     bool online = g->kind == SCHED_ONLINE;
-    if (!fits ||
-        (online ? !sched_has_folds(other, g) : !sched_same_domain(&other->domain, &g->domain)))
-        return false;
+    if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
     if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
     if (g->kind == SCHED_ROWS && other->axis != g->axis) return false;
     for (size_t i = 0; i < g->input_count; i++) {
         int writer = sched_writer_of(s, g->inputs[i].array);
-        if (writer > (int)index || (writer == (int)index && !is_at_hand(s, other, &g->inputs[i])))
+        if (writer > (int)index ||
+            (writer == (int)index && (online || !is_at_hand(s, other, &g->inputs[i]))))
             return false;
         at_hand |= writer == (int)index;
     }
-    return other->kind == g->kind || at_hand;
+    return online ? sched_join_online(s, other, g) : other->kind == g->kind || at_hand;
 }
 
 static void join_groups(schedule *s, size_t index, const sched_group *from) {

@@ -376,6 +376,34 @@ static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
     return sums;
 }
 
+/* Whether the value, of a row, is above -inf. */
+static bool has_floor(walked *w, sched_wanted row) {
+    schedule *s = w->k.s;
+    tile_op op;
+    double number;
+    if (sched_is_number(s, row.value, &number)) return number > -INFINITY;
+    if (!(op = tile_value_def(s->compute, row.value)).id) return false;
+    for (unsigned i = 0; tile_op_opcode(s->compute, op) == TILE_OP_max && i < 2; i++)
+        if (sched_is_number(s, tile_op_operand(s->compute, op, i), &number) && number > -INFINITY)
+            return true;
+    return false;
+}
+
+/* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN. */
+static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
+    tile_builder *to = &w->k.b;
+    for (unsigned i = 0; i < w->o->exp_count && sums.id; i++) {
+        const sched_exp *e = &w->o->exps[i];
+        if (!(left->exps & 1u << i) || has_floor(w, e->rho)) continue;
+        tile_value rho = online_row_value(w, &e->rho);
+        if (!rho.id) return rho;
+        tile_value none = tile_build_eq(to, rho, online_number(w, -INFINITY));
+        none = tile_build_select(to, none, online_number(w, NAN), online_number(w, 0));
+        sums = tile_build_add(to, sums, none);
+    }
+    return sums;
+}
+
 static sched_map whole_map(const walked *w, const sched_map *map) {
     sched_map out = *map;
     out.at[w->o->m].dim = (int)w->o->m;
@@ -388,7 +416,8 @@ static void remember_folds(walked *w, tile_op loop, const scaled *left) {
     set_sums(w);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
         const sched_fold *fold = &o->folds[i];
-        tile_value sums = with_posts(w, tile_op_result(w->k.f, loop, i), &left[i]);
+        tile_value sums = with_lost(w, tile_op_result(w->k.f, loop, i), &left[i]);
+        sums = with_posts(w, sums, &left[i]);
         if (!sums.id) return;
         if (!fold->product) {
             remember_row(w, fold, sums);

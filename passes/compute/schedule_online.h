@@ -97,8 +97,8 @@ struct sched_online {
  * False: it is none; a remark says why where it nearly is one. */
 bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
                        tile_value value, const sched_map *map);
-/* Whether the one group folds all that the other one does, of the same rows. */
-bool sched_has_folds(const sched_group *g, const sched_group *other);
+/* Makes one walk of both groups' where they have the same rows, and one product at most. */
+bool sched_join_online(schedule *s, sched_group *to, const sched_group *from);
 sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map);
 /* The number of the exponential, -1: none of these. */
