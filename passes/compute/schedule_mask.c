@@ -2,9 +2,9 @@
  *
  * An element that is hidden changes nothing: -inf is no maximum, and exp makes 0 of it. So the
  * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks in
- * which all elements of all rows of a tile are hidden need not be walked. A mask that shows all up
- * to a last coordinate of the row is one comparison, whatever it was written as, which split-loops
- * leaves out of most blocks. */
+ * which all elements of all rows of a tile are hidden, at the begin and at the end, are not walked.
+ * A mask that shows all up to a last coordinate of the row is one comparison, whatever it was
+ * written as, which split-loops leaves out of most blocks. */
 #include <math.h>
 
 #include "passes/compute/schedule_online.h"
@@ -276,12 +276,17 @@ static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     }
 }
 
+/* Whether of no fold anything else counts than what masks show. */
+static bool is_all_masked(const sched_online *o) {
+    for (unsigned i = 0; i < o->fold_count; i++)
+        if (o->folds[i].leaf < 0 || !o->leaves[o->folds[i].leaf].seen.value.id) return false;
+    return o->leaf_count > 0;
+}
+
 bool sched_ends_early(schedule *s, const sched_online *o) {
-    bool early = o->fold_count > 0;
-    for (unsigned i = 0; i < o->fold_count && early; i++) {
-        const sched_leaf *leaf = o->folds[i].leaf < 0 ? NULL : &o->leaves[o->folds[i].leaf];
-        early = leaf && leaf->seen.value.id && is_growing(s, o, leaf->seen);
-    }
+    bool early = is_all_masked(o);
+    for (unsigned i = 0; i < o->leaf_count && early; i++)
+        early = o->leaves[i].seen.value.id && is_growing(s, o, o->leaves[i].seen);
     return early;
 }
 
@@ -331,6 +336,92 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
         leaf->last = leaf->exact && here.last.id ? tile_build_min(to, here.last, final) : final;
     }
     return end;
+}
+
+/* The begin of the walk ------------------------------------------------------------------------ */
+
+/* The coordinate along n plus what is the same for all elements. */
+static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    if (is_key(b, at)) return true;
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || opcode_of(s, op) != TILE_OP_add || more->value.id) return false;
+    for (unsigned i = 0; i < 2; i++) {
+        sched_wanted same = behind_broadcast(b, operand(s, op, i, &at.map));
+        tile_op def = tile_value_def(s->compute, same.value);
+        if (def.id && opcode_of(s, def) == TILE_OP_splat) same = operand(s, def, 0, &same.map);
+        if (sched_is_tensor(s, same.value) || !is_key(b, operand(s, op, 1 - i, &at.map))) continue;
+        *more = same;
+        return true;
+    }
+    return false;
+}
+
+/* small <= key + more: the first one; neither wraps around. */
+static tile_value first_of(bounds *b, sched_wanted small, sched_wanted large, bool less) {
+    enum { FAR = 1 << 30 };
+    tile_builder *to = &b->k->b;
+    sched_wanted more = {{0}, {{{0, NULL, NULL}}}};
+    if (!find_key(b, large, &more) || varies(b, &small) || !grows(b->k->s, b->o, small) ||
+        sched_element(b->k->s, small.value)->scalar != TILE_i32)
+        return TILE_NO_VALUE;
+    tile_value first = evaluate(b, &small);
+    if (less)
+        first = tile_build_add(to, tile_build_min(to, first, tile_build_int(to, FAR)),
+                               tile_build_int(to, 1));
+    if (!more.value.id) return first;
+    tile_value by = tile_build_min(to, evaluate(b, &more), tile_build_int(to, FAR));
+    by = tile_build_max(to, by, tile_build_int(to, -FAR));
+    first = tile_build_max(to, first, tile_build_int(to, -FAR));
+    return tile_build_sub(to, tile_build_min(to, first, tile_build_int(to, FAR)), by);
+}
+
+/* The first coordinate that a row may see; 0: there is none. */
+static tile_value find_first(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2)
+        return TILE_NO_VALUE;
+    sched_wanted x = operand(s, op, 0, &at.map), y = operand(s, op, 1, &at.map);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_and: {
+        tile_value a = find_first(b, x), c = find_first(b, y);
+        return a.id && c.id ? tile_build_max(&b->k->b, a, c) : a.id ? a : c;
+    }
+    case TILE_OP_le:
+    case TILE_OP_lt: return first_of(b, x, y, opcode_of(s, op) == TILE_OP_lt);
+    case TILE_OP_ge:
+    case TILE_OP_gt: return first_of(b, y, x, opcode_of(s, op) == TILE_OP_gt);
+    default: return TILE_NO_VALUE;
+    }
+}
+
+/* What the first row of the tile sees first is the least of them. */
+static tile_value build_first(sched_kernel *k, const sched_online *o) {
+    size_t mark = sched_enter(k);
+    tile_value first = TILE_NO_VALUE;
+    int t = k->tile_of[o->m];
+    bounds b = {k, o};
+    bool all = is_all_masked(o);
+    k->tile_of[o->m] = -1;
+    for (unsigned i = 0; i < o->leaf_count && all; i++) {
+        tile_value here = find_first(&b, o->leaves[i].seen);
+        all = is_scalar(k, here);
+        if (all) first = first.id ? tile_build_min(&k->b, first, here) : here;
+    }
+    k->tile_of[o->m] = t;
+    sched_leave(k, mark);
+    return all ? first : TILE_NO_VALUE;
+}
+
+tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block) {
+    tile_builder *to = &k->b;
+    tile_value first = build_first(k, o), step = sched_number(k, block);
+    if (!first.id) return tile_build_int(to, 0);
+    first = tile_build_max(to, first, tile_build_int(to, 0));
+    return tile_build_mul(to, tile_build_div(to, first, step), step);
 }
 
 /* In the walk ----------------------------------------------------------------------------------

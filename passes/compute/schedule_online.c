@@ -341,13 +341,13 @@ static tile_value begin_fold(walked *w, const sched_fold *fold) {
     return tile_build_splat(&w->k.b, online_number(w, is_largest(w, fold) ? -INFINITY : 0), type);
 }
 
-static tile_op build_walk(walked *w, tile_value end, scaled *left) {
+static tile_op build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
     tile_value inits[SCHED_MOST_FOLDS], next[SCHED_MOST_FOLDS] = {{0}};
     for (unsigned i = 0; i < o->fold_count; i++) inits[i] = begin_fold(w, &o->folds[i]);
-    tile_op loop = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0), end,
-                                       sched_number(k, w->columns), inits, o->fold_count);
+    tile_op loop =
+        tile_build_for_loop(&k->b, begin, end, sched_number(k, w->columns), inits, o->fold_count);
     set_loop_clauses(w, loop);
     tile_builder outside = k->b;
     tile_region body = tile_op_region(k->f, loop, 0);
@@ -459,9 +459,10 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     online_set_grid(&w);
     take_left(&w);
     set_elements(&w);
+    tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
     load_same(&w);
-    tile_op loop = build_walk(&w, end, left);
+    tile_op loop = build_walk(&w, begin, end, left);
     if (s->failed) return;
     remember_folds(&w, loop, left);
     store_outputs(&w);

@@ -120,6 +120,8 @@ void sched_find_leaves(schedule *s, sched_online *o);
 /* Before the walk: the last coordinates that rows see; returns where the walk ends. `rows` is the
  * row tile's start, `block` its extent. */
 tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block);
+/* Where it begins: no row of the tile sees anything before that multiple of the columns' block. */
+tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block);
 /* Whether blocks at the end may be left out for some rows. */
 bool sched_ends_early(schedule *s, const sched_online *o);
 /* In the walk: what is left of the elements. */

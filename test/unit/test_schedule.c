@@ -15,6 +15,12 @@ static const char text[] =
     "  %y = %e / reduce_add(%e, axis = 1)\n"
     "}\n";
 
+static const char numbered[] =
+    "compute @rows<m: dim, d: int = 64, e: int>(%x: tensor<f32[m, d]>, %z: tensor<f32[m, e]>)\n"
+    "    -> (%y: tensor<f32[m, 1]>) {\n"
+    "  %y = reduce_add(%x, axis = 1) + reduce_add(%z, axis = 1)\n"
+    "}\n";
+
 static tile_module *parse(text_fixture *x) {
     text_open(x);
     tile_module *module = tile_module_parse(x->context, "computes", text, strlen(text));
@@ -73,6 +79,36 @@ Test(schedule, bindings_that_are_left_are_the_kernels) {
     cr_expect_eq(count, 1);
     cr_expect_str_eq(bindings[0].name, "block");
     cr_expect_str_eq(tile_function_reference(tile_module_find(module, name)), "scaled");
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(schedule, a_number_by_default_is_taken_where_none_is_given) {
+    text_fixture x;
+    text_open(&x);
+    tile_module *module = tile_module_parse(x.context, "numbered", numbered, strlen(numbered));
+    cr_assert(module, "%s", x.messages);
+    const tile_function *rows = tile_module_find(module, "rows");
+    cr_expect(tile_function_has_number(rows, "d"));
+    cr_expect_not(tile_function_has_number(rows, "m"));
+    cr_expect_not(tile_function_has_number(rows, "e"));
+    cr_expect_not(tile_function_has_number(rows, "nobody"));
+    cr_expect_not(tile_function_has_number(rows, NULL));
+    cr_expect_not(tile_function_has_number(NULL, "d"));
+    unsigned none = 0, one = 1;
+    tile_binding given = {"d", "32"};
+    const char *name;
+    cr_assert_eq(tile_schedule(module, "rows", NULL, NULL, &none, &name), TILE_OK, "%s",
+                 x.messages);
+    const tile_function *made = tile_module_find(module, name);
+    cr_expect_str_eq(tile_function_arg_name(made, 0), "m");
+    cr_expect_str_eq(tile_function_arg_name(made, 1), "e");
+    cr_expect_str_eq(tile_function_arg_name(made, 2), "x");
+    cr_assert_eq(tile_function_arg_type(made, 2)->dims[1]->integer, 64);
+    cr_assert_eq(tile_schedule(module, "rows", NULL, &given, &one, &name), TILE_OK, "%s",
+                 x.messages);
+    made = tile_module_find(module, name);
+    cr_assert_eq(tile_function_arg_type(made, 2)->dims[1]->integer, 32);
     tile_module_destroy(module);
     text_close(&x);
 }
