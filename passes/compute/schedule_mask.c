@@ -1,8 +1,8 @@
 /* What hides elements of walked rows: masks of the compute, and the end of the axis.
  *
  * An element that is hidden changes nothing: -inf is no maximum, and exp makes 0 of it. So the
- * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks in
- * which all elements of all rows of a tile are hidden, at the begin and at the end, are not walked.
+ * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks at
+ * the begin and at the end, in which all elements of all rows of a tile are hidden, are not walked.
  * A mask that shows all up to a last coordinate of the row is one comparison, whatever it was
  * written as, which split-loops leaves out of most blocks. */
 #include <math.h>

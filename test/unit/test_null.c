@@ -186,6 +186,7 @@ Test(null, no_function) {
     cr_expect_null(tile_function_name(NULL));
     cr_expect_eq(tile_function_get_kind(NULL), 0);
     cr_expect_eq(tile_function_level(NULL), 0);
+    cr_expect_not(tile_function_has_number(NULL, NULL));
     tile_function_set_level(NULL, 3);
     cr_expect_eq(tile_function_arg_count(NULL), 0);
     cr_expect_eq(tile_function_result_count(NULL), 0);
