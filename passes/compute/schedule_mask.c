@@ -256,10 +256,19 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     }
 }
 
+/* The same for all rows. */
+static bool is_uniform(schedule *s, sched_wanted at) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, at.value)).id &&
+           (is_repeated(s, op) || opcode_of(s, op) == TILE_OP_splat))
+        at = operand(s, op, 0, &at.map);
+    return !sched_is_tensor(s, at.value);
+}
+
 /* Whether that is so of all bounds that a mask has. */
 static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
-    if (!sched_is_tensor(s, at.value)) return true;
+    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return is_uniform(s, at);
     if (!op.id || !tile_op_operand_count(s->compute, op)) return false;
     sched_wanted a = operand(s, op, 0, &at.map), b = a;
     if (tile_op_operand_count(s->compute, op) > 1) b = operand(s, op, 1, &at.map);
