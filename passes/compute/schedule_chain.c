@@ -322,11 +322,25 @@ static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
            is_above(f, out->rho, out->x.value);
 }
 
+/* Whether numbers of such a size are chosen among the values, as masks do that are not infinite. */
+static bool has_large_number(schedule *s, tile_value value, unsigned steps) {
+    enum { LARGE = 1 << 17 };
+    tile_op op = tile_value_def(s->compute, value);
+    double number;
+    if (sched_is_number(s, value, &number)) return isfinite(number) && fabs(number) >= LARGE;
+    if (!op.id || !sched_is_inline(s, op)) return false;
+    if (!steps) return true;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (has_large_number(s, tile_op_operand(s->compute, op, i), steps - 1)) return true;
+    return false;
+}
+
 static bool add_exp(finder *f, tile_op op, const sched_map *map) {
     sched_exp out = {.op = op};
     if (sched_find_exp(f->o, op) >= 0) return true;
     if (f->o->exp_count == SCHED_MOST_EXPS || !find_exponent(f, operand(f, op, 0, map), &out))
         return false;
+    out.fused = has_flag(f->s, op, TILE_ATTR_fast) && !has_large_number(f->s, out.x.value, 12);
     f->o->exps[f->o->exp_count++] = out;
     return true;
 }

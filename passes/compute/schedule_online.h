@@ -49,6 +49,7 @@ typedef struct sched_fold {
 typedef struct sched_exp {
     tile_op op;
     sched_wanted x, rho, by; /* by.value 0: none */
+    bool fused;              /* by an fma */
 } sched_exp;
 
 /* A factor of a whole row, which stands behind the sums instead of in them. */

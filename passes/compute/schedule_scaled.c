@@ -65,19 +65,15 @@ static tile_value build_reference(walked *w, sched_wanted at, const sched_leaf *
     return by.id && row.id ? tile_build_div(&k->b, row, by) : TILE_NO_VALUE;
 }
 
-static bool is_fast(const walked *w, const sched_exp *e) {
-    return tile_op_has_attr(w->k.s->compute, e->op, TILE_ATTR_fast);
-}
-
 tile_value online_build_row(walked *w, const sched_exp *e) {
     tile_value rho = build_reference(w, e->rho, scaled_leaf(w, e));
-    if (rho.id && is_fast(w, e)) rho = multiply_exponent(w, e, rho);
+    if (rho.id && e->fused) rho = multiply_exponent(w, e, rho);
     return rho.id ? tile_build_max(&w->k.b, rho, online_number(w, -FLT_MAX)) : rho;
 }
 
 static tile_value build_exponent(walked *w, const sched_exp *e, tile_value x, tile_value row) {
     tile_builder *to = &w->k.b;
-    if (!is_fast(w, e)) return multiply_exponent(w, e, tile_build_sub(to, x, row));
+    if (!e->fused) return multiply_exponent(w, e, tile_build_sub(to, x, row));
     tile_value factor = build_factor(w, e);
     return factor.id ? tile_build_fma(to, x, factor, tile_build_neg(to, row))
                      : tile_build_sub(to, x, row);
@@ -99,7 +95,7 @@ tile_value online_correction_of(walked *w, unsigned index) {
     tile_builder *to = &w->k.b;
     if (w->correction[index].id) return w->correction[index];
     tile_value fall = tile_build_sub(to, w->before[index], w->now[index]);
-    if (!is_fast(w, &w->o->exps[index])) fall = multiply_exponent(w, &w->o->exps[index], fall);
+    if (!w->o->exps[index].fused) fall = multiply_exponent(w, &w->o->exps[index], fall);
     return w->correction[index] = online_fast(w, tile_build_exp2(to, fall));
 }
 
