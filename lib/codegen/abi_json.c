@@ -29,6 +29,11 @@
  *       "extents"       of the grid: three expressions over the arguments, at least 1
  *       "cost"          an expression over the arguments and block_id(0), block_id(1), block_id(2),
  *                       which are x, y and z
+ *       "dealt"         true where the array says which tiles each of min(tiles, num_sms) blocks
+ *                       gets: entry b is where those of block b begin in it, entry b + 1 where they
+ *                       end; it has twice as many entries as there are tiles, and one. Tiles go in
+ *                       the order of their numbers to the block whose tiles cost least so far, of
+ *                       several to the first one; a cost below 0 is 0
  *     "tensor_maps"   what the parameters of kind "tensor_map" hold, in order: 128 bytes each that
  *                     cuTensorMapEncodeTiled makes (its dims in the opposite order, strides in
  *                     bytes), without interleaving, zeros outside of the array. Each has

@@ -17,6 +17,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
+#include "lib/support/target.h"
 #include "passes/tile/specialize_planner.h"
 
 enum { MOST_STAGES = 2 };
@@ -120,6 +121,17 @@ void specialize_plan_beside(const planner *p) {
 
 /* Buffers and barriers ------------------------------------------------------------------------- */
 
+/* Whether as many blocks find room. One that visits tiles, or whose warpgroups have set their
+ * registers, is alone on its multiprocessor. */
+static bool keeps_residency(const specialist *s, int64_t bytes, int64_t more) {
+    const tile_target *target = s->ring.pass->target;
+    unsigned warps = s->warps * s->sets + WARPGROUP;
+    bool alone = s->warps * s->sets > WARPGROUP ||
+                 tile_op_has_attr(s->ring.f, s->beside.ring.plan.loop, TILE_ATTR_independent);
+    return alone || tile_target_residency(target, warps, 0, (unsigned)bytes, NULL) ==
+                        tile_target_residency(target, warps, 0, (unsigned)more, NULL);
+}
+
 static unsigned choose_stages(const specialist *s) {
     enum { PIECES = 2 * 64 * 128 /* bytes of a warpgroup's */ };
     const tile_function *f = s->ring.f;
@@ -128,9 +140,9 @@ static unsigned choose_stages(const specialist *s) {
     for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
         own += tile_alloc_bytes(f, tile_value_def(f, s->beside.ring.buffers[i]), &stride);
     specialize_count_bytes(s, &released, &others);
-    int64_t stored = (int64_t)PIECES * (s->warps / WARPGROUP);
-    int64_t room = (int64_t)s->ring.pass->target->max_shared_bytes - stored;
-    return released + others + own <= room ? MOST_STAGES : 1;
+    int64_t bytes = released + others + (int64_t)PIECES * (s->warps / WARPGROUP);
+    bool fits = bytes + own <= (int64_t)s->ring.pass->target->max_shared_bytes;
+    return fits && keeps_residency(s, bytes, bytes + own) ? MOST_STAGES : 1;
 }
 
 void specialize_make_beside(specialist *s, tile_op roles) {
