@@ -201,6 +201,7 @@ Test(null, no_function) {
     tile_function_set_raster(NULL, TILE_RASTER_HILBERT, NULL);
     tile_function_set_persistent(NULL, true, NULL);
     tile_function_set_persistent_if(NULL, NULL);
+    tile_function_set_dealt(NULL, true);
     tile_function_set_sync_explicit(NULL, true);
     tile_function_set_reference(NULL, "x", NULL, 1);
     cr_expect_null(tile_function_reference(NULL));
@@ -357,6 +358,7 @@ Test(null, compiling) {
     cr_expect_eq(tile_abi_view_shape(NULL, 0, NULL, shape, shape), TILE_INVALID);
     cr_expect_eq(tile_abi_view_bytes(NULL, 0, NULL, &bytes[0], &bytes[1]), TILE_INVALID);
     cr_expect_eq(tile_abi_table_extents(NULL, 0, NULL, grid), TILE_INVALID);
+    cr_expect_eq(tile_abi_table_entries(NULL, 0, NULL, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_make_table(NULL, 0, NULL, NULL, NULL), TILE_INVALID);
     cr_expect_eq(tile_abi_tensor_map_count(NULL), 0);
     cr_expect_eq(tile_abi_tensor_map(NULL, 0, NULL, NULL), TILE_INVALID);
