@@ -11,8 +11,6 @@
  * block has and of the maxima so far, with the factors of whole rows (posts) left out. A cast stays
  * where it is: what it rounds differs by a factor of the row, so that the error stays the same, as
  * long as nothing overflows or there is no such factor. */
-#include <math.h>
-
 #include "passes/compute/schedule_online.h"
 
 #include "lib/ir/remark.h"
@@ -27,25 +25,6 @@ typedef struct finder {
 } finder;
 
 /* Values --------------------------------------------------------------------------------------- */
-
-bool sched_is_number(schedule *s, tile_value value, double *number) {
-    tile_op op;
-    while ((op = tile_value_def(s->compute, value)).id &&
-           (tile_op_opcode(s->compute, op) == TILE_OP_splat ||
-            tile_op_opcode(s->compute, op) == TILE_OP_broadcast))
-        value = tile_op_operand(s->compute, op, 0);
-    const tile_value_data *data = tile_value_at(s->compute, value);
-    int64_t integer;
-    if (data->kind != TILE_VALUE_CONSTANT) return false;
-    const tile_expr *expr = sched_resolved(s, data->expr);
-    if (expr->kind == TILE_EXPR_FLOAT)
-        *number = expr->number;
-    else if (tile_expr_is_int(expr, &integer))
-        *number = (double)integer;
-    else
-        return false;
-    return true;
-}
 
 static bool is_half(const tile_type *element) {
     return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
@@ -270,36 +249,6 @@ static bool is_above(finder *f, sched_wanted row, tile_value x) {
            tile_op_operand(f->s->compute, op, 0).id == x.id;
 }
 
-/* Above 0 for certain. */
-bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
-    tile_op op = tile_value_def(s->compute, value);
-    double number;
-    if (sched_is_number(s, value, &number)) return number > 0 && isfinite(number);
-    if (!op.id) {
-        const tile_value_data *data = tile_value_at(s->compute, value);
-        return data->kind == TILE_VALUE_CONSTANT && data->expr->kind == TILE_EXPR_PARAM;
-    }
-    if (!steps) return false;
-    unsigned count = tile_op_operand_count(s->compute, op);
-    bool all = count > 0, any = false;
-    for (unsigned i = 0; i < count && i < 2; i++) {
-        bool here = sched_is_positive(s, tile_op_operand(s->compute, op, i), steps - 1);
-        all = all && here;
-        any |= here;
-    }
-    switch (tile_op_opcode(s->compute, op)) {
-    case TILE_OP_splat:
-    case TILE_OP_broadcast:
-    case TILE_OP_cast:
-    case TILE_OP_sqrt:
-    case TILE_OP_rsqrt:
-    case TILE_OP_mul:
-    case TILE_OP_div: return all && tile_scalar_is_floating(sched_element(s, value)->scalar);
-    case TILE_OP_max: return any && tile_scalar_is_floating(sched_element(s, value)->scalar);
-    default: return false;
-    }
-}
-
 /* x and rho of x - rho, or of that times what is above 0. */
 static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
     tile_op op;
@@ -322,25 +271,13 @@ static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
            is_above(f, out->rho, out->x.value);
 }
 
-/* Whether numbers of such a size are chosen among the values, as masks do that are not infinite. */
-static bool has_large_number(schedule *s, tile_value value, unsigned steps) {
-    enum { LARGE = 1 << 17 };
-    tile_op op = tile_value_def(s->compute, value);
-    double number;
-    if (sched_is_number(s, value, &number)) return isfinite(number) && fabs(number) >= LARGE;
-    if (!op.id || !sched_is_inline(s, op)) return false;
-    if (!steps) return true;
-    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (has_large_number(s, tile_op_operand(s->compute, op, i), steps - 1)) return true;
-    return false;
-}
-
 static bool add_exp(finder *f, tile_op op, const sched_map *map) {
     sched_exp out = {.op = op};
     if (sched_find_exp(f->o, op) >= 0) return true;
     if (f->o->exp_count == SCHED_MOST_EXPS || !find_exponent(f, operand(f, op, 0, map), &out))
         return false;
-    out.fused = has_flag(f->s, op, TILE_ATTR_fast) && !has_large_number(f->s, out.x.value, 12);
+    out.fused =
+        has_flag(f->s, op, TILE_ATTR_fast) && !sched_has_large_number(f->s, out.x.value, 12);
     f->o->exps[f->o->exp_count++] = out;
     return true;
 }

@@ -104,15 +104,20 @@ sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map);
 /* The number of the exponential, -1: none of these. */
 int sched_find_exp(const sched_online *o, tile_op op);
-/* Whether it is a number, wherever it is repeated. */
-bool sched_is_number(schedule *s, tile_value value, double *number);
-/* Whether it is above 0 for certain, looking so many operations back. */
-bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
 /* A widening cast of 16-bit floats left out. */
 tile_value sched_narrow(schedule *s, tile_value value);
 /* What an operation computes of it, where the walk looks through it. */
 const sched_inner *sched_find_inner(const sched_online *o, tile_op op);
 const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
+
+/* schedule_number.c ---------------------------------------------------------------------------- */
+
+/* Whether it is a number, wherever it is repeated. */
+bool sched_is_number(schedule *s, tile_value value, double *number);
+/* Whether it is above 0 for certain, looking so many operations back. */
+bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
+/* Whether large ones are chosen among the values, as masks do that are not infinite. */
+bool sched_has_large_number(schedule *s, tile_value value, unsigned steps);
 
 /* schedule_mask.c ------------------------------------------------------------------------------ */
 
