@@ -103,7 +103,11 @@ static void visit_reader(tile_function *f, tile_op op, void *user) {
 }
 
 void ring_read_stages(ring *r) {
-    tile_walk(r->f, tile_op_region(r->f, r->plan.loop, 0), visit_reader, r);
+    ring_read_stages_in(r, tile_op_region(r->f, r->plan.loop, 0));
+}
+
+void ring_read_stages_in(ring *r, tile_region region) {
+    tile_walk(r->f, region, visit_reader, r);
 }
 
 void ring_remove_copies(ring *r) {

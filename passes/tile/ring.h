@@ -35,6 +35,7 @@ void ring_keep_attrs(ring *r, const tile_builder *b, tile_op op);
 /* Operands in the loop that are staged buffers, or loads whose tiles go through them into dots,
  * become their stage r->stage. */
 void ring_read_stages(ring *r);
+void ring_read_stages_in(ring *r, tile_region region);
 /* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
  */
 void ring_remove_copies(ring *r);

@@ -27,6 +27,7 @@ typedef struct stage_group {
 typedef struct beside_ring {
     ring ring;                   /* the plan's loop is the one around; without copies: none */
     tile_op first_use, last_use; /* in the loop's region, directly */
+    bool dealt;                  /* sets that share tiles have a share, in a stage of their own */
     tile_value full, empty;      /* empty: 0 where each buffer is filled once */
 } beside_ring;
 
@@ -41,6 +42,7 @@ typedef struct specialist {
     bool turns;       /* they take turns */
     bool *dealt;      /* by staged copy: each set has its share, in a stage of its own */
     unsigned dealt_dim;
+    uint8_t *divided; /* by value: 1 + the dim along which sets have shares of it; 0: all of it */
     tile_value group, iterations, turn_step; /* the set's number; of sets that take turns */
     stage_group *groups;
     unsigned group_count;
@@ -118,14 +120,20 @@ void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING
 void specialize_plan_thirds(specialist *s);
 /* The dealt copies' buffers have thirds in three times as many stages. */
 void specialize_deal_buffers(specialist *s);
+/* The same of one, which has so many stages. */
+void specialize_deal_buffer(const specialist *s, tile_value buffer, unsigned stages);
+/* The elements of a view that a copy begins at, and the stage: those of a set's share. type: of the
+ * dealt buffer. */
+void specialize_take_share(const specialist *s, tile_builder *b, const tile_type *type,
+                           unsigned share, tile_value *at, unsigned size, tile_value *stage);
 /* Where in them a set's third of a stage is. */
 tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value group);
 /* In the loop products read their group's stages. */
 void specialize_read_dealt(specialist *s);
 
 /* specialize_divide.c: whether what the consumers do with tiles of the products' rows can be done
- * with thirds, along s->dealt_dim; a remark if it cannot. Buffers that they alone need are no more
- * outside of their region. */
+ * with thirds, along s->dealt_dim, and which these are: s->divided; a remark if it cannot. Buffers
+ * that they alone need are no more outside of their region. */
 bool specialize_check_division(specialist *s);
 /* It is done with thirds in the consumers' region. */
 void specialize_divide(specialist *s, tile_region region);

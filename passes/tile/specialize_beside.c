@@ -13,7 +13,8 @@
  *
  * The consumers wait where the first operation reads such a buffer, and give it back behind the
  * last one that does: all of these stand in the region of the loop, or inside of it. So no warp
- * waits for another one at the beginning of a tile. */
+ * waits for another one at the beginning of a tile. Each of three groups that share tiles has its
+ * rows in a stage of its own: three copies, under one pair of barriers (specialize_thirds.c). */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
@@ -83,6 +84,12 @@ static const char *find_readers(const planner *p, tile_op copy, reader_span *spa
     return NULL;
 }
 
+/* Of groups that share tiles each has some rows of what is copied, as it has of the products. */
+static bool has_products_rows(const planner *p, tile_op copy) {
+    unsigned size;
+    return p->s->divided[tile_op_segment(p->f, copy, 1, &size)->id] == 1 + p->s->dealt_dim;
+}
+
 static void plan_copy(const planner *outer, tile_op copy) {
     planner p = *outer;
     unsigned size;
@@ -92,9 +99,13 @@ static void plan_copy(const planner *outer, tile_op copy) {
     const char *why = is_whole(p.f, copy) ? find_readers(&p, copy, &span)
                                           : "it does not fill a whole buffer of `alloc_shared`";
     const char *remedy = "give it a buffer that it alone fills, and that is read behind it";
-    if (!why && p.s->sets > 1) {
-        why = "groups that take turns at tiles, or share them, copy what is theirs";
+    if (!why && p.s->turns) {
+        why = "groups that take turns at tiles copy what is theirs";
         remedy = "say `consumers = cooperative`";
+    }
+    if (!why && p.s->readers > 1 && !has_products_rows(&p, copy)) {
+        why = "its tile's rows are not those of the products, of which groups have thirds";
+        remedy = "`load` the tile";
     }
     if (why) tile_remark_missed(p.f, copy, p.missed, why, remedy);
     if (why || !span.first.id || !specialize_can_produce(&p, copy)) return;
@@ -117,6 +128,7 @@ void specialize_plan_beside(const planner *p) {
         if (op.id == p->loop.id) break;
         if (is_candidate(p->f, op)) plan_copy(p, op);
     }
+    s->beside.dealt = s->readers > 1 && plan->copy_count;
 }
 
 /* Buffers and barriers ------------------------------------------------------------------------- */
@@ -140,7 +152,7 @@ static unsigned choose_stages(const specialist *s) {
     for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
         own += tile_alloc_bytes(f, tile_value_def(f, s->beside.ring.buffers[i]), &stride);
     specialize_count_bytes(s, &released, &others);
-    int64_t bytes = released + others + (int64_t)PIECES * (s->warps / WARPGROUP);
+    int64_t bytes = released + others + (int64_t)PIECES * (s->warps * s->readers / WARPGROUP);
     bool fits = bytes + own <= (int64_t)s->ring.pass->target->max_shared_bytes;
     return fits && keeps_residency(s, bytes, bytes + own) ? MOST_STAGES : 1;
 }
@@ -159,11 +171,13 @@ void specialize_make_beside(specialist *s, tile_op roles) {
         tile_op alloc = tile_value_def(f, own->ring.buffers[i]);
         tile_move_op(f, alloc, f->body, roles);
         s->outside[alloc.id] = true;
+        if (own->dealt) specialize_deal_buffer(s, own->ring.buffers[i], plan->stages);
     }
     tile_builder b = tile_builder_before(f, roles);
     b.loc = tile_op_loc(f, s->ring.plan.loop);
+    int64_t warps = (int64_t)s->warps * s->readers;
     own->full = specialize_barriers(s, &b, "full", plan->stages, 1);
-    if (s->around_count) own->empty = specialize_barriers(s, &b, "empty", plan->stages, s->warps);
+    if (s->around_count) own->empty = specialize_barriers(s, &b, "empty", plan->stages, warps);
 }
 
 /* Stages --------------------------------------------------------------------------------------- */
@@ -213,9 +227,10 @@ void specialize_read_beside(specialist *s, const tile_value now[MOST_STATES]) {
     tile_builder b = tile_builder_before(f, place_of(s, own->first_use));
     b.loc = tile_op_loc(f, s->ring.plan.loop);
     if (specialize_beside_stage(s, &b, now, &stage, &parity)) own->ring.stage = stage;
+    if (own->dealt) own->ring.stage = specialize_dealt_stage(&b, stage, s->group);
     tile_build_barrier_wait(&b, own->full, &stage, 1, parity);
     b.before = tile_op_next(f, place_of(s, own->last_use));
     if (own->empty.id) tile_build_barrier_arrive(&b, own->empty, &stage, 1);
-    if (own->ring.stage.id) ring_read_stages(&own->ring);
+    if (own->ring.stage.id) ring_read_stages_in(&own->ring, tile_op_at(f, s->done)->parent);
     ring_remove_copies(&own->ring);
 }

@@ -7,7 +7,8 @@
  *
  * From the loop's products on: what is computed from a third, or is its operand, is a third along
  * the same dim of the tile. A shared buffer that such tiles are copied to becomes each group's own,
- * of a third. What several groups cannot do by themselves is said at its line. */
+ * of a third, unless the producer fills it. What several groups cannot do by themselves is said at
+ * its line. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
@@ -186,9 +187,20 @@ static void visit_dot(tile_function *f, tile_op op, void *user) {
     if (warpgroup_takes(f, op)) deal(d, op, tile_op_result(f, op, 0), d->s->dealt_dim);
 }
 
+/* What comes through the ring beside the loop: whoever reads it there has a third. */
+static bool is_beside(const specialist *s, tile_value value) {
+    bool found = false;
+    for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
+        found |= s->beside.ring.plan.copies[i].buffer.id == value.id;
+    return found;
+}
+
 static void find_dealt(division *d, tile_region region) {
+    const tile_pipeline_plan *beside = &d->s->beside.ring.plan;
     d->count = d->f->value_count;
     d->dealt = TILE_NEW_ARRAY(d->s->ring.pass->scratch, uint8_t, d->count);
+    for (unsigned i = 0; i < beside->copy_count; i++)
+        d->dealt[beside->copies[i].buffer.id] = (uint8_t)(1 + d->s->dealt_dim);
     tile_walk(d->f, tile_op_region(d->f, d->s->ring.plan.loop, 0), visit_dot, d);
     do {
         d->changed = false;
@@ -362,6 +374,7 @@ bool specialize_check_division(specialist *s) {
         tile_remark_missed(f, d.fault, "no thirds", d.why, d.remedy);
         return false;
     }
+    s->divided = d.dealt;
     /* Buffers of thirds are the groups' own, and no more the block's. */
     for (uint32_t id = 1; id < s->old_ops; id++)
         if (f->ops[id].opcode == TILE_OP_alloc_shared &&
@@ -476,5 +489,6 @@ void specialize_divide(specialist *s, tile_region region) {
     tile_walk(f, region, visit_moved, &d);
     divide_numbers(&d);
     for (uint32_t id = 1; id < values; id++)
-        if (d.dealt[id]) tile_value_at(f, (tile_value){id})->type = third_of(&d, (tile_value){id});
+        if (d.dealt[id] && !is_beside(s, (tile_value){id}))
+            tile_value_at(f, (tile_value){id})->type = third_of(&d, (tile_value){id});
 }

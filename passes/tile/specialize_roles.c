@@ -77,12 +77,7 @@ static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_val
     const tile_type *type = tile_value_type(p->f, s->ring.buffers[i]);
     tile_value at[1 + TILE_MAX_RANK], stage = state[0];
     for (unsigned k = 0; k < size; k++) at[k] = from[k];
-    if (s->dealt[i]) {
-        tile_value *row = &at[size - type->rank + s->dealt_dim];
-        int64_t first = share * tile_type_dim(type, s->dealt_dim);
-        if (first) *row = tile_build_add(b, *row, tile_build_int(b, first));
-        stage = specialize_dealt_stage(b, stage, tile_build_int(b, share));
-    }
+    if (s->dealt[i]) specialize_take_share(s, b, type, share, at, size, &stage);
     tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state, 1,
                           TILE_NO_VALUE);
     ring_keep_attrs(&s->ring, b, s->ring.plan.copies[i].op);
@@ -151,6 +146,22 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
     tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
 }
 
+/* Copy i of those beside the loop, from these elements; stage: of the ring, if it has several. */
+static void copy_beside(producer *p, tile_builder *b, unsigned i, const tile_value *from,
+                        unsigned size, tile_value stage, unsigned staged) {
+    specialist *s = p->s;
+    beside_ring *own = &s->beside;
+    const tile_type *type = tile_value_type(p->f, own->ring.buffers[i]);
+    for (unsigned share = 0; share < (own->dealt ? s->sets : 1); share++) {
+        tile_value at[1 + TILE_MAX_RANK], part = stage;
+        for (unsigned k = 0; k < size; k++) at[k] = from[k];
+        if (own->dealt) specialize_take_share(s, b, type, share, at, size, &part);
+        tile_build_copy_async(b, at[0], at + 1, size - 1, own->ring.buffers[i], &part,
+                              own->dealt ? 1 : staged, own->full, &stage, 1, TILE_NO_VALUE);
+        ring_keep_attrs(&own->ring, b, own->ring.plan.copies[i].op);
+    }
+}
+
 /* The copies beside the loop, for this tile. */
 static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOST_STATES]) {
     specialist *s = p->s;
@@ -167,9 +178,7 @@ static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOS
         for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
         place.loc = tile_op_loc(p->f, op);
         if (i == 0 && own->empty.id) tile_build_barrier_wait(&place, own->empty, &stage, 1, parity);
-        tile_build_copy_async(&place, from[0], from + 1, size - 1, own->ring.buffers[i], &stage,
-                              staged, own->full, &stage, 1, TILE_NO_VALUE);
-        ring_keep_attrs(&own->ring, &place, op);
+        copy_beside(p, &place, i, from, size, stage, staged);
     }
     tile_build_barrier_arrive(&place, own->full, &stage, 1);
 }
@@ -548,7 +557,8 @@ void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
     free_ring(s, &s->ring);
-    if (s->around_count) free_ring(s, &s->beside.ring); /* one tile's may be read behind the loop */
+    if (s->around_count || s->beside.dealt) /* one tile's may be read behind the loop */
+        free_ring(s, &s->beside.ring);
     b = tile_builder_before(f, specialize_top(s));
     tile_value first[MOST_STATES];
     specialize_first_state(s, &b, false, first);

@@ -8,9 +8,9 @@
  * shared layouts, and reading operands takes longer then than multiplying them. Layouts deal tiles
  * out to powers of two of warps, so that three groups are no set: each runs the region for itself,
  * with a tile of a third of the rows (of the columns, where the product is exchanged). The operand
- * with the rows has a stage of its own for each group, all under one pair of barriers; where it is
- * copied before the loop, or computed, it is each group's own as all other tiles are
- * (specialize_divide.c). */
+ * with the rows has a stage of its own for each group, all under one pair of barriers, in the loop
+ * and where the producer copies it before the loop; where the groups copy or compute it, it is each
+ * one's own as all other tiles are (specialize_divide.c). */
 #include <string.h>
 
 #include "lib/ir/regions.h"
@@ -111,20 +111,28 @@ void specialize_plan_thirds(specialist *s) {
 /* Building --------------------------------------------------------------------------------------
  */
 
-static const tile_type *third_of(const specialist *s, const tile_type *type, unsigned dim) {
+void specialize_deal_buffer(const specialist *s, tile_value buffer, unsigned stages) {
     tile_context *context = tile_function_context(s->ring.f);
-    int64_t stages = tile_type_stage_count(type);
-    tile_type draft = *type;
-    draft.dims[dim] = tile_expr_int(context, tile_type_dim(type, dim) / GROUPS);
-    if (type->stages) draft.stages = tile_expr_int(context, stages * GROUPS);
-    return tile_type_get(context, &draft);
+    tile_type draft = *tile_value_type(s->ring.f, buffer);
+    unsigned dim = s->dealt_dim;
+    draft.dims[dim] = tile_expr_int(context, tile_type_dim(&draft, dim) / GROUPS);
+    draft.stages = tile_expr_int(context, (int64_t)stages * GROUPS);
+    tile_value_at(s->ring.f, buffer)->type = tile_type_get(context, &draft);
 }
 
 void specialize_deal_buffers(specialist *s) {
-    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
-        tile_value_data *buffer = tile_value_at(s->ring.f, s->ring.buffers[i]);
-        if (s->dealt[i]) buffer->type = third_of(s, buffer->type, s->dealt_dim);
-    }
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+        if (s->dealt[i]) specialize_deal_buffer(s, s->ring.buffers[i], s->ring.plan.stages);
+}
+
+void specialize_take_share(const specialist *s, tile_builder *b, const tile_type *type,
+                           unsigned share, tile_value *at, unsigned size, tile_value *stage) {
+    tile_value *row = &at[size - type->rank + s->dealt_dim];
+    tile_value first = tile_build_int(b, share * tile_type_dim(type, s->dealt_dim));
+    const tile_type *index = tile_value_type(s->ring.f, *row);
+    if (index != tile_value_type(s->ring.f, first)) first = tile_build_cast(b, first, index);
+    if (share) *row = tile_build_add(b, *row, first);
+    *stage = specialize_dealt_stage(b, *stage, tile_build_int(b, share));
 }
 
 tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value group) {
