@@ -38,15 +38,20 @@
  *
  * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
  * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
- * tile in registers across the loop costs more than filling it again. Out of a branch in the loop,
- * which may not be taken, come scalars only: they are addresses, mostly. */
+ * tile in registers across the loop costs more than filling it again. For the same reason a
+ * thread's coordinates stay that are one value and many constants, in a loop around another one,
+ * which would have to keep them all. Out of a branch in the loop, which may not be taken, come
+ * scalars only: they are addresses, mostly. */
 #include "lib/ir/arith.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
 
+enum { MANY = 16 /* registers */ };
+
 typedef struct hoist {
     tile_function *f;
     uint32_t *depth; /* by value: how many regions enclose its definition */
+    uint32_t *sums;  /* by value: how many sums of it and constants there are */
     long moved;
 } hoist;
 
@@ -65,6 +70,25 @@ static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
     return true;
 }
 
+/* The value of which op gives a sum with a constant; 0: it gives something else. */
+static tile_value summand(const tile_function *f, tile_op op) {
+    const tile_op_data *data = tile_op_at(f, op);
+    int64_t constant;
+    bool sum = data->opcode == TILE_OP_add || data->opcode == TILE_OP_or;
+    return sum && tile_value_is_int(f, data->operands[1], &constant) ? data->operands[0]
+                                                                     : TILE_NO_VALUE;
+}
+
+static bool is_around_loop(const tile_function *f, tile_region region) {
+    bool found = false;
+    TILE_FOR_EACH_OP (f, op, region) {
+        const tile_op_data *data = tile_op_at(f, op);
+        for (unsigned r = 0; r < data->region_count; r++)
+            found |= tile_repeats(f, op) || is_around_loop(f, data->regions[r]);
+    }
+    return found;
+}
+
 static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
     for (uint32_t i = 0; i < op->result_count; i++)
         if (tile_value_type(f, (tile_value){op->first_result.id + i})->kind != TILE_TYPE_SCALAR)
@@ -74,15 +98,17 @@ static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
 
 /* From a region of `loop`, and from the branches in it; depth: of the region that the loop stands
  * in. */
-static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth) {
+static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth,
+                              bool around) {
     tile_function *f = h->f;
     bool branch = tile_region_at(f, region)->parent.id != loop.id;
     for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
         const tile_op_data *data = tile_op_at(f, op);
         next = data->next;
         for (unsigned r = 0; data->opcode == TILE_OP_if && r < data->region_count; r++)
-            hoist_from_region(h, loop, data->regions[r], depth);
+            hoist_from_region(h, loop, data->regions[r], depth, around);
         if (!can_move(h, op, depth + 1) || (branch && !gives_scalars(f, data))) continue;
+        if (around && h->sums[summand(f, op).id] > MANY) continue;
         tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
         set_depth(h, data->first_result, data->result_count, depth);
         h->moved++;
@@ -98,13 +124,17 @@ static void visit_region(hoist *h, tile_region region, uint32_t depth) {
         for (unsigned r = 0; r < data->region_count; r++)
             visit_region(h, data->regions[r], depth + 1);
         for (unsigned r = 0; r < data->region_count && tile_repeats(f, op); r++)
-            hoist_from_region(h, op, data->regions[r], depth);
+            hoist_from_region(h, op, data->regions[r], depth, is_around_loop(f, data->regions[r]));
     }
 }
 
 tile_status tile_pass_licm(tile_pass *pass, tile_function *f) {
     /* Constants and arguments have depth 0, as what the body defines. */
     hoist h = {.f = f, .depth = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count)};
+    h.sums = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count);
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode) h.sums[summand(f, (tile_op){id}).id]++;
+    h.sums[0] = 0;
     visit_region(&h, f->body, 0);
     tile_pass_count(pass, "moved", h.moved);
     return TILE_OK;
