@@ -100,7 +100,8 @@
  * tiles cost least so far. The launch plays that through, once for a shape: its table says where a
  * block's tiles begin, and which they are, side by side, so that one access to memory brings
  * several. A kernel whose one dim counts tiles in the order in which they share what they read,
- * dear ones first, has blocks that end together. */
+ * dear ones first, has blocks that end together. Where the cost names no dim, as when a constant
+ * argument has chosen between costs, tiles are dealt out in turns, which takes no table. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
@@ -541,9 +542,9 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_value block = divided(&b, ids, cluster_extent(w, 0));
     tile_value blocks = divided(&b, tile_build_grid_dim(&b), cluster_extent(w, 0));
     /* 2. The loop, and the tile that an iteration is for. */
-    tile_op loop = f->is_dealt ? loop_dealt(w, &b, block, &g, &body)
-                   : w->sorted ? loop_by_cost(w, &b, block, blocks, tiles, &g, &body)
-                               : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
+    tile_op loop = !w->sorted    ? loop_in_order(w, &b, block, blocks, tiles, &g, &body)
+                   : f->is_dealt ? loop_dealt(w, &b, block, &g, &body)
+                                 : loop_by_cost(w, &b, block, blocks, tiles, &g, &body);
     const grid clusters = g;
     place_in_cluster(w, &body, at, &g);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
