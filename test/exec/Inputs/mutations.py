@@ -75,9 +75,10 @@ SOUND = {
 }
 
 # The same, at the last of a row's places alone: behind a tile's last product, whose stage is filled again when the next
-# tile's first product has been waited for.
+# tile's first product has been waited for, or whose tile beside the loop only the first of two products reads.
 SOUND_LAST = {name: {"a stage is given back before what reads it is done",
-                     "a warp's lanes have not come when it gives a stage back"} for name in ("in a row", "in turn")}
+                     "a warp's lanes have not come when it gives a stage back"}
+              for name in ("in a row", "in turn", "three in turn")}
 
 STUCK = "deadlock: "
 EARLY = "may pass one round early|wait comes too late"
