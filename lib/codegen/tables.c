@@ -195,7 +195,7 @@ static void deal_tiles(const priced *tiles, int32_t count, int32_t blocks, int32
     memset(entries, 0, sizeof *entries * (2 * (size_t)count + 1));
     for (int32_t b = 0; b < blocks; b++) heap[b] = (share){0, b};
     for (int32_t i = 0; i < count; i++) {
-        int64_t cost = tiles[i].cost > 0 ? tiles[i].cost : 0;
+        int64_t cost = tiles[i].cost > 1 ? tiles[i].cost : 1; /* a visit */
         owner[i] = heap[0].block;
         if (__builtin_add_overflow(heap[0].load, cost, &heap[0].load)) heap[0].load = INT64_MAX;
         sink_first(heap, blocks);
