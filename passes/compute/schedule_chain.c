@@ -272,8 +272,10 @@ static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
 }
 
 static bool add_exp(finder *f, tile_op op, const sched_map *map) {
-    sched_exp out = {.op = op};
-    if (sched_find_exp(f->o, op) >= 0) return true;
+    sched_exp out = {.op = op, .map = *map};
+    int there = sched_find_exp(f->o, op);
+    unsigned rank = sched_type(f->s, tile_op_result(f->s->compute, op, 0))->rank;
+    if (there >= 0) return sched_same_map(&f->o->exps[there].map, map, rank);
     if (f->o->exp_count == SCHED_MOST_EXPS || !find_exponent(f, operand(f, op, 0, map), &out))
         return false;
     out.fused =
@@ -293,7 +295,9 @@ static sched_known_form multiplied(const sched_known_form *a, const sched_known_
     bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
     bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
     sched_known_form out = *main;
+    if (a->exps & b->exps) return plain(SCHED_NONE); /* each is corrected once */
     out.form = SCHED_SCALED;
+    out.exps = a->exps | b->exps;
     if (main->form != SCHED_SCALED) out.bounded = false;
     out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);
     return out;
@@ -345,7 +349,9 @@ static sched_known_form of_elements(finder *f, tile_op op, unsigned result, cons
     }
     if ((opcode == TILE_OP_exp || opcode == TILE_OP_exp2) && seen[SCHED_NONE] &&
         add_exp(f, op, map))
-        return (sched_known_form){.form = SCHED_SCALED, .bounded = true};
+        return (sched_known_form){.form = SCHED_SCALED,
+                                  .bounded = true,
+                                  .exps = 1u << sched_find_exp(f->o, op)};
     if (seen[SCHED_NONE]) return plain(SCHED_NONE);
     if (!seen[SCHED_ROW] && !seen[SCHED_SCALED])
         return plain(seen[SCHED_EARLY] ? SCHED_EARLY : SCHED_SAME);

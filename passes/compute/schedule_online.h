@@ -48,6 +48,7 @@ typedef struct sched_fold {
 /* exp((x - rho) * by), or of 2: it is corrected when rho grows. */
 typedef struct sched_exp {
     tile_op op;
+    sched_map map;           /* of its result */
     sched_wanted x, rho, by; /* by.value 0: none */
     bool fused;              /* by an fma */
 } sched_exp;
@@ -72,7 +73,8 @@ typedef struct sched_leaf {
 typedef struct sched_known_form {
     sched_wanted at;
     sched_form form;
-    bool bounded; /* scaled, without factors of the row, and not above 1 */
+    bool bounded;  /* scaled, without factors of the row, and not above 1 */
+    unsigned exps; /* by which it is scaled, a bit for each */
 } sched_known_form;
 
 struct sched_online {
