@@ -37,14 +37,28 @@ static behind behind_of_array(rows *r, tile_value value, const sched_map *map) {
     return (behind){.same = true};
 }
 
+/* The number of the reduction of this row, not of one for each of its elements; -1: none. */
+static int find_of_row(rows *r, tile_value value, const sched_map *map) {
+    int reduction = rows_find(r, value);
+    bool along = reduction >= 0 && sched_is_along(r->k.s, r->k.g->reductions[reduction]);
+    unsigned rank = reduction >= 0 ? sched_type(r->k.s, value)->rank : 0;
+    for (unsigned d = 0; d < rank && !along; d++)
+        if (sched_depends(&map->at[d], r->axis)) return -1;
+    return reduction;
+}
+
 /* A largest or smallest element that is only subtracted from its own row: where it is infinite, so
  * that the difference behind the end were NaN, there is NaN in the row as well. */
-static bool is_own_extreme(rows *r, tile_value value) {
-    const tile_function *f = r->k.s->compute;
-    tile_op op;
-    while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) == TILE_OP_broadcast)
-        value = tile_op_operand(f, op, 0);
-    int reduction = rows_find(r, value);
+static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
+    schedule *s = r->k.s;
+    sched_map at = sched_operand_map(s, op, 0, 1, map);
+    tile_value value = tile_op_operand(s->compute, op, 1);
+    while ((op = tile_value_def(s->compute, value)).id &&
+           tile_op_opcode(s->compute, op) == TILE_OP_broadcast) {
+        at = sched_operand_map(s, op, 0, 0, &at);
+        value = tile_op_operand(s->compute, op, 0);
+    }
+    int reduction = find_of_row(r, value, &at);
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
 }
 
@@ -66,7 +80,7 @@ static behind behind_of_elementwise(rows *r, tile_op op, const sched_map *map) {
     bool floats = tile_scalar_is_floating(from->scalar) && tile_scalar_is_floating(to->scalar);
     floats &= tile_scalar_has_arithmetic(to->scalar); /* or infinities become numbers */
     if (!all && floats && opcode == TILE_OP_sub && operands[0].known && isinf(operands[0].value) &&
-        is_own_extreme(r, tile_op_operand(s->compute, op, 1)))
+        is_own_extreme(r, op, map))
         return (behind){.known = true, .value = operands[0].value};
     if (!all || !floats || tile_op_at(s->compute, op)->attr_count) return result;
     if (opcode == TILE_OP_cast || opcode == TILE_OP_splat)
@@ -89,7 +103,7 @@ static behind behind_of(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
     int array = sched_find_input(s, r->k.g, value);
-    int reduction = rows_find(r, value);
+    int reduction = find_of_row(r, value, map);
     if (reduction >= 0) return (behind){.same = !sched_is_along(s, r->k.g->reductions[reduction])};
     if (array >= 0) return behind_of_array(r, value, map);
     if (tile_value_at(s->compute, value)->kind == TILE_VALUE_CONSTANT)
