@@ -22,6 +22,7 @@ typedef struct finder {
     sched_online *o;
     const sched_domain *domain;
     const sched_group *groups[2]; /* what they read is in memory; NULL: all that has arrays is */
+    tile_op guard;                /* a choice of what is lossy, or of 0; 0: none seen */
 } finder;
 
 /* Values --------------------------------------------------------------------------------------- */
@@ -290,6 +291,13 @@ static sched_known_form plain(sched_form form) {
     return (sched_known_form){.form = form};
 }
 
+static sched_known_form of_exp(const finder *f, unsigned index) {
+    return (sched_known_form){.form = SCHED_SCALED,
+                              .bounded = true,
+                              .lossy = !sched_has_floor(f->s, f->o->exps[index].rho.value),
+                              .exps = 1u << index};
+}
+
 static sched_known_form multiplied(const sched_known_form *a, const sched_known_form *b) {
     const sched_known_form *main = a->form == SCHED_SCALED ? a : b;
     bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
@@ -298,6 +306,7 @@ static sched_known_form multiplied(const sched_known_form *a, const sched_known_
     if (a->exps & b->exps) return plain(SCHED_NONE); /* each is corrected once */
     out.form = SCHED_SCALED;
     out.exps = a->exps | b->exps;
+    out.lossy = a->lossy || b->lossy;
     if (main->form != SCHED_SCALED) out.bounded = false;
     out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);
     return out;
@@ -312,21 +321,32 @@ static bool may_cast(const schedule *s, tile_op op, const sched_known_form *from
     return to == TILE_f32 || to == TILE_bf16 || (to == TILE_f16 && from->bounded);
 }
 
+/* Times or divided by a row's value, or by another one of each element. */
+static sched_known_form of_product(finder *f, tile_op op, const sched_known_form *of) {
+    schedule *s = f->s;
+    bool divides = tile_op_opcode(s->compute, op) == TILE_OP_div;
+    bool row = of[0].form == SCHED_ROW || of[1].form == SCHED_ROW;
+    sched_known_form out = multiplied(&of[0], &of[1]);
+    if (divides && of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
+    if (row && !(divides && sched_is_positive(s, tile_op_operand(s->compute, op, 1), 8)))
+        out.lossy = true;
+    return out;
+}
+
 static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form *of) {
     schedule *s = f->s;
     double number;
     switch (tile_op_opcode(s->compute, op)) {
-    case TILE_OP_mul: return multiplied(&of[0], &of[1]);
-    case TILE_OP_div:
-        if (of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
-        return multiplied(&of[0], &of[1]);
+    case TILE_OP_mul:
+    case TILE_OP_div: return of_product(f, op, of);
     case TILE_OP_cast: return may_cast(s, op, &of[0]) ? of[0] : plain(SCHED_NONE);
     case TILE_OP_neg: return of[0];
     case TILE_OP_select:
         if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
             !sched_is_number(s, tile_op_operand(s->compute, op, 2), &number) || number != 0)
             return plain(SCHED_NONE);
-        return of[1];
+        if (of[1].lossy) f->guard = op;
+        return of[1].lossy ? plain(SCHED_NONE) : of[1];
     default: return plain(SCHED_NONE);
     }
 }
@@ -349,9 +369,7 @@ static sched_known_form of_elements(finder *f, tile_op op, unsigned result, cons
     }
     if ((opcode == TILE_OP_exp || opcode == TILE_OP_exp2) && seen[SCHED_NONE] &&
         add_exp(f, op, map))
-        return (sched_known_form){.form = SCHED_SCALED,
-                                  .bounded = true,
-                                  .exps = 1u << sched_find_exp(f->o, op)};
+        return of_exp(f, (unsigned)sched_find_exp(f->o, op));
     if (seen[SCHED_NONE]) return plain(SCHED_NONE);
     if (!seen[SCHED_ROW] && !seen[SCHED_SCALED])
         return plain(seen[SCHED_EARLY] ? SCHED_EARLY : SCHED_SAME);
@@ -525,7 +543,14 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
                        tile_value value, const sched_map *map) {
     sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
     finder f = {.s = s, .o = o, .domain = domain};
-    if (domain->rank < 2 || !take_root(&f, op)) return false;
+    if (domain->rank < 2) return false;
+    if (!take_root(&f, op))
+        return f.guard.id &&
+               takes_none(&f, f.guard,
+                          "where this one chooses 0, there may be NaN in what the whole row is "
+                          "corrected by, as exp(-inf - -inf) is, and 0 / 0",
+                          "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or "
+                          "several kernels remain");
     if (!o->inner_count || sched_is_one(o->extent)) return false;
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",

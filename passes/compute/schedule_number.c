@@ -59,6 +59,17 @@ bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
     }
 }
 
+bool sched_has_floor(schedule *s, tile_value row) {
+    tile_op op;
+    double number;
+    if (sched_is_number(s, row, &number)) return number > -INFINITY;
+    if (!(op = tile_value_def(s->compute, row)).id) return false;
+    for (unsigned i = 0; tile_op_opcode(s->compute, op) == TILE_OP_max && i < 2; i++)
+        if (sched_is_number(s, tile_op_operand(s->compute, op, i), &number) && number > -INFINITY)
+            return true;
+    return false;
+}
+
 bool sched_has_large_number(schedule *s, tile_value value, unsigned steps) {
     enum { LARGE = 1 << 17 };
     tile_op op = tile_value_def(s->compute, value);

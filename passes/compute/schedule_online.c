@@ -376,25 +376,12 @@ static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
     return sums;
 }
 
-/* Whether the value, of a row, is above -inf. */
-static bool has_floor(walked *w, sched_wanted row) {
-    schedule *s = w->k.s;
-    tile_op op;
-    double number;
-    if (sched_is_number(s, row.value, &number)) return number > -INFINITY;
-    if (!(op = tile_value_def(s->compute, row.value)).id) return false;
-    for (unsigned i = 0; tile_op_opcode(s->compute, op) == TILE_OP_max && i < 2; i++)
-        if (sched_is_number(s, tile_op_operand(s->compute, op, i), &number) && number > -INFINITY)
-            return true;
-    return false;
-}
-
 /* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN. */
 static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
     tile_builder *to = &w->k.b;
     for (unsigned i = 0; i < w->o->exp_count && sums.id; i++) {
         const sched_exp *e = &w->o->exps[i];
-        if (!(left->exps & 1u << i) || has_floor(w, e->rho)) continue;
+        if (!(left->exps & 1u << i) || sched_has_floor(w->k.s, e->rho.value)) continue;
         tile_value rho = online_row_value(w, &e->rho);
         if (!rho.id) return rho;
         tile_value none = tile_build_eq(to, rho, online_number(w, -INFINITY));

@@ -74,6 +74,7 @@ typedef struct sched_known_form {
     sched_wanted at;
     sched_form form;
     bool bounded;  /* scaled, without factors of the row, and not above 1 */
+    bool lossy;    /* what is left out of it may be no number where it is: 0 times that is none */
     unsigned exps; /* by which it is scaled, a bit for each */
 } sched_known_form;
 
@@ -118,6 +119,8 @@ const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
 bool sched_is_number(schedule *s, tile_value value, double *number);
 /* Whether it is above 0 for certain, looking so many operations back. */
 bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
+/* Whether the value, of a row, is above -inf. */
+bool sched_has_floor(schedule *s, tile_value row);
 /* Whether large ones are chosen among the values, as masks do that are not infinite. */
 bool sched_has_large_number(schedule *s, tile_value value, unsigned steps);
 
