@@ -294,31 +294,9 @@ static sched_known_form plain(sched_form form) {
 static sched_known_form of_exp(const finder *f, unsigned index) {
     return (sched_known_form){.form = SCHED_SCALED,
                               .bounded = true,
+                              .near = sched_is_near(f->s, f->o->exps[index].rho.value),
                               .lossy = !sched_has_floor(f->s, f->o->exps[index].rho.value),
                               .exps = 1u << index};
-}
-
-static sched_known_form multiplied(const sched_known_form *a, const sched_known_form *b) {
-    const sched_known_form *main = a->form == SCHED_SCALED ? a : b;
-    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
-    bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
-    sched_known_form out = *main;
-    if (a->exps & b->exps) return plain(SCHED_NONE); /* each is corrected once */
-    out.form = SCHED_SCALED;
-    out.exps = a->exps | b->exps;
-    out.lossy = a->lossy || b->lossy;
-    if (main->form != SCHED_SCALED) out.bounded = false;
-    out.bounded = out.bounded && (both ? a->bounded && b->bounded : row);
-    return out;
-}
-
-/* A cast whose values may be as large as those of f32, or are not above 1: before they are
- * corrected, or divided by what is of the row, they are larger than what the compute casts. */
-static bool may_cast(const schedule *s, tile_op op, const sched_known_form *from) {
-    tile_scalar to =
-        sched_element((schedule *)(uintptr_t)s, tile_op_result(s->compute, op, 0))->scalar;
-    if (tile_op_at(s->compute, op)->attr_count) return false;
-    return to == TILE_f32 || to == TILE_bf16 || (to == TILE_f16 && from->bounded);
 }
 
 /* Times or divided by a row's value, or by another one of each element. */
@@ -326,11 +304,30 @@ static sched_known_form of_product(finder *f, tile_op op, const sched_known_form
     schedule *s = f->s;
     bool divides = tile_op_opcode(s->compute, op) == TILE_OP_div;
     bool row = of[0].form == SCHED_ROW || of[1].form == SCHED_ROW;
-    sched_known_form out = multiplied(&of[0], &of[1]);
+    sched_known_form out = sched_multiplied_form(&of[0], &of[1]);
     if (divides && of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
     if (row && !(divides && sched_is_positive(s, tile_op_operand(s->compute, op, 1), 8)))
         out.lossy = true;
     return out;
+}
+
+static tile_value condition_of(finder *f, tile_op choice) {
+    tile_value value = tile_op_operand(f->s->compute, choice, 0);
+    for (tile_op op; (op = def(f, value, TILE_OP_broadcast)).id;)
+        value = tile_op_operand(f->s->compute, op, 0);
+    return value;
+}
+
+/* Of it or 0: what hides the largest elements must have hidden them from the maximum, too. */
+static sched_known_form of_choice(finder *f, tile_op op, const sched_known_form *of) {
+    sched_known_form out = *of;
+    for (unsigned i = 0; i < f->o->exp_count; i++) {
+        tile_op masks = def(f, f->o->exps[i].x.value, TILE_OP_select);
+        if (out.exps & 1u << i)
+            out.near &= masks.id && condition_of(f, masks).id == condition_of(f, op).id;
+    }
+    if (out.lossy) f->guard = op;
+    return out.lossy ? plain(SCHED_NONE) : out;
 }
 
 static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form *of) {
@@ -339,14 +336,13 @@ static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form 
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_mul:
     case TILE_OP_div: return of_product(f, op, of);
-    case TILE_OP_cast: return may_cast(s, op, &of[0]) ? of[0] : plain(SCHED_NONE);
+    case TILE_OP_cast: return sched_may_cast(s, op, &of[0]) ? of[0] : plain(SCHED_NONE);
     case TILE_OP_neg: return of[0];
     case TILE_OP_select:
         if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
             !sched_is_number(s, tile_op_operand(s->compute, op, 2), &number) || number != 0)
             return plain(SCHED_NONE);
-        if (of[1].lossy) f->guard = op;
-        return of[1].lossy ? plain(SCHED_NONE) : of[1];
+        return of_choice(f, op, &of[1]);
     default: return plain(SCHED_NONE);
     }
 }
@@ -546,11 +542,12 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     if (domain->rank < 2) return false;
     if (!take_root(&f, op))
         return f.guard.id &&
-               takes_none(&f, f.guard,
-                          "where this one chooses 0, there may be NaN in what the whole row is "
-                          "corrected by, as exp(-inf - -inf) is, and 0 / 0",
-                          "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or "
-                          "several kernels remain");
+               takes_none(
+                   &f, f.guard,
+                   "where this one chooses 0, there may be NaN in what the whole row is "
+                   "corrected by, as exp(-inf - -inf) is, and 0 / 0",
+                   "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or "
+                   "several kernels remain");
     if (!o->inner_count || sched_is_one(o->extent)) return false;
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",

@@ -1,4 +1,4 @@
-/* What is known of a compute's numbers. */
+/* What is known of a compute's numbers, and of values that are scaled. */
 #include <math.h>
 #include <string.h>
 
@@ -80,4 +80,51 @@ bool sched_has_large_number(schedule *s, tile_value value, unsigned steps) {
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
         if (sched_has_large_number(s, tile_op_operand(s->compute, op, i), steps - 1)) return true;
     return false;
+}
+
+bool sched_is_near(schedule *s, tile_value row) {
+    const double far = -1e4;
+    tile_op op;
+    double number;
+    while ((op = tile_value_def(s->compute, row)).id) {
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        tile_value a = tile_op_operand(s->compute, op, 0);
+        if (opcode == TILE_OP_reduce) return true;
+        if (opcode == TILE_OP_max) {
+            tile_value b = tile_op_operand(s->compute, op, 1);
+            bool first = sched_is_number(s, a, &number);
+            if (!first && !sched_is_number(s, b, &number)) return false;
+            if (number > far) return false;
+            row = first ? b : a;
+        } else if (opcode == TILE_OP_broadcast) {
+            row = a;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Forms ---------------------------------------------------------------------------------------- */
+
+sched_known_form sched_multiplied_form(const sched_known_form *a, const sched_known_form *b) {
+    const sched_known_form *main = a->form == SCHED_SCALED ? a : b;
+    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
+    bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
+    sched_known_form out = *main;
+    if (a->exps & b->exps)
+        return (sched_known_form){.form = SCHED_NONE}; /* each is corrected once */
+    out.form = SCHED_SCALED;
+    out.exps = a->exps | b->exps;
+    out.lossy = a->lossy || b->lossy;
+    if (main->form != SCHED_SCALED) out.bounded = false;
+    out.near = main->near && !both;
+    out.bounded = out.bounded && (both ? a->bounded && b->bounded : row && out.near);
+    return out;
+}
+
+bool sched_may_cast(schedule *s, tile_op op, const sched_known_form *from) {
+    tile_scalar to = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
+    if (tile_op_at(s->compute, op)->attr_count) return false;
+    return to == TILE_f32 || to == TILE_bf16 || (to == TILE_f16 && from->bounded);
 }

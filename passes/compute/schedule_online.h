@@ -74,6 +74,7 @@ typedef struct sched_known_form {
     sched_wanted at;
     sched_form form;
     bool bounded;  /* scaled, without factors of the row, and not above 1 */
+    bool near;     /* the row's references are largest elements, but for very low ones */
     bool lossy;    /* what is left out of it may be no number where it is: 0 times that is none */
     unsigned exps; /* by which it is scaled, a bit for each */
 } sched_known_form;
@@ -119,6 +120,14 @@ const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
 bool sched_is_number(schedule *s, tile_value value, double *number);
 /* Whether it is above 0 for certain, looking so many operations back. */
 bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
+/* Whether it is the maximum of the row, or a number so low that others' weights are 0 anyway. */
+bool sched_is_near(schedule *s, tile_value row);
+/* Of a product of two, or of one and what divides it. */
+sched_known_form sched_multiplied_form(const sched_known_form *a, const sched_known_form *b);
+/* A cast whose values may be as large as those of f32, or are not above 1, and the largest not far
+ * below: before they are corrected, or divided by what is of the row, they are larger or smaller
+ * than what the compute casts. */
+bool sched_may_cast(schedule *s, tile_op op, const sched_known_form *from);
 /* Whether the value, of a row, is above -inf. */
 bool sched_has_floor(schedule *s, tile_value row);
 /* Whether large ones are chosen among the values, as masks do that are not infinite. */
