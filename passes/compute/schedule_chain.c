@@ -439,6 +439,7 @@ static bool take_product(finder *f, tile_op op) {
     sched_map identity = sched_identity(f->domain);
     sched_fold fold = {.op = op, .map = identity, .product = true};
     if (has_flag(s, op, TILE_ATTR_trans_lhs) || type->rank != rank ||
+        sched_is_one(f->domain->extents[rank - 1]) ||
         !is_supported(sched_element(s, tile_op_result(s->compute, op, 0))))
         return false;
     o->extent = sched_dim(s, type, rank - 1);
@@ -465,7 +466,8 @@ static bool take_rows(finder *f, tile_op op) {
     const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
     unsigned rank = f->domain->rank;
     sched_map identity = sched_identity(f->domain);
-    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1)
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1 ||
+        sched_is_one(f->domain->extents[o->m]))
         return false;
     o->extent = sched_dim(s, type, rank - 1);
     return add_reduction(f, op, &identity);
