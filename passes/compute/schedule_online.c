@@ -364,12 +364,24 @@ static tile_op build_walk(walked *w, tile_value begin, tile_value end, scaled *l
 
 /* Behind it ------------------------------------------------------------------------------------ */
 
+/* The value, a scalar or a tile, if the axis has elements. */
+static tile_value if_any(walked *w, tile_value value, double otherwise) {
+    tile_builder *to = &w->k.b;
+    int64_t extent;
+    if (tile_expr_is_int(w->o->extent, &extent) && extent > 0) return value;
+    tile_value any = sched_number(&w->k, sched_expr(w->k.s, w->o->extent));
+    any = tile_build_gt(to, any, tile_build_int(to, 0));
+    return tile_build_select(to, any, value, online_number(w, otherwise));
+}
+
 static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
     sched_kernel *k = &w->k;
     for (unsigned i = 0; i < left->post_count && sums.id; i++) {
         const sched_post *post = &left->posts[i];
         tile_value row = online_row_value(w, &post->row);
         if (!row.id) return row;
+        /* Sums of nothing are 0, whatever such a factor is. */
+        if (!post->divides || !sched_is_positive(k->s, post->row.value, 8)) row = if_any(w, row, 1);
         sums = post->divides ? sched_divide(k, sums, row, online_f32(w))
                              : tile_build_mul(&k->b, sums, row);
     }
@@ -385,7 +397,8 @@ static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
         tile_value rho = online_row_value(w, &e->rho);
         if (!rho.id) return rho;
         tile_value none = tile_build_eq(to, rho, online_number(w, -INFINITY));
-        none = tile_build_select(to, none, online_number(w, NAN), online_number(w, 0));
+        none =
+            tile_build_select(to, none, if_any(w, online_number(w, NAN), 0), online_number(w, 0));
         sums = tile_build_add(to, sums, none);
     }
     return sums;
