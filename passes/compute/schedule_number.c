@@ -1,4 +1,5 @@
 /* What is known of a compute's numbers, and of values that are scaled. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,33 +31,76 @@ static bool is_extent(const schedule *s, const tile_expr *expr) {
     return false;
 }
 
-bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
-    tile_op op = tile_value_def(s->compute, value);
-    double number;
-    if (sched_is_number(s, value, &number)) return number > 0 && isfinite(number);
-    if (!op.id) {
-        const tile_value_data *data = tile_value_at(s->compute, value);
-        return data->kind == TILE_VALUE_CONSTANT && is_extent(s, data->expr);
-    }
-    if (!steps) return false;
-    unsigned count = tile_op_operand_count(s->compute, op);
-    bool all = count > 0, any = false;
-    for (unsigned i = 0; i < count && i < 2; i++) {
-        bool here = sched_is_positive(s, tile_op_operand(s->compute, op, i), steps - 1);
-        all = all && here;
-        any |= here;
-    }
-    switch (tile_op_opcode(s->compute, op)) {
+/* What the value is at least and at most: above 0, without what rounds to 0. */
+typedef struct range {
+    double least, most;
+} range;
+
+static bool find_range(schedule *s, tile_value value, unsigned steps, range *out);
+
+/* What it is of operands that all have ranges. */
+static bool range_of(tile_opcode opcode, const range *of, range *out) {
+    switch (opcode) {
     case TILE_OP_splat:
     case TILE_OP_broadcast:
-    case TILE_OP_cast:
-    case TILE_OP_sqrt:
-    case TILE_OP_rsqrt:
+    case TILE_OP_cast: *out = of[0]; return true;
+    case TILE_OP_sqrt: *out = (range){sqrt(of[0].least), sqrt(of[0].most)}; return true;
+    case TILE_OP_rsqrt: *out = (range){1 / sqrt(of[0].most), 1 / sqrt(of[0].least)}; return true;
     case TILE_OP_mul:
-    case TILE_OP_div: return all && tile_scalar_is_floating(sched_element(s, value)->scalar);
-    case TILE_OP_max: return any && tile_scalar_is_floating(sched_element(s, value)->scalar);
+        *out = (range){of[0].least * of[1].least, of[0].most * of[1].most};
+        return true;
+    case TILE_OP_div:
+        *out = (range){of[0].least / of[1].most, of[0].most / of[1].least};
+        return true;
     default: return false;
     }
+}
+
+static bool range_of_op(schedule *s, tile_op op, unsigned steps, range *out) {
+    range of[2] = {{0, 0}, {0, 0}};
+    unsigned count = tile_op_operand_count(s->compute, op), known = 0;
+    if (!steps || !count || count > 2) return false;
+    for (unsigned i = 0; i < count; i++) {
+        range found;
+        if (!find_range(s, tile_op_operand(s->compute, op, i), steps - 1, &found)) continue;
+        of[i] = found;
+        known++;
+    }
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode != TILE_OP_max) return known == count && range_of(opcode, of, out);
+    *out = (range){of[0].least > of[1].least ? of[0].least : of[1].least, INFINITY};
+    return known > 0;
+}
+
+/* The least one that is certainly no 0 when it is rounded. */
+static double least_of(tile_scalar scalar) {
+    const double least_half = 0x1p-14;
+    return scalar == TILE_f64                          ? DBL_MIN
+           : scalar == TILE_f32 || scalar == TILE_bf16 ? FLT_MIN
+                                                       : least_half;
+}
+
+static bool find_range(schedule *s, tile_value value, unsigned steps, range *out) {
+    tile_op op = tile_value_def(s->compute, value);
+    double number;
+    if (sched_is_number(s, value, &number)) {
+        *out = (range){number, number};
+    } else if (!op.id) {
+        const tile_value_data *data = tile_value_at(s->compute, value);
+        *out = (range){1, INT32_MAX};
+        return data->kind == TILE_VALUE_CONSTANT && is_extent(s, data->expr);
+    } else {
+        tile_scalar scalar = sched_element(s, value)->scalar;
+        bool floats = tile_scalar_is_floating(scalar) && tile_scalar_has_arithmetic(scalar);
+        if (!floats || !range_of_op(s, op, steps, out)) return false;
+    }
+    tile_scalar scalar = sched_element(s, value)->scalar;
+    return out->least >= least_of(scalar) && isfinite(out->least);
+}
+
+bool sched_is_positive(schedule *s, tile_value value, unsigned steps) {
+    range found;
+    return find_range(s, value, steps, &found);
 }
 
 bool sched_has_floor(schedule *s, tile_value row) {

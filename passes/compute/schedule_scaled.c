@@ -68,6 +68,9 @@ static tile_value build_reference(walked *w, sched_wanted at, const sched_leaf *
 tile_value online_build_row(walked *w, const sched_exp *e) {
     tile_value rho = build_reference(w, e->rho, scaled_leaf(w, e));
     if (rho.id && e->fused) rho = multiply_exponent(w, e, rho);
+    /* What is no element's may be infinite, and the elements finite. */
+    if (rho.id && !sched_is_near(w->k.s, e->rho.value))
+        rho = tile_build_min(&w->k.b, rho, online_number(w, FLT_MAX));
     return rho.id ? tile_build_max(&w->k.b, rho, online_number(w, -FLT_MAX)) : rho;
 }
 
