@@ -132,6 +132,8 @@ void sched_find_leaves(schedule *s, sched_online *o) {
 typedef struct bounds {
     sched_kernel *k;
     const sched_online *o;
+    bool checks;     /* what is true of one row stands for others */
+    tile_value safe; /* if this is: nothing wraps around from row to row; 0: always */
 } bounds;
 
 /* last.id 0: there is none; exact: all up to it is seen. */
@@ -173,6 +175,41 @@ static bool is_key(bounds *b, sched_wanted at) {
            (!step || sched_is_one(step->expr));
 }
 
+static sched_wanted behind_splat(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    tile_op op = tile_value_def(s->compute, at.value);
+    return op.id && opcode_of(s, op) == TILE_OP_splat ? operand(s, op, 0, &at.map) : at;
+}
+
+/* Of what is added to rows. */
+static void check_small(bounds *b, const sched_wanted *at) {
+    tile_builder *to = &b->k->b;
+    const tile_value_data *data = tile_value_at(b->k->s->compute, at->value);
+    if (data->kind == TILE_VALUE_CONSTANT && sched_is_small(b->k->s, data->expr)) return;
+    tile_value value = evaluate(b, at);
+    tile_value small = tile_build_and(to, tile_build_le(to, value, tile_build_int(to, SCHED_SMALL)),
+                                      tile_build_ge(to, value, tile_build_int(to, -SCHED_SMALL)));
+    b->safe = b->safe.id ? tile_build_and(to, b->safe, small) : small;
+}
+
+/* Of a bound that grows, but where it wraps around. */
+static void check_bound(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!b->checks || !sched_is_tensor(s, at.value) || !op.id || !sched_is_inline(s, op)) return;
+    bool adds = opcode_of(s, op) == TILE_OP_add || opcode_of(s, op) == TILE_OP_sub;
+    if (!adds && opcode_of(s, op) != TILE_OP_min && opcode_of(s, op) != TILE_OP_max) return;
+    for (unsigned i = 0; i < 2; i++) {
+        sched_wanted part = behind_splat(b, operand(s, op, i, &at.map));
+        if (sched_is_tensor(s, part.value))
+            check_bound(b, part);
+        else if (adds)
+            check_small(b, &part);
+    }
+}
+
 /* a <= b, or a < b. */
 static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bool less) {
     tile_builder *to = &b->k->b;
@@ -180,6 +217,7 @@ static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bo
     if (!is_key(b, small) || varies(b, &large) ||
         sched_element(b->k->s, large.value)->scalar != TILE_i32)
         return none;
+    check_bound(b, large);
     tile_value last = evaluate(b, &large);
     if (less)
         last = tile_build_sub(to, tile_build_max(to, last, tile_build_int(to, 0)),
@@ -252,10 +290,12 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     if (count > 1) b = operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_iota: {
+        const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
         const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
         const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
         return !sched_depends(place, o->m) ||
-               (!place->index && (!step || sched_is_one(step->expr)));
+               (!place->index && (!step || sched_is_one(step->expr)) &&
+                (!start || sched_is_small(s, start->expr)));
     }
     case TILE_OP_splat:
     case TILE_OP_broadcast: return grows(s, o, a);
@@ -320,7 +360,7 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
     size_t mark = sched_enter(k);
     tile_value start = k->start[o->m], last = TILE_NO_VALUE;
     int t = k->tile_of[o->m];
-    bounds b = {k, o};
+    bounds b = {.k = k, .o = o, .checks = true};
     k->tile_of[o->m] = -1;
     k->start[o->m] = tile_build_sub(to, tile_build_add(to, start, sched_number(k, block)),
                                     tile_build_int(to, 1));
@@ -332,6 +372,8 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
         }
         last = last.id ? tile_build_max(to, last, here.last) : here.last;
     }
+    if (b.safe.id && last.id)
+        last = tile_build_select(to, b.safe, last, tile_build_int(to, INT32_MAX));
     k->tile_of[o->m] = t;
     k->start[o->m] = start;
     sched_leave(k, mark);
@@ -342,7 +384,7 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     tile_builder *to = &k->b;
     tile_value extent = sched_number(k, sched_expr(k->s, o->extent)), end = extent;
     tile_value final = tile_build_sub(to, extent, tile_build_int(to, 1));
-    bounds b = {k, o};
+    bounds b = {.k = k, .o = o};
     if (sched_ends_early(k->s, o)) {
         tile_value last = build_last(k, o, block);
         if (last.id)
@@ -368,9 +410,7 @@ static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || opcode_of(s, op) != TILE_OP_add || more->value.id) return false;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted same = behind_broadcast(b, operand(s, op, i, &at.map));
-        tile_op def = tile_value_def(s->compute, same.value);
-        if (def.id && opcode_of(s, def) == TILE_OP_splat) same = operand(s, def, 0, &same.map);
+        sched_wanted same = behind_splat(b, operand(s, op, i, &at.map));
         if (sched_is_tensor(s, same.value) || !is_key(b, operand(s, op, 1 - i, &at.map))) continue;
         *more = same;
         return true;
@@ -386,6 +426,7 @@ static tile_value first_of(bounds *b, sched_wanted small, sched_wanted large, bo
     if (!find_key(b, large, &more) || varies(b, &small) || !grows(b->k->s, b->o, small) ||
         sched_element(b->k->s, small.value)->scalar != TILE_i32)
         return TILE_NO_VALUE;
+    check_bound(b, small);
     tile_value first = evaluate(b, &small);
     if (less)
         first = tile_build_add(to, tile_build_min(to, first, tile_build_int(to, FAR)),
@@ -423,7 +464,7 @@ static tile_value build_first(sched_kernel *k, const sched_online *o) {
     size_t mark = sched_enter(k);
     tile_value first = TILE_NO_VALUE;
     int t = k->tile_of[o->m];
-    bounds b = {k, o};
+    bounds b = {.k = k, .o = o, .checks = true};
     bool all = is_all_masked(o);
     k->tile_of[o->m] = -1;
     for (unsigned i = 0; i < o->leaf_count && all; i++) {
@@ -431,6 +472,7 @@ static tile_value build_first(sched_kernel *k, const sched_online *o) {
         all = is_scalar(k, here);
         if (all) first = first.id ? tile_build_min(&k->b, first, here) : here;
     }
+    if (b.safe.id && all) first = tile_build_select(&k->b, b.safe, first, tile_build_int(&k->b, 0));
     k->tile_of[o->m] = t;
     sched_leave(k, mark);
     return all ? first : TILE_NO_VALUE;

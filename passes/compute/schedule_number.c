@@ -31,6 +31,16 @@ static bool is_extent(const schedule *s, const tile_expr *expr) {
     return false;
 }
 
+bool sched_is_small(schedule *s, const tile_expr *expr) {
+    int64_t number;
+    expr = sched_resolved(s, expr);
+    if (tile_expr_is_int(expr, &number)) return number <= SCHED_SMALL && number >= -SCHED_SMALL;
+    if (expr->kind != TILE_EXPR_OP) return is_extent(s, expr);
+    bool sums = expr->opcode == TILE_OP_add || expr->opcode == TILE_OP_sub;
+    return sums && is_extent(s, sched_resolved(s, expr->args[0])) &&
+           is_extent(s, sched_resolved(s, expr->args[1]));
+}
+
 /* What the value is at least and at most: above 0, without what rounds to 0. */
 typedef struct range {
     double least, most;

@@ -7,6 +7,8 @@
 
 enum { SCHED_MOST_INNER = 4, SCHED_MOST_FOLDS = 16, SCHED_MOST_EXPS = 8, SCHED_MOST_POSTS = 8 };
 
+enum { SCHED_SMALL = 1 << 28 }; /* rows are fewer than 1 << 30 */
+
 /* A value where it is wanted. */
 typedef struct sched_wanted {
     tile_value value;
@@ -120,6 +122,8 @@ const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
 bool sched_is_number(schedule *s, tile_value value, double *number);
 /* Whether it is above 0 for certain, looking so many operations back. */
 bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
+/* Whether rows added to it do not wrap around: a small number, an extent, the difference of two. */
+bool sched_is_small(schedule *s, const tile_expr *expr);
 /* Whether it is the maximum of the row, or a number so low that others' weights are 0 anyway. */
 bool sched_is_near(schedule *s, tile_value row);
 /* Of a product of two, or of one and what divides it. */
