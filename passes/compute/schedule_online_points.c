@@ -20,28 +20,42 @@ typedef struct point {
     int rows, columns, stages, warps;
 } point;
 
-/* Whether it fits shared memory, and the registers that the sums take. */
-static bool fits(const walked *w, const point *p, int bytes) {
-    int64_t deep = w->deep->integer, wide = w->wide->integer;
-    int64_t most = deep > wide ? deep : wide, inner = w->o->inner_count;
-    if (bytes == 2 && p->columns * most > 16384) return false;
-    int64_t stage = p->columns * (inner * deep + wide);
-    return (p->rows * inner * deep + p->stages * stage) * bytes <= (bytes == 2 ? 166000 : 90000);
-}
-
-/* Whether elements are computed of other arrays of as many: these take registers, too. */
-static bool reads_elements(const walked *w) {
+/* Bytes of each element that other arrays have of as many: these come to shared memory, too. */
+static int64_t bytes_of_elements(const walked *w) {
+    int64_t bytes = 0;
     for (size_t i = 0; i < w->k.g->input_count; i++) {
         const sched_input *input = &w->k.g->inputs[i];
-        unsigned rank = sched_type(w->k.s, w->k.s->arrays[input->array].value)->rank;
+        tile_value value = w->k.s->arrays[input->array].value;
+        unsigned rank = sched_type(w->k.s, value)->rank;
         bool rows = false, columns = false;
         for (unsigned d = 0; d < rank && input->same; d++) {
             rows |= sched_depends(&input->map.at[d], w->o->m);
             columns |= sched_depends(&input->map.at[d], w->o->n);
         }
-        if (rows && columns) return true;
+        if (rows && columns) bytes += tile_scalar_bytes(sched_element(w->k.s, value)->scalar);
     }
-    return false;
+    return bytes;
+}
+
+static int64_t shared_bytes(const walked *w, const point *p, int bytes) {
+    int64_t inner = w->o->inner_count, deep = w->deep->integer;
+    int64_t stage = p->columns * (inner * deep + w->wide->integer);
+    return (p->rows * inner * deep + p->stages * stage) * bytes;
+}
+
+/* Whether it fits shared memory, and the registers that the sums take. */
+static bool fits(const walked *w, const point *p, int bytes) {
+    int64_t deep = w->deep->integer, wide = w->wide->integer;
+    int64_t most = deep > wide ? deep : wide;
+    if (bytes == 2 && p->columns * most > 16384) return false;
+    return shared_bytes(w, p, bytes) <= (bytes == 2 ? 166000 : 90000);
+}
+
+/* Whether it fits each target's: without tuning there is the first point. */
+static bool fits_all(const walked *w, const point *p, int bytes) {
+    enum { SMALLEST = 100000 };
+    int64_t more = p->stages * p->rows * p->columns * bytes_of_elements(w);
+    return fits(w, p, bytes) && shared_bytes(w, p, bytes) + more <= SMALLEST;
 }
 
 /* Whether tensor cores multiply all of it. */
@@ -65,6 +79,21 @@ static void set_extents(walked *w) {
     w->wide = tile_expr_int(context, product ? power_above(w->o->wide, LEAST) : 1);
 }
 
+/* Of the list those that fit, up to 5; returns how many. */
+static unsigned choose_points(const walked *w, const point *list, unsigned length, int bytes,
+                              int *points) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < length && !count; i++)
+        if (fits_all(w, &list[i], bytes)) memcpy(points + 4 * count++, &list[i], sizeof *list);
+    for (unsigned i = 0; i < length && count < 5; i++) {
+        bool there = !fits(w, &list[i], bytes);
+        for (unsigned b = 0; b < count; b++)
+            there |= memcmp(points + 4 * b, &list[i], sizeof *list) == 0;
+        if (!there) memcpy(points + 4 * count++, &list[i], sizeof *list);
+    }
+    return count;
+}
+
 void online_add_points(walked *w) {
     set_extents(w);
     bool half = is_all_half(w);
@@ -83,14 +112,10 @@ void online_add_points(walked *w) {
         sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
         sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
     int points[POINTS * 4];
-    unsigned count = 0;
-    bool small = w->o->inner_count > 1 || reads_elements(w);
-    for (unsigned i = half && small ? 2 : 0; i < POINTS && count < 5; i++) {
-        const point *p = half ? &halves[i] : &wholes[i];
-        bool there = !fits(w, p, half ? 2 : 4);
-        for (unsigned b = 0; b < count; b++) there |= memcmp(points + 4 * b, p, sizeof *p) == 0;
-        if (!there) memcpy(points + 4 * count++, p, sizeof *p);
-    }
+    bool small = w->o->inner_count > 1 || bytes_of_elements(w);
+    unsigned least = half && small ? 2 : 0;
+    unsigned count =
+        choose_points(w, (half ? halves : wholes) + least, POINTS - least, half ? 2 : 4, points);
     if (!count) memcpy(points, &wholes[POINTS - 1], sizeof *wholes);
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
     sched_set_warps(&w->k, params[3]);
