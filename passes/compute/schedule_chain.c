@@ -10,7 +10,9 @@
  * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
  * block has and of the maxima so far, with the factors of whole rows (posts) left out. A cast stays
  * where it is: what it rounds differs by a factor of the row, so that the error stays the same, as
- * long as nothing overflows or there is no such factor. */
+ * long as nothing over- or underflows or there is no such factor. A choice of 0 hides elements
+ * only, not NaN of what stands behind the sum; and an exponential is one factor of a product, once.
+ */
 #include "passes/compute/schedule_online.h"
 
 #include "lib/ir/remark.h"
@@ -27,22 +29,19 @@ typedef struct finder {
 
 /* Values --------------------------------------------------------------------------------------- */
 
-static bool is_half(const tile_type *element) {
-    return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
-}
-
 tile_value sched_narrow(schedule *s, tile_value value) {
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
         tile_op_at(s->compute, op)->attr_count)
         return value;
     tile_value from = tile_op_operand(s->compute, op, 0);
-    bool widens = is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
+    bool widens =
+        online_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
     return widens ? from : value;
 }
 
 static bool is_supported(const tile_type *element) {
-    return is_half(element) || element->scalar == TILE_f32;
+    return online_is_half(element) || element->scalar == TILE_f32;
 }
 
 static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
