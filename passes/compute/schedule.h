@@ -217,6 +217,9 @@ const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_e
 
 /* schedule_narrow.c ---------------------------------------------------------------------------- */
 
+/* Behind a cast without attributes to a wider type, of what a product may multiply as it is: what
+ * is cast; else the value. */
+tile_value sched_without_cast(schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
@@ -237,6 +240,8 @@ bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window);
 
 /* Fills arrays and groups. False after a diagnostic. */
 bool sched_cut(schedule *s);
+/* The array in which the group reads the value, -1: none. */
+int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
 /* The array that the group reads for a value: one that holds it, or whose elements in order are its
  * elements (a reshape); -1: none, it is computed. */
 int sched_find_input(const schedule *s, const sched_group *g, tile_value value);

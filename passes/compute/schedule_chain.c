@@ -30,11 +30,7 @@ typedef struct finder {
 /* Values --------------------------------------------------------------------------------------- */
 
 tile_value sched_narrow(schedule *s, tile_value value) {
-    tile_op op = tile_value_def(s->compute, value);
-    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
-        tile_op_at(s->compute, op)->attr_count)
-        return value;
-    tile_value from = tile_op_operand(s->compute, op, 0);
+    tile_value from = sched_without_cast(s, value);
     bool widens =
         online_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
     return widens ? from : value;
@@ -53,10 +49,8 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
 /* Whether the walk reads it: what others have put into memory since, it computes. */
 static bool is_read(const finder *f, tile_value value) {
     if (!f->groups[0]) return sched_array_of(f->s, value) >= 0;
-    for (unsigned g = 0; g < 2; g++)
-        for (size_t i = 0; i < f->groups[g]->input_count; i++)
-            if (f->s->arrays[f->groups[g]->inputs[i].array].value.id == value.id) return true;
-    return false;
+    return sched_input_of(f->s, f->groups[0], value) >= 0 ||
+           sched_input_of(f->s, f->groups[1], value) >= 0;
 }
 
 /* Operands --------------------------------------------------------------------------------------
@@ -223,14 +217,10 @@ static tile_op def(const finder *f, tile_value value, tile_opcode opcode) {
     return op.id && tile_op_opcode(f->s->compute, op) == opcode ? op : none;
 }
 
-static sched_wanted operand(finder *f, tile_op op, unsigned index, const sched_map *map) {
-    return (sched_wanted){tile_op_operand(f->s->compute, op, index),
-                          sched_operand_map(f->s, op, 0, index, map)};
-}
-
 static sched_wanted without_broadcast(finder *f, sched_wanted at) {
     tile_op op;
-    while ((op = def(f, at.value, TILE_OP_broadcast)).id) at = operand(f, op, 0, &at.map);
+    while ((op = def(f, at.value, TILE_OP_broadcast)).id)
+        at = sched_wanted_operand(f->s, op, 0, &at.map);
     return at;
 }
 
@@ -239,7 +229,8 @@ static bool is_above(finder *f, sched_wanted row, tile_value x) {
     tile_op op;
     row = without_broadcast(f, row);
     if ((op = def(f, row.value, TILE_OP_max)).id) {
-        sched_wanted a = operand(f, op, 0, &row.map), b = operand(f, op, 1, &row.map);
+        sched_wanted a = sched_wanted_operand(f->s, op, 0, &row.map),
+                     b = sched_wanted_operand(f->s, op, 1, &row.map);
         bool first = classify(f, a.value, &a.map).form == SCHED_ROW;
         sched_form other = classify(f, first ? b.value : a.value, first ? &b.map : &a.map).form;
         return other == SCHED_SAME && is_above(f, first ? a : b, x);
@@ -254,18 +245,18 @@ static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
     tile_op op;
     if ((op = def(f, at.value, TILE_OP_mul)).id && !out->by.value.id) {
         for (unsigned i = 0; i < 2; i++) {
-            sched_wanted by = operand(f, op, i, &at.map);
+            sched_wanted by = sched_wanted_operand(f->s, op, i, &at.map);
             if (classify(f, by.value, &by.map).form != SCHED_SAME ||
                 !sched_is_positive(f->s, by.value, 8))
                 continue;
             out->by = by;
-            return find_exponent(f, operand(f, op, 1 - i, &at.map), out);
+            return find_exponent(f, sched_wanted_operand(f->s, op, 1 - i, &at.map), out);
         }
         return false;
     }
     if (!(op = def(f, at.value, TILE_OP_sub)).id) return false;
-    out->x = without_broadcast(f, operand(f, op, 0, &at.map));
-    out->rho = without_broadcast(f, operand(f, op, 1, &at.map));
+    out->x = without_broadcast(f, sched_wanted_operand(f->s, op, 0, &at.map));
+    out->rho = without_broadcast(f, sched_wanted_operand(f->s, op, 1, &at.map));
     return classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
            classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
            is_above(f, out->rho, out->x.value);
@@ -276,7 +267,8 @@ static bool add_exp(finder *f, tile_op op, const sched_map *map) {
     int there = sched_find_exp(f->o, op);
     unsigned rank = sched_type(f->s, tile_op_result(f->s->compute, op, 0))->rank;
     if (there >= 0) return sched_same_map(&f->o->exps[there].map, map, rank);
-    if (f->o->exp_count == SCHED_MOST_EXPS || !find_exponent(f, operand(f, op, 0, map), &out))
+    if (f->o->exp_count == SCHED_MOST_EXPS ||
+        !find_exponent(f, sched_wanted_operand(f->s, op, 0, map), &out))
         return false;
     out.fused =
         has_flag(f->s, op, TILE_ATTR_fast) && !sched_has_large_number(f->s, out.x.value, 12);

@@ -25,6 +25,18 @@ const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name) {
     return NULL;
 }
 
+void sched_merge_fixed(schedule *s, tile_op op, const char *kind, const sched_fixed *own,
+                       sched_fixed *all) {
+    for (unsigned i = 0; i < own->count; i++) {
+        const tile_expr *other = sched_find_fixed(all, own->at[i].name);
+        if (!other)
+            sched_fix(all, own->at[i].said, own->at[i].name, own->at[i].value);
+        else if (other != own->at[i].value)
+            SCHED_FAIL(s, op, "%s: another %s of the same kernel has another `%s`",
+                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].said));
+    }
+}
+
 /* NULL: it is not said, or is no number, after a report. */
 static const tile_expr *number_of(schedule *s, tile_op op, tile_attr_id id) {
     const tile_attr *attr = tile_op_attr(s->compute, op, id);

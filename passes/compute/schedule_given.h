@@ -21,6 +21,9 @@ void sched_fix(sched_fixed *fixed, tile_attr_id said, const char *name, const ti
 const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name);
 /* Adds what the operation says of stages, warps, split and strategy. */
 void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed);
+/* Adds what another operation of the same kernel says; `kind` is what the message calls it. */
+void sched_merge_fixed(schedule *s, tile_op op, const char *kind, const sched_fixed *own,
+                       sched_fixed *all);
 /* What it says of the order of the kernel's tiles. */
 void sched_set_raster(schedule *s, tile_op op, tile_function *kernel);
 /* Whether points of the space have all of that. */

@@ -18,11 +18,6 @@ static tile_opcode opcode_of(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op);
 }
 
-static sched_wanted operand(schedule *s, tile_op op, unsigned index, const sched_map *map) {
-    return (sched_wanted){tile_op_operand(s->compute, op, index),
-                          sched_operand_map(s, op, 0, index, map)};
-}
-
 static bool is_repeated(const schedule *s, tile_op op) {
     return op.id && opcode_of(s, op) == TILE_OP_broadcast;
 }
@@ -56,11 +51,11 @@ static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
     if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul || !may_lack_scale(s, o, leaf))
         return;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted by = operand(s, op, i, &leaf->shown.map);
+        sched_wanted by = sched_wanted_operand(s, op, i, &leaf->shown.map);
         if (sched_form_of(s, o, by.value, &by.map) != SCHED_SAME ||
             !sched_is_positive(s, by.value, 8))
             continue;
-        leaf->shown = operand(s, op, 1 - i, &leaf->shown.map);
+        leaf->shown = sched_wanted_operand(s, op, 1 - i, &leaf->shown.map);
         leaf->by = by;
         return;
     }
@@ -84,8 +79,8 @@ static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero)
         hidden != (zero ? 0 : -INFINITY))
         return -1;
     sched_leaf leaf = {.whole = at, .zero = zero};
-    leaf.seen = operand(s, op, 0, &at.map);
-    leaf.shown = operand(s, op, 1, &at.map);
+    leaf.seen = sched_wanted_operand(s, op, 0, &at.map);
+    leaf.shown = sched_wanted_operand(s, op, 1, &at.map);
     if (!is_early(s, o, &leaf.seen) || !is_early(s, o, &leaf.shown)) return -1;
     return add_leaf(s, o, leaf);
 }
@@ -106,11 +101,11 @@ static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
     switch (opcode_of(s, op)) {
     case TILE_OP_broadcast:
     case TILE_OP_cast:
-    case TILE_OP_neg: return find_zero(s, o, operand(s, op, 0, &at.map));
+    case TILE_OP_neg: return find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map));
     case TILE_OP_div: {
-        sched_wanted by = operand(s, op, 1, &at.map);
+        sched_wanted by = sched_wanted_operand(s, op, 1, &at.map);
         bool row = sched_form_of(s, o, by.value, &by.map) == SCHED_ROW;
-        return row ? find_zero(s, o, operand(s, op, 0, &at.map)) : -1;
+        return row ? find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map)) : -1;
     }
     case TILE_OP_select: return find_select(s, o, at, true);
     default: return -1;
@@ -154,7 +149,7 @@ static bool varies(bounds *b, const sched_wanted *at) {
 static sched_wanted behind_broadcast(bounds *b, sched_wanted at) {
     tile_op op;
     while (is_repeated(b->k->s, op = tile_value_def(b->k->s->compute, at.value)))
-        at = operand(b->k->s, op, 0, &at.map);
+        at = sched_wanted_operand(b->k->s, op, 0, &at.map);
     return at;
 }
 
@@ -179,7 +174,8 @@ static sched_wanted behind_splat(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
     at = behind_broadcast(b, at);
     tile_op op = tile_value_def(s->compute, at.value);
-    return op.id && opcode_of(s, op) == TILE_OP_splat ? operand(s, op, 0, &at.map) : at;
+    return op.id && opcode_of(s, op) == TILE_OP_splat ? sched_wanted_operand(s, op, 0, &at.map)
+                                                      : at;
 }
 
 /* Of what is added to rows. */
@@ -202,7 +198,7 @@ static void check_bound(bounds *b, sched_wanted at) {
     bool adds = opcode_of(s, op) == TILE_OP_add || opcode_of(s, op) == TILE_OP_sub;
     if (!adds && opcode_of(s, op) != TILE_OP_min && opcode_of(s, op) != TILE_OP_max) return;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted part = behind_splat(b, operand(s, op, i, &at.map));
+        sched_wanted part = behind_splat(b, sched_wanted_operand(s, op, i, &at.map));
         if (sched_is_tensor(s, part.value))
             check_bound(b, part);
         else if (adds)
@@ -237,8 +233,8 @@ static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
 }
 
 static bound find_both(bounds *b, tile_op op, const sched_map *map) {
-    bound x = find_bound(b, operand(b->k->s, op, 0, map));
-    bound y = find_bound(b, operand(b->k->s, op, 1, map));
+    bound x = find_bound(b, sched_wanted_operand(b->k->s, op, 0, map));
+    bound y = find_bound(b, sched_wanted_operand(b->k->s, op, 1, map));
     if (x.last.id && y.last.id)
         return (bound){tile_build_min(&b->k->b, x.last, y.last), x.exact && y.exact};
     return (bound){x.last.id ? x.last : y.last, false};
@@ -246,9 +242,9 @@ static bound find_both(bounds *b, tile_op op, const sched_map *map) {
 
 static bound find_either(bounds *b, tile_op op, const sched_map *map) {
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted row = operand(b->k->s, op, i, map);
+        sched_wanted row = sched_wanted_operand(b->k->s, op, i, map);
         if (varies(b, &row)) continue;
-        bound other = find_bound(b, operand(b->k->s, op, 1 - i, map));
+        bound other = find_bound(b, sched_wanted_operand(b->k->s, op, 1 - i, map));
         if (!other.last.id) return other;
         return (bound){of_row(b, &row, other.last).last, other.exact};
     }
@@ -267,11 +263,13 @@ static bound find_bound(bounds *b, sched_wanted at) {
     case TILE_OP_or: return find_either(b, op, &at.map);
     case TILE_OP_le:
     case TILE_OP_lt:
-        return find_compared(b, operand(s, op, 0, &at.map), operand(s, op, 1, &at.map),
+        return find_compared(b, sched_wanted_operand(s, op, 0, &at.map),
+                             sched_wanted_operand(s, op, 1, &at.map),
                              opcode_of(s, op) == TILE_OP_lt);
     case TILE_OP_ge:
     case TILE_OP_gt:
-        return find_compared(b, operand(s, op, 1, &at.map), operand(s, op, 0, &at.map),
+        return find_compared(b, sched_wanted_operand(s, op, 1, &at.map),
+                             sched_wanted_operand(s, op, 0, &at.map),
                              opcode_of(s, op) == TILE_OP_gt);
     default: return (bound){TILE_NO_VALUE, false};
     }
@@ -286,8 +284,8 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
     sched_wanted a = {{0}, {{{0, NULL, NULL}}}}, b = a;
     unsigned count = tile_op_operand_count(s->compute, op);
-    if (count > 0) a = operand(s, op, 0, &at.map);
-    if (count > 1) b = operand(s, op, 1, &at.map);
+    if (count > 0) a = sched_wanted_operand(s, op, 0, &at.map);
+    if (count > 1) b = sched_wanted_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_iota: {
         const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
@@ -312,7 +310,7 @@ static bool is_uniform(schedule *s, sched_wanted at) {
     tile_op op;
     while ((op = tile_value_def(s->compute, at.value)).id &&
            (is_repeated(s, op) || opcode_of(s, op) == TILE_OP_splat))
-        at = operand(s, op, 0, &at.map);
+        at = sched_wanted_operand(s, op, 0, &at.map);
     return !sched_is_tensor(s, at.value);
 }
 
@@ -321,8 +319,8 @@ static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return is_uniform(s, at);
     if (!op.id || !tile_op_operand_count(s->compute, op)) return false;
-    sched_wanted a = operand(s, op, 0, &at.map), b = a;
-    if (tile_op_operand_count(s->compute, op) > 1) b = operand(s, op, 1, &at.map);
+    sched_wanted a = sched_wanted_operand(s, op, 0, &at.map), b = a;
+    if (tile_op_operand_count(s->compute, op) > 1) b = sched_wanted_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_splat:
     case TILE_OP_broadcast: return is_growing(s, o, a);
@@ -410,8 +408,10 @@ static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || opcode_of(s, op) != TILE_OP_add || more->value.id) return false;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted same = behind_splat(b, operand(s, op, i, &at.map));
-        if (sched_is_tensor(s, same.value) || !is_key(b, operand(s, op, 1 - i, &at.map))) continue;
+        sched_wanted same = behind_splat(b, sched_wanted_operand(s, op, i, &at.map));
+        if (sched_is_tensor(s, same.value) ||
+            !is_key(b, sched_wanted_operand(s, op, 1 - i, &at.map)))
+            continue;
         *more = same;
         return true;
     }
@@ -445,7 +445,8 @@ static tile_value find_first(bounds *b, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2)
         return TILE_NO_VALUE;
-    sched_wanted x = operand(s, op, 0, &at.map), y = operand(s, op, 1, &at.map);
+    sched_wanted x = sched_wanted_operand(s, op, 0, &at.map),
+                 y = sched_wanted_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_and: {
         tile_value a = find_first(b, x), c = find_first(b, y);

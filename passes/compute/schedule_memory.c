@@ -233,11 +233,12 @@ static bool is_read_by_others(const sched_kernel *k, unsigned array) {
 static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
                         const sched_map *map) {
     unsigned dims = 0;
+    if (!k->streams) return false;
     for (unsigned d = 0; d < rank; d++)
         if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
-    for (unsigned d = 0; k->streams && d < k->g->domain.rank; d++)
+    for (unsigned d = 0; d < k->g->domain.rank; d++)
         if (!(dims >> d & 1) && !sched_is_one(k->g->domain.extents[d])) return false;
-    return k->streams && !is_read_by_others(k, array);
+    return !is_read_by_others(k, array);
 }
 
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {

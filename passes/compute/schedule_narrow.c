@@ -12,9 +12,7 @@
 
 #include "lib/ir/scalar.h"
 
-/* Behind a cast without attributes to a wider type, of what a product may multiply as it is: what
- * is cast; else the value. */
-static tile_value without_cast(schedule *s, tile_value value) {
+tile_value sched_without_cast(schedule *s, tile_value value) {
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
         tile_op_at(s->compute, op)->attr_count)
@@ -34,8 +32,8 @@ static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
 }
 
 tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
-    tile_value lhs = without_cast(s, tile_op_operand(s->compute, op, 0));
-    tile_value rhs = without_cast(s, tile_op_operand(s->compute, op, 1));
+    tile_value lhs = sched_without_cast(s, tile_op_operand(s->compute, op, 0));
+    tile_value rhs = sched_without_cast(s, tile_op_operand(s->compute, op, 1));
     bool narrow = multiplies_narrow(sched_element(s, lhs), sched_element(s, rhs));
     if (!narrow) return tile_op_operand(s->compute, op, operand);
     return operand ? rhs : lhs;
@@ -78,7 +76,7 @@ static unsigned moved_operands(schedule *s, tile_op op) {
  * all. */
 static const tile_type *find_narrow(schedule *s, tile_value value) {
     tile_op op = tile_value_def(s->compute, value);
-    tile_value from = without_cast(s, value);
+    tile_value from = sched_without_cast(s, value);
     if (from.id != value.id) return sched_element(s, from);
     unsigned count = op.id ? moved_operands(s, op) : 0;
     const tile_type *narrow = NULL;
@@ -96,7 +94,7 @@ static const tile_type *find_narrow(schedule *s, tile_value value) {
 static tile_value move_narrow(schedule *s, tile_value value, const tile_type *narrow) {
     tile_function *f = s->compute;
     tile_op op = tile_value_def(f, value);
-    tile_value from = without_cast(s, value);
+    tile_value from = sched_without_cast(s, value);
     if (from.id != value.id) return from;
     unsigned count = moved_operands(s, op);
     tile_value *moved = TILE_NEW_ARRAY(s->arena, tile_value, count);
@@ -118,7 +116,7 @@ static tile_value move_narrow(schedule *s, tile_value value, const tile_type *na
 /* Products ------------------------------------------------------------------------------------ */
 
 static bool is_moved(schedule *s, tile_value value) {
-    return without_cast(s, value).id == value.id;
+    return sched_without_cast(s, value).id == value.id;
 }
 
 /* Whether both operands can be multiplied as they were before casts, and moves stand behind one. */

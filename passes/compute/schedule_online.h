@@ -15,6 +15,12 @@ typedef struct sched_wanted {
     sched_map map;
 } sched_wanted;
 
+static inline sched_wanted sched_wanted_operand(schedule *s, tile_op op, unsigned index,
+                                                const sched_map *map) {
+    return (sched_wanted){tile_op_operand(s->compute, op, index),
+                          sched_operand_map(s, op, 0, index, map)};
+}
+
 typedef enum sched_form {
     SCHED_SAME,   /* known before the walk, and the same along it */
     SCHED_EARLY,  /* known as soon as its block is */

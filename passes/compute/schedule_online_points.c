@@ -150,14 +150,7 @@ void online_fix_points(walked *w) {
         sched_fixed own = {.count = 0};
         fix_tile(w, op, last, &fixed);
         sched_fix_attrs(s, op, &own);
-        for (unsigned n = 0; n < own.count; n++) {
-            const tile_expr *other = sched_find_fixed(&fixed, own.at[n].name);
-            if (other && other != own.at[n].value)
-                SCHED_FAIL(s, op, "%s: another operation of the same kernel has another `%s`",
-                           tile_op_name(s->compute, op), tile_attr_keyword(own.at[n].said));
-            else if (!other)
-                sched_fix(&fixed, own.at[n].said, own.at[n].name, own.at[n].value);
-        }
+        sched_merge_fixed(s, op, "operation", &own, &fixed);
     }
     if (!s->failed) sched_fix_points(s, w->k.f, &fixed);
 }

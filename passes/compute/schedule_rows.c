@@ -443,17 +443,6 @@ static void build_walked(rows *r, int beside) {
  */
 
 /* Reductions of the same rows are one kernel, of which each may say something. */
-static void merge_fixed(rows *r, tile_op op, const sched_fixed *own) {
-    for (unsigned i = 0; i < own->count; i++) {
-        const tile_expr *other = sched_find_fixed(&r->fixed, own->at[i].name);
-        if (!other)
-            sched_fix(&r->fixed, own->at[i].said, own->at[i].name, own->at[i].value);
-        else if (other != own->at[i].value)
-            SCHED_FAIL(r->k.s, op, "%s: another reduction of the same kernel has another `%s`",
-                       tile_op_name(r->k.s->compute, op), tile_attr_keyword(own->at[i].said));
-    }
-}
-
 static void take_given(rows *r) {
     const tile_function *f = r->k.s->compute;
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
@@ -461,7 +450,7 @@ static void take_given(rows *r) {
         const tile_attr *tile = tile_op_attr(f, op, TILE_ATTR_tile);
         sched_fixed own = {.count = 0};
         sched_fix_attrs(r->k.s, op, &own);
-        merge_fixed(r, op, &own);
+        sched_merge_fixed(r->k.s, op, "reduction", &own, &r->fixed);
         if (tile && r->tile && memcmp(tile->list, r->tile, tile->count * sizeof *tile->list) != 0)
             SCHED_FAIL(r->k.s, op, "%s: another reduction of the same kernel has another tile",
                        tile_op_name(f, op));

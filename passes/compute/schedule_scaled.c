@@ -7,11 +7,6 @@
 
 #define LOG2_E 1.4426950408889634
 
-static sched_wanted operand_of(walked *w, tile_op op, unsigned index, const sched_map *map) {
-    return (sched_wanted){tile_op_operand(w->k.s->compute, op, index),
-                          sched_operand_map(w->k.s, op, 0, index, map)};
-}
-
 static sched_form form_of(walked *w, const sched_wanted *at) {
     return sched_form_of(w->k.s, w->o, at->value, &at->map);
 }
@@ -55,10 +50,11 @@ static tile_value build_reference(walked *w, sched_wanted at, const sched_leaf *
     if (!leaf) return online_row_value(w, &at);
     if (fold) return w->carried[fold - w->o->folds];
     if (form_of(w, &at) == SCHED_ROW) {
-        sched_wanted first = operand_of(w, op, 0, &at.map);
+        sched_wanted first = sched_wanted_operand(w->k.s, op, 0, &at.map);
         tile_value a = build_reference(w, first, leaf);
         if (tile_op_opcode(s->compute, op) != TILE_OP_max || !a.id) return a;
-        return tile_build_max(&k->b, a, build_reference(w, operand_of(w, op, 1, &at.map), leaf));
+        return tile_build_max(
+            &k->b, a, build_reference(w, sched_wanted_operand(w->k.s, op, 1, &at.map), leaf));
     }
     tile_value by = sched_value(k, leaf->by.value, &leaf->by.map, online_f32(w)),
                row = online_row_value(w, &at);
@@ -117,7 +113,8 @@ static void add_post(walked *w, scaled *out, const sched_wanted *row, bool divid
 static tile_value build_multiplied(walked *w, tile_op op, const sched_map *map,
                                    const tile_type *element, scaled *out) {
     tile_opcode opcode = tile_op_opcode(w->k.s->compute, op);
-    sched_wanted a = operand_of(w, op, 0, map), b = operand_of(w, op, 1, map);
+    sched_wanted a = sched_wanted_operand(w->k.s, op, 0, map),
+                 b = sched_wanted_operand(w->k.s, op, 1, map);
     if (form_of(w, &b) == SCHED_ROW) {
         add_post(w, out, &b, opcode == TILE_OP_div);
         return online_build_scaled(w, a, element, out);
@@ -145,7 +142,7 @@ tile_value online_build_scaled(walked *w, sched_wanted at, const tile_type *elem
         out->exps |= 1u << exp;
         return sched_convert(k, build_exp(w, (unsigned)exp), element);
     }
-    sched_wanted first = operand_of(w, op, 0, &at.map);
+    sched_wanted first = sched_wanted_operand(w->k.s, op, 0, &at.map);
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_mul:
     case TILE_OP_div: return build_multiplied(w, op, &at.map, element, out);
@@ -160,7 +157,8 @@ tile_value online_build_scaled(walked *w, sched_wanted at, const tile_type *elem
     case TILE_OP_select: {
         tile_value seen =
             sched_value(k, first.value, &first.map, tile_type_scalar(s->context, TILE_i1));
-        tile_value from = online_build_scaled(w, operand_of(w, op, 1, &at.map), online_f32(w), out);
+        tile_value from = online_build_scaled(w, sched_wanted_operand(w->k.s, op, 1, &at.map),
+                                              online_f32(w), out);
         if (!seen.id || !from.id) return TILE_NO_VALUE;
         return sched_convert(k, tile_build_select(&k->b, seen, from, online_number(w, 0)), element);
     }
