@@ -31,7 +31,7 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
 
 /* Merging comes last: equal addresses in branches of two loops meet when they have been moved out.
  */
-#define LAST_PASSES "canonicalize,licm,cse,dce"
+#define LAST_PASSES "canonicalize,shift-comparisons,licm,cse,dce"
 
 const char *tile_last_passes(void) {
     return LAST_PASSES;
@@ -39,7 +39,8 @@ const char *tile_last_passes(void) {
 
 const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
-    "expand-dots,split-k,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-" \
+    "expand-dots,split-k,group-warps,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm," \
+    "dce,choose-" \
     "instructions," \
     "specialize-warps,pipeline,pipeline-dots,split-loops,canonicalize,dce,assign-layouts," \
     "reduce-late,prefetch," \

@@ -10,6 +10,7 @@
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
 #include "lib/ir/syntax.h"
+#include "runtime/compute_product.h"
 #include "runtime/evaluation.h"
 
 /* Wrapped to the width of the type. */
@@ -69,6 +70,22 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
                     tile_scalar_name(scalar));
 }
 
+/* Many elements of a reference are only rounded; without the way through every operation that is
+ * several times faster. False: it is something else. */
+static bool compute_rounding(const evaluation *e, const tile_op_data *op, tile_scalar from,
+                             tile_scalar scalar, tile_manner manner, double *to) {
+    size_t count = e->counts[op->first_result.id];
+    const double *x = e->data[op->operands[0].id];
+    bool rounds = op->opcode == TILE_OP_cast && tile_scalar_is_floating(from) &&
+                  tile_scalar_is_floating(scalar) && !manner.saturates && !manner.rounding;
+    if (!rounds || e->counts[op->operands[0].id] != count) return false;
+    if (scalar == TILE_f32)
+        for (size_t i = 0; i < count; i++) to[i] = (float)x[i];
+    else
+        for (size_t i = 0; i < count; i++) to[i] = tile_scalar_round(scalar, x[i]);
+    return true;
+}
+
 /* Element by element; an operand with fewer elements is repeated along the leading dims. */
 static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
@@ -76,6 +93,7 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     tile_scalar scalar = evaluation_scalar_of(e, tile_value_type(e->f, op->first_result));
     tile_manner manner = tile_op_manner(e->f, id);
     size_t count = e->counts[op->first_result.id], at[3] = {0};
+    if (compute_rounding(e, op, from, scalar, manner, to)) return;
     for (size_t i = 0; i < count && !e->failed; i++) {
         double x[3] = {0};
         for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
@@ -87,39 +105,28 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     }
 }
 
-/* Blocks of rows of rhs that stay in the cache; for each element the products are added in k order.
- */
-static void run_matmul(const double *a, const double *b, double *c, size_t m, size_t n, size_t k) {
-    enum { K_BLOCK = 64, N_BLOCK = 512 };
-    memset(c, 0, sizeof *c * m * n);
-    for (size_t n0 = 0; n0 < n; n0 += N_BLOCK)
-        for (size_t k0 = 0; k0 < k; k0 += K_BLOCK) {
-            size_t n1 = n - n0 < N_BLOCK ? n : n0 + N_BLOCK,
-                   k1 = k - k0 < K_BLOCK ? k : k0 + K_BLOCK;
-            for (size_t i = 0; i < m; i++)
-                for (size_t l = k0; l < k1; l++) {
-                    double factor = a[i * k + l];
-                    const double *row = b + l * n;
-                    double *sum = c + i * n;
-                    for (size_t j = n0; j < n1; j++) sum[j] += factor * row[j];
-                }
-        }
+/* A matrix as integers of another type; NULL: no memory. */
+static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
+    const tile_manner plain = {.nan = false};
+    int64_t *integers = malloc(sizeof *integers * (count + 1));
+    for (size_t i = 0; integers && i < count; i++)
+        integers[i] = (int64_t)cast_value(type, to, plain, from[i]);
+    return integers;
 }
 
-/* Sums of integers wrap, as those of a dot do. */
-static void run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
+/* False: there was no memory. */
+static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
                                size_t k, tile_scalar from, tile_scalar to) {
-    const tile_manner plain = {.nan = false};
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < n; j++) {
-            uint64_t sum = 0;
-            unsigned char bytes[sizeof(int64_t)];
-            for (size_t l = 0; l < k; l++)
-                sum += (uint64_t)(int64_t)cast_value(from, to, plain, a[i * k + l]) *
-                       (uint64_t)(int64_t)cast_value(from, to, plain, b[l * n + j]);
-            tile_integer_write(to, bytes, (int64_t)sum);
-            c[i * n + j] = (double)tile_integer_read(to, bytes);
-        }
+    int64_t *x = as_integers(a, m * k, from, to), *y = as_integers(b, k * n, from, to);
+    int64_t *columns = malloc(sizeof *columns * (k * n + 1));
+    bool ok = x && y && columns;
+    for (size_t l = 0; ok && l < k; l++)
+        for (size_t j = 0; j < n; j++) columns[j * k + l] = y[l * n + j];
+    if (ok) tile_multiply_integers(x, columns, c, m, n, k, to);
+    free(x);
+    free(y);
+    free(columns);
+    return ok;
 }
 
 /* Shape and elements of operand `index`; NULL after a report. */
@@ -173,9 +180,9 @@ static void compute_matmul(evaluation *e, tile_op op, double *to) {
         const double *x = take_matrix(lhs + batch_of(&a, &c, i) * m * k, m, k, left);
         const double *y = take_matrix(rhs + batch_of(&b, &c, i) * k * n, k, n, right);
         if (tile_scalar_is_floating(c.scalar))
-            run_matmul(x, y, to + i * m * n, m, n, k);
-        else
-            run_integer_matmul(x, y, to + i * m * n, m, n, k, a.scalar, c.scalar);
+            tile_multiply_reals(x, y, to + i * m * n, m, n, k);
+        else if (!run_integer_matmul(x, y, to + i * m * n, m, n, k, a.scalar, c.scalar))
+            FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
     }
     free(left);
     free(right);

@@ -45,8 +45,21 @@ static unsigned gather_cost(const tile_type *tile, const tile_layout *to) {
     return BARRIERS + accesses * (LINE * words + ACCESS);
 }
 
+static bool find_lookup(const tile_type *tile, const tile_layout *to, unsigned axis,
+                        tile_lookup_plan *plan, unsigned *cost) {
+    if (tile->scalar == TILE_i1 || !tile_lookup_find(tile->layout, to, axis, plan)) return false;
+    *cost = tile_lookup_cost(plan, to, tile_scalar_bytes(tile->scalar));
+    return true;
+}
+
 bool tile_gather_shuffles(const tile_type *tile, const tile_layout *to, unsigned axis,
                           tile_lookup_plan *plan) {
-    return tile->scalar != TILE_i1 && tile_lookup_find(tile->layout, to, axis, plan) &&
-           tile_lookup_cost(plan, to, tile_scalar_bytes(tile->scalar)) <= gather_cost(tile, to);
+    unsigned cost;
+    return find_lookup(tile, to, axis, plan, &cost) && cost <= gather_cost(tile, to);
+}
+
+unsigned tile_gather_cost(const tile_type *tile, const tile_layout *to, unsigned axis) {
+    tile_lookup_plan plan;
+    unsigned memory = gather_cost(tile, to), shuffles;
+    return find_lookup(tile, to, axis, &plan, &shuffles) && shuffles <= memory ? shuffles : memory;
 }

@@ -23,5 +23,7 @@ bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
  * false if there are none, or a shared buffer is cheaper. */
 bool tile_gather_shuffles(const tile_type *tile, const tile_layout *to, unsigned axis,
                           tile_lookup_plan *plan);
+/* What the cheaper way takes, as tile_conversion_of has it. */
+unsigned tile_gather_cost(const tile_type *tile, const tile_layout *to, unsigned axis);
 
 #endif

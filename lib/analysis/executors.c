@@ -40,6 +40,22 @@ tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, uns
     return who;
 }
 
+bool tile_is_grouped(const tile_function *f, tile_op op) {
+    const tile_attr *groups =
+        tile_op_opcode(f, op) == TILE_OP_for ? tile_op_attr(f, op, TILE_ATTR_groups) : NULL;
+    int64_t known;
+    return groups && !(tile_expr_is_int(groups->expr, &known) && known == 1);
+}
+
+tile_executors tile_executors_of_loop(const tile_function *f, tile_op loop) {
+    unsigned block = tile_executors_of_block(f).warps;
+    tile_executors who = {.role = tile_op_region(f, loop, 0)};
+    int64_t groups = tile_op_attr_int(f, loop, TILE_ATTR_groups, 0);
+    who.groups = groups > 0 && groups <= TILE_MAX_WARPS ? (unsigned)groups : 0;
+    who.warps = who.groups && block % who.groups == 0 ? block / who.groups : 0;
+    return who;
+}
+
 bool tile_op_needs_cluster(tile_opcode opcode) {
     return opcode == TILE_OP_cluster_rank || opcode == TILE_OP_cluster_id ||
            opcode == TILE_OP_cluster_dim || opcode == TILE_OP_map_shared ||
@@ -75,6 +91,7 @@ tile_executors tile_executors_in(const tile_function *f, tile_region region) {
     for (tile_op op; region.id; region = tile_op_at(f, op)->parent) {
         op = tile_region_at(f, region)->parent;
         if (!op.id) break;
+        if (tile_is_grouped(f, op)) return tile_executors_of_loop(f, op);
         if (tile_op_opcode(f, op) != TILE_OP_roles) continue;
         unsigned r = 0;
         while (tile_op_region(f, op, r).id != region.id) r++;

@@ -15,7 +15,8 @@ typedef struct tile_executors {
     unsigned first;   /* the first group's first warp, as the block counts them */
     unsigned warps;   /* of one group, the executing set. 0: not known yet, a parameter decides */
     unsigned groups;  /* that run the same operations side by side, each on its own */
-    tile_region role; /* the region of `roles` that they run; 0: none, they are the block */
+    tile_region role; /* the region of `roles` that they run, or the body of a loop that has groups;
+                         0: none, they are the block */
 } tile_executors;
 
 /* Of what stands in this region. */
@@ -27,6 +28,12 @@ tile_executors tile_executors_of_value(const tile_function *f, tile_value value)
 tile_executors tile_executors_of_block(const tile_function *f);
 /* Of region r of a `roles`; of a sound one, if their numbers are known. */
 tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r);
+
+/* Whether it is a loop whose iterations groups of warps share: `groups` says more than 1, or it is
+ * not known yet what. group-warps makes roles of it. */
+bool tile_is_grouped(const tile_function *f, tile_op op);
+/* Of the body of such a loop. */
+tile_executors tile_executors_of_loop(const tile_function *f, tile_op loop);
 
 /* Whether the operation means nothing in a kernel without clusters. */
 bool tile_op_needs_cluster(tile_opcode opcode);

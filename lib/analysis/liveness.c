@@ -1,5 +1,6 @@
 /* Structured control flow makes liveness a matter of positions in the text: a stretch that crosses
- * the border of a loop is widened to the whole loop, because the next iteration comes back. */
+ * the border of a loop is widened to the whole loop, because the next iteration comes back; in
+ * roles groups and regions run beside each other, up to where all of them meet. */
 #include "lib/analysis/liveness.h"
 
 #include "lib/analysis/executors.h"
@@ -50,13 +51,36 @@ static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
     return tile_repeats(l->f, at) && !inside;
 }
 
+/* A `sync all` of roles that have no other region: what groups do behind it none of them does
+ * before all have done what is in front of it. */
+static bool is_meeting_of(const liveness *l, tile_op op, tile_op roles) {
+    return tile_op_opcode(l->f, op) == TILE_OP_sync && tile_op_has_attr(l->f, op, TILE_ATTR_all) &&
+           tile_op_at(l->f, roles)->region_count == 1 && tile_op_parent(l->f, op).id == roles.id;
+}
+
+/* Groups are anywhere between the last such meeting before the use and the next one behind it. */
+static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op use,
+                             tile_op roles) {
+    uint32_t first = l->position[roles.id], last = l->end[roles.id];
+    TILE_FOR_EACH_OP (l->f, op, tile_op_region(l->f, roles, 0)) {
+        if (!is_meeting_of(l, op, roles)) continue;
+        if (l->end[op.id] < l->position[use.id]) first = l->end[op.id];
+        if (l->position[op.id] > l->end[use.id] && last > l->position[op.id])
+            last = l->position[op.id];
+    }
+    extend(lifetime, first, last);
+}
+
 /* The next iteration comes back to an op in a loop, with the same buffer if the loop does not make
  * its own. */
 static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at)) {
         bool freed = lifetime->freed_in.id && tile_op_parent(l->f, lifetime->free).id == at.id;
-        if (comes_back(l, lifetime->alloc, at))
+        if (comes_back(l, lifetime->alloc, at) && !freed &&
+            tile_op_opcode(l->f, at) == TILE_OP_roles)
+            extend_to_groups(l, lifetime, use, at);
+        else if (comes_back(l, lifetime->alloc, at))
             extend(lifetime, l->position[at.id], l->end[freed ? lifetime->free.id : at.id]);
     }
 }

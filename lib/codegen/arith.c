@@ -359,9 +359,51 @@ static LLVMValueRef divide_unsigned(tile_emitter *e, tile_op op, tile_opcode opc
     return LLVMBuildUDiv(e->builder, a, b, "");
 }
 
+/* The i32 that was cast to this i64, cast once more; NULL: it is another value. */
+static LLVMValueRef cast_here(tile_emitter *e, tile_value value) {
+    tile_op def = tile_value_def(e->f, value);
+    if (!def.id || tile_op_opcode(e->f, def) != TILE_OP_cast ||
+        tile_op_has_attr(e->f, def, TILE_ATTR_unsigned))
+        return NULL;
+    tile_value from = tile_op_operand(e->f, def, 0);
+    const tile_type *type = tile_value_type(e->f, from);
+    if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32) return NULL;
+    return LLVMBuildSExt(e->builder, tile_get_scalar(e, from), e->i64, "");
+}
+
+/* The factors of a product of two such casts, times a constant (1 if there is none). */
+static bool find_casts(tile_emitter *e, tile_op op, LLVMValueRef factors[2], int64_t *times) {
+    tile_value second = tile_op_operand(e->f, op, 1);
+    tile_op def = tile_value_def(e->f, second);
+    *times = 1;
+    if (def.id && tile_op_opcode(e->f, def) == TILE_OP_mul &&
+        tile_value_is_int(e->f, tile_op_operand(e->f, def, 1), times))
+        second = tile_op_operand(e->f, def, 0);
+    factors[0] = cast_here(e, tile_op_operand(e->f, op, 0));
+    factors[1] = factors[0] ? cast_here(e, second) : NULL;
+    return factors[1] != NULL;
+}
+
+/* A coordinate by a stride, in i64: one instruction (mul.wide) where both casts stand beside it, as
+ * LLVM looks at one block at a time; else five, for the stride has been cast before the loop. */
+static LLVMValueRef multiply_wide(tile_emitter *e, tile_op op, tile_opcode opcode) {
+    LLVMValueRef factors[2];
+    int64_t times;
+    if (opcode != TILE_OP_mul || !op.id) return NULL;
+    const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
+    if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i64 ||
+        !find_casts(e, op, factors, &times))
+        return NULL;
+    LLVMValueRef product = LLVMBuildMul(e->builder, factors[0], factors[1], "");
+    return times == 1 ? product
+                      : LLVMBuildMul(e->builder, product, tile_llvm_int(e->i64, times), "");
+}
+
 static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
                               const LLVMValueRef *args) {
     bool real = is_float(args[0]);
+    LLVMValueRef wide = multiply_wide(e, op, opcode);
+    if (wide) return wide;
     const emission *row = real                ? &emissions[opcode].real
                           : is_truth(args[0]) ? &emissions[opcode].truth
                                               : &emissions[opcode].integer;

@@ -156,12 +156,14 @@ static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar, tile_ma
     x->scalar = scalar;
 }
 
-/* Two f32 become one pair in one instruction: LLVM finds it among a vector's truncations at once,
- * and looks through hundreds of intrinsics for the one that is named so. */
+/* Two f32 become one pair in one instruction, also where each half goes its own way: a sum of wgmma
+ * that is rounded alone ptxas 13.0 reads before the wait for it (C7514, C7517). */
 static LLVMValueRef cast_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
                               const tile_type *type) {
-    LLVMValueRef pair = make_pair(e, LLVMVectorType(f32_of(e), 2), low, high);
-    return LLVMBuildFPTrunc(e->builder, pair, tile_part_type(e, type), "");
+    LLVMValueRef both[] = {high, low};
+    return tile_machine_call(
+        e, type->scalar == TILE_f16 ? TILE_MACHINE_f32_to_f16_pair : TILE_MACHINE_f32_to_bf16_pair,
+        both, 2);
 }
 
 static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {

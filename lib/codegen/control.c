@@ -110,8 +110,50 @@ static bool is_flat(const tile_function *f, tile_op op) {
     return copies;
 }
 
+/* How many barriers an `if` chooses between, which have numbers, at most one on each way; 0: more
+ * happens there than that and what decides between them. */
+static unsigned count_choices(const tile_function *f, tile_op op) {
+    unsigned choices = 0;
+    if (tile_op_result_count(f, op)) return 0;
+    for (unsigned r = 0; r < 2; r++) {
+        unsigned here = 0;
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) {
+            tile_opcode opcode = tile_op_opcode(f, inner);
+            bool barrier = opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive;
+            unsigned more = barrier                ? tile_op_operand_count(f, inner) > 0
+                            : opcode == TILE_OP_if ? count_choices(f, inner)
+                                                   : 0;
+            if (opcode == TILE_OP_yield) continue;
+            if (more ? here : tile_op_effects(f, inner) || may_trap(f, inner)) return 0;
+            here += more;
+        }
+        choices += here;
+    }
+    return choices;
+}
+
+/* Of two ptxas makes predicates; branches between more would cut the loop's body likewise. */
+static bool chooses_barrier(const tile_function *f, tile_op op) {
+    return count_choices(f, op) > 2;
+}
+
+/* All lanes of a warp come to the same of them. */
+static void emit_choice(tile_emitter *e, tile_op op) {
+    LLVMValueRef outer = e->only_if, condition = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    for (unsigned r = 0; r < 2; r++) {
+        LLVMValueRef here = r ? LLVMBuildNot(e->builder, condition, "") : condition;
+        e->only_if = outer ? LLVMBuildAnd(e->builder, outer, here, "") : here;
+        tile_emit_region(e, tile_op_region(e->f, op, r));
+    }
+    e->only_if = outer;
+}
+
 void tile_emit_if(tile_emitter *e, tile_op op) {
-    if (!e->only_if && is_flat(e->f, op)) {
+    if (e->only_if || chooses_barrier(e->f, op)) {
+        emit_choice(e, op);
+        return;
+    }
+    if (is_flat(e->f, op)) {
         e->only_if = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
         tile_emit_region(e, tile_op_region(e->f, op, 0));
         e->only_if = NULL;

@@ -9,7 +9,7 @@
  *
  * A barrier's number is always a constant: for one in a register, ptxas reserves all 16. */
 #include "lib/analysis/executors.h"
-#include "lib/codegen/emitter.h"
+#include "lib/codegen/ptx.h"
 #include "lib/ir/regions.h"
 
 enum { LANES = 1 << TILE_LANE_BITS };
@@ -92,11 +92,27 @@ LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) 
 
 /* Barriers ------------------------------------------------------------------------------------- */
 
+/* Numbers are constants also where they differ between groups: ptxas would reserve all barriers. */
+static void emit_barrier_if(tile_emitter *e, tile_op op, tile_barrier barrier,
+                            LLVMValueRef predicate) {
+    bool arrives = tile_op_opcode(e->f, op) == TILE_OP_sync_arrive;
+    tile_ptx ptx =
+        tile_ptx_begin(e, arrives ? TILE_MACHINE_sync_arrive_if : TILE_MACHINE_sync_count_if);
+    tile_ptx_modify(&ptx, "%u, %u", barrier.number, LANES * barrier.warps);
+    tile_ptx_add_inputs(&ptx, &predicate, 1);
+    tile_ptx_call(&ptx, NULL);
+}
+
 /* The block's own barrier counts all threads by itself; a warp has one without a number. */
-static void emit_barrier(tile_emitter *e, tile_op op, tile_barrier barrier) {
+static void emit_barrier(tile_emitter *e, tile_op op) {
+    tile_barrier barrier = tile_barrier_of(e->f, op, 0);
     LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
                            tile_llvm_int(e->i32, LANES * barrier.warps)};
     tile_machine machine = tile_machine_of_op(e->f, op);
+    if (e->only_if) {
+        emit_barrier_if(e, op, barrier, e->only_if);
+        return;
+    }
     if (machine == TILE_MACHINE_sync_warp) args[0] = tile_llvm_int(e->i32, -1);
     bool counts = machine == TILE_MACHINE_sync_count || machine == TILE_MACHINE_sync_arrive;
     tile_machine_call(e, machine, args, counts ? 2 : 1);
@@ -106,38 +122,26 @@ static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
 }
 
-/* Each group has a way of its own, with its number in the instruction. */
+/* Groups have barriers of their own, each under a predicate. */
 void tile_emit_sync(tile_emitter *e, tile_op op) {
     tile_executors who = tile_executors_of(e->f, op);
-    tile_barrier first = tile_barrier_of(e->f, op, 0);
     bool same = who.groups == 1 || tile_op_operand_count(e->f, op) ||
-                tile_op_has_attr(e->f, op, TILE_ATTR_all) || first.number == TILE_WARP_BARRIER;
+                tile_op_has_attr(e->f, op, TILE_ATTR_all) ||
+                tile_barrier_of(e->f, op, 0).number == TILE_WARP_BARRIER;
     if (same) {
-        emit_barrier(e, op, first);
+        emit_barrier(e, op);
         return;
     }
-    LLVMBasicBlockRef met = new_block(e, "met");
     LLVMValueRef group = tile_emit_group(e, op);
     for (unsigned g = 0; g < who.groups; g++) {
-        LLVMBasicBlockRef here = new_block(e, "group"), next = met;
-        if (g + 1 < who.groups) {
-            next = new_block(e, "other");
-            LLVMValueRef is_here =
-                LLVMBuildICmp(e->builder, LLVMIntEQ, group, tile_llvm_int(e->i32, g), "");
-            LLVMBuildCondBr(e->builder, is_here, here, next);
-        } else {
-            LLVMBuildBr(e->builder, here);
-        }
-        LLVMPositionBuilderAtEnd(e->builder, here);
-        emit_barrier(e, op, tile_barrier_of(e->f, op, g));
-        LLVMBuildBr(e->builder, met);
-        LLVMPositionBuilderAtEnd(e->builder, next);
+        LLVMValueRef number = tile_llvm_int(e->i32, g);
+        LLVMValueRef is_here = LLVMBuildICmp(e->builder, LLVMIntEQ, group, number, "");
+        emit_barrier_if(e, op, tile_barrier_of(e->f, op, g), is_here);
     }
-    LLVMPositionBuilderAtEnd(e->builder, met);
 }
 
 void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
-    emit_barrier(e, op, tile_barrier_of(e->f, op, 0));
+    emit_barrier(e, op);
 }
 
 /* Roles ---------------------------------------------------------------------------------------- */

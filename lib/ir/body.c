@@ -247,6 +247,19 @@ const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id i
     return NULL;
 }
 
+bool tile_attr_has_its_kind(const tile_attr *attr) {
+    tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0 && !attr->values) +
+                   4 * (attr->text != NULL) + 8 * (attr->type != NULL) +
+                   16 * (attr->values != NULL);
+    static const unsigned wanted[] = {
+        [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1,    [TILE_KIND_list] = 2,
+        [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4,    [TILE_KIND_symbol] = 4,
+        [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16, [TILE_KIND_tile] = 1,
+    };
+    return has == wanted[kind] || (kind == TILE_KIND_word && has == 1);
+}
+
 const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id) {
     const tile_attr *attr = tile_op_attr(f, op, id);
     return attr ? attr->text : NULL;

@@ -287,7 +287,12 @@ int64_t tile_type_shared_bytes(const tile_type *type);
 /* Values of operand `operand` of the row: *count of them (an element's base first). */
 const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
                                   unsigned *count);
+enum { TILE_MAX_DIVISOR = 1 << 30 }; /* of {divisible} */
+
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
+/* Whether what it holds is of its row's kind, or of a word an expression: a parameter, perhaps.
+ * Builders set anything; tile_function_verify refuses the rest. */
+bool tile_attr_has_its_kind(const tile_attr *attr);
 /* The attribute's word, text or symbol; NULL if it is absent. */
 const char *tile_op_attr_text(const tile_function *f, tile_op op, tile_attr_id id);
 bool tile_op_has_attr(const tile_function *f, tile_op op, tile_attr_id id);
@@ -367,5 +372,7 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena);
  * extents name where it is made of grid_dim; NULL if it is not one or has more than a thousand
  * nodes. */
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value);
+/* The same over block_id, too, as the cost of a tile may be. */
+const tile_expr *tile_value_as_cost(const tile_function *f, tile_value value);
 
 #endif

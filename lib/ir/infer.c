@@ -312,7 +312,7 @@ static bool tile_infer_roles(tile_infer *infer) {
 }
 
 static bool tile_infer_sync(tile_infer *infer) {
-    if (type_of(infer, 0) && !type_of(infer, 1))
+    if (!type_of(infer, 0) != !type_of(infer, 1))
         return fail(infer, "a numbered barrier needs the number of participating warps: sync 1, 8",
                     NULL, "", NULL);
     return no_result(infer);

@@ -17,6 +17,9 @@ bool tile_infer_print(tile_infer *infer) {
     unsigned coordinates, count;
     segment(infer, 0, &coordinates);
     const tile_value *values = segment(infer, 1, &count);
+    if (infer->has_attrs && !count && !coordinates && !attr_of(infer, TILE_ATTR_text))
+        return fail(infer, "there is nothing to print; name values, or write {text = ..}", NULL, "",
+                    NULL);
     if (count + coordinates > MAX_PRINTED)
         return fail(infer, "at most 28 numbers are printed at once; write another print", NULL, "",
                     NULL);

@@ -17,7 +17,7 @@ static bool check_part(const tile_infer *infer, unsigned place, int64_t part,
     unsigned count;
     int64_t first = 0, all = tile_type_elements(whole);
     if (!tile_value_is_int(infer->function, segment(infer, place, &count)[0], &first)) first = 0;
-    return (first >= 0 && (all < 0 || first + part <= all)) ||
+    return (first >= 0 && (all < 0 || first <= all - part)) ||
            fail(infer, "the elements are out of range of", whole, "", NULL);
 }
 

@@ -72,7 +72,8 @@ bool tile_infer_window(tile_infer *infer) {
                     "stride; not",
                     to, " of", from);
     if (!attr && !infer->has_attrs) return result(infer, to);
-    if (!attr || !tile_expr_is_int(attr->expr, &axis) || axis < 0 || axis + windowed > from->rank)
+    if (!attr || !tile_expr_is_int(attr->expr, &axis) || axis < 0 ||
+        axis > (int64_t)from->rank - (int64_t)windowed)
         return fail(infer,
                     "the axis must be a number, the first of as many dims as there are strides, of",
                     from, "", NULL);

@@ -49,6 +49,7 @@ unsigned tile_function_level_by_ops(const tile_function *f) {
         thread_level |= !(info->levels & TILE_LEVEL_2);
         if (tile_op_has_attr(f, op, TILE_ATTR_pipelined)) return 2;
         if (tile_op_has_attr(f, op, TILE_ATTR_split)) return 2;
+        if (tile_op_has_attr(f, op, TILE_ATTR_groups)) return 2;
         if (opcode != TILE_OP_alloc_shared) continue;
         if (!tile_op_has_attr(f, op, TILE_ATTR_offset)) return 2;
         placed = true;

@@ -36,7 +36,17 @@ const char tile_manual_computes[] =
     "  ones are multiplied, whose products and sums the wide type has.\n"
     "  Reductions of the same rows are one kernel with all that is computed of them: a softmax, a "
     "norm. Rows\n"
-    "  that fit a tile are read once.\n"
+    "  that fit a tile are read once. Longer ones are walked: once for all reductions, also for "
+    "sums of products of\n"
+    "  exponentials less the maximum, differences from the mean and factors of the row, which are "
+    "put "
+    "right as the\n"
+    "  maximum grows and when the mean is known; once more to write. `--remarks` tells what has "
+    "a walk of its own, as\n"
+    "  \"not in one walk\".\n"
+    "  Up to 64 rows of 65536 elements and more, if that is known, are a plan: all blocks share "
+    "each reduction, and\n"
+    "  what is as long as the rows.\n"
     "* Reductions of columns, of a middle axis, of everything and of few rows are cut into parts, "
     "so "
     "that all\n"
@@ -82,16 +92,16 @@ const char tile_manual_computes[] =
     "(`--schedule=n=4096`).\n"
     "* Several kernels become a plan, with scratch between. 16-bit floats are computed in f32 and "
     "rounded where\n"
-    "  they are cast or stored.\n"
+    "  they are cast or stored.\n";
+
+/* Reductions and products that are one walk. */
+const char tile_manual_walks[] =
     "* The plan's points are those of its products, and the parts of its reductions. What cannot "
     "be scheduled is refused with the "
     "operation's\n"
     "  place and what to write instead.\n"
     "* Quotients by one number for a row are products with its reciprocal, 1.5 units in the last "
-    "place off.\n";
-
-/* Reductions and products that are one walk. */
-const char tile_manual_walks[] =
+    "place off.\n"
     "* A product, or a reduction, of what is computed of another product along the same axis is "
     "one kernel with the\n"
     "  reductions between: attention, a log-sum-exp of scores, products of what is computed of "
@@ -106,7 +116,13 @@ const char tile_manual_walks[] =
     "  it, and quotients of it by what is the same for a row, which stand behind the sum. "
     "`select(%c, %x, -inf)` with\n"
     "  comparisons of coordinates, as `%key <= %row & %key + %window > %row`, also says where the "
-    "walk begins and ends.\n"
+    "walk begins and ends; so\n"
+    "  do lengths that an array has for each batch, `%key < %lengths`. Where rows have walks of "
+    "different lengths the\n"
+    "  longest tiles come first, batch by batch as far as columns stay in the L2, and "
+    "multiprocessors "
+    "are dealt the same\n"
+    "  amounts of them; where only memory tells the lengths, as they come.\n"
     "* Weights are multiplied in the type that they have: `matmul(f16(%p), %v)` by tensor cores, "
     "`matmul(%p, f32(%v))` as\n"
     "  f32, without rounding them, in fma loops. f16 and bf16 round them before they are corrected "
@@ -122,7 +138,15 @@ const char tile_manual_walks[] =
     "and at most 256:\n"
     "  `--schedule=d=128`, or a parameter `d: int = 128`, which is that number where none is "
     "given. Operands are arrays, or\n"
-    "  put into memory before. Else, and where `split`, `strategy` or `raster` ask for it, it is "
+    "  put into memory before. Of up to 64 rows, if that is known (`--schedule=m=1`, decoding), "
+    "several blocks have a part\n"
+    "  of the axis each: `split` is a parameter then, of which a tuner or the cost model "
+    "chooses, and the last block puts\n"
+    "  together what all have found. The heads that share keys are the rows of one tile then, "
+    "where "
+    "they and the queries\n"
+    "  lie side by side. Else, and where `split`, `strategy` or `raster` ask for it, "
+    "it is "
     "several kernels, and\n"
     "  `--remarks` says why: \"not online\".\n";
 

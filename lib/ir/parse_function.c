@@ -81,8 +81,6 @@ static bool parse_params(tile_parser *p) {
 
 /* Arguments and results ----------------------------------------------------------------------- */
 
-enum { MAX_DIVISOR = 1 << 30 };
-
 static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
     static const tile_attr_id ids[] = {TILE_ATTR_divisible, TILE_ATTR_noalias, TILE_ATTR_constant,
                                        TILE_ATTR_value, TILE_ATTR_tensor_map};
@@ -105,7 +103,8 @@ static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
             return tile_parse_error(p, loc, "'value' takes a number");
         else if (attrs[i].id == TILE_ATTR_value)
             p->function->args[arg].known = attrs[i].expr;
-        else if (!tile_expr_is_int(attrs[i].expr, &divisor) || divisor < 1 || divisor > MAX_DIVISOR)
+        else if (!tile_expr_is_int(attrs[i].expr, &divisor) || divisor < 1 ||
+                 divisor > TILE_MAX_DIVISOR)
             return tile_parse_error(p, loc, "'divisible' takes a number from 1 to 2^30");
         else
             tile_function_set_arg_divisible(p->function, arg, (unsigned)divisor);

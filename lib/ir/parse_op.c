@@ -50,9 +50,10 @@ static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
     char *text = TILE_NEW_ARRAY(&p->arena, char, token.length + 1);
     size_t length = 0;
     for (size_t i = 0; i < token.length; i++) {
-        if (token.text[i] == '\\' && i + 1 < token.length) i++;
+        bool marked = token.text[i] == '\\' && i + 1 < token.length;
+        if (marked) i++;
         if (!token.text[i]) return tile_parse_error(p, token.loc, "a text holds no zero byte");
-        text[length++] = token.text[i];
+        text[length++] = marked && token.text[i] == 'n' ? '\n' : token.text[i];
     }
     attr->text = text;
     tile_parse_advance(p);

@@ -166,7 +166,8 @@ static void print_launch(tile_printer *p, tile_op op) {
     const tile_attr *values = tile_op_attr(p->f, op, TILE_ATTR_values);
     const char *callee = tile_op_attr_text(p->f, op, TILE_ATTR_callee);
     PRINT(p, "launch @%s", callee ? callee : "");
-    if (values) tile_print_param_values(p, values->values, values->count);
+    if (values && tile_attr_has_its_kind(values))
+        tile_print_param_values(p, values->values, values->count);
     PRINT(p, "(");
     tile_print_values(p, tile_op_at(p->f, op)->operands, tile_op_operand_count(p->f, op));
     static const tile_attr_id in_braces[] = {TILE_ATTR_pdl, TILE_ATTR_resident,

@@ -141,7 +141,11 @@ void tile_print_values(tile_printer *p, const tile_value *values, unsigned count
 
 static void print_quoted(tile_printer *p, const char *text) {
     PRINT(p, "\"");
-    for (; *text; text++) PRINT(p, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    for (; *text; text++)
+        if (*text == '\n')
+            PRINT(p, "\\n");
+        else
+            PRINT(p, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     PRINT(p, "\"");
 }
 
@@ -170,6 +174,10 @@ const char *tile_print_word(tile_printer *p, const tile_attr *attr) {
 void tile_print_attr(tile_printer *p, const tile_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
     PRINT(p, "%s%s", tile_attr_keyword(attr->id), kind == TILE_KIND_flag ? "" : " = ");
+    if (!tile_attr_has_its_kind(attr)) {
+        PRINT(p, "?");
+        return;
+    }
     switch (kind) {
     case TILE_KIND_flag: break;
     case TILE_KIND_expr:

@@ -132,9 +132,16 @@ uint32_t *tile_count_uses(const tile_function *f, tile_arena *arena) {
 /* Whoever reads an expression walks it as a tree: x + x of y + y of ... grows to 2^n nodes. */
 enum { MAX_EXPR_NODES = 1000 };
 
-static const tile_expr *as_expr(const tile_function *f, tile_value value, unsigned *budget) {
-    if (!*budget) return NULL;
-    --*budget;
+typedef struct readout {
+    const tile_function *f;
+    unsigned budget;
+    bool of_tile; /* block_id may be in it */
+} readout;
+
+static const tile_expr *as_expr(readout *r, tile_value value) {
+    const tile_function *f = r->f;
+    if (!r->budget) return NULL;
+    --r->budget;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(data->type->scalar))
         return NULL;
@@ -142,19 +149,25 @@ static const tile_expr *as_expr(const tile_function *f, tile_value value, unsign
     if (data->kind == TILE_VALUE_ARG) return tile_expr_arg(f->module->context, data->index);
     if (data->kind != TILE_VALUE_RESULT) return NULL;
     const tile_op_data *op = &f->ops[data->owner];
-    if (op->opcode == TILE_OP_grid_dim) {
-        unsigned d = value.id - op->first_result.id;
+    unsigned d = value.id - op->first_result.id;
+    if (op->opcode == TILE_OP_grid_dim)
         return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
-    }
-    if (op->opcode == TILE_OP_cast && !op->attr_count) return as_expr(f, op->operands[0], budget);
+    if (op->opcode == TILE_OP_block_id && r->of_tile)
+        return tile_expr_block_id(f->module->context, d);
+    if (op->opcode == TILE_OP_cast && !op->attr_count) return as_expr(r, op->operands[0]);
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!(args[i] = as_expr(f, op->operands[i], budget))) return NULL;
+        if (!(args[i] = as_expr(r, op->operands[i]))) return NULL;
     return tile_expr_op(f->module->context, (tile_opcode)op->opcode, args[0], args[1], args[2]);
 }
 
 const tile_expr *tile_value_as_expr(const tile_function *f, tile_value value) {
-    unsigned budget = MAX_EXPR_NODES;
-    return as_expr(f, value, &budget);
+    readout r = {.f = f, .budget = MAX_EXPR_NODES};
+    return as_expr(&r, value);
+}
+
+const tile_expr *tile_value_as_cost(const tile_function *f, tile_value value) {
+    readout r = {.f = f, .budget = MAX_EXPR_NODES, .of_tile = true};
+    return as_expr(&r, value);
 }

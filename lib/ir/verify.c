@@ -132,78 +132,6 @@ static void check_attrs(verifier *v, tile_op op) {
                  tile_attr_get_info(info->attrs[a].id)->name);
 }
 
-static void check_values_of_attrs(verifier *v, tile_op op) {
-    const tile_op_data *data = tile_op_at(v->f, op);
-    if (data->opcode == TILE_OP_for) {
-        int64_t step, depth = tile_op_attr_int(v->f, op, TILE_ATTR_pipelined, 1);
-        if (tile_value_is_int(v->f, data->operands[2], &step) && step <= 0)
-            FAIL(v, data->loc, "the step of `for` must be positive, it is %lld", (long long)step);
-        if (depth < 1 || depth > 64)
-            FAIL(v, data->loc, "pipelined takes 1 to 64 stages, not %lld", (long long)depth);
-        int64_t factor = tile_op_attr_int(v->f, op, TILE_ATTR_split, 1);
-        if (factor < 1 || factor > TILE_MAX_SPLIT)
-            FAIL(v, data->loc, "split takes 1 to %d parts, not %lld", TILE_MAX_SPLIT,
-                 (long long)factor);
-        if (tile_op_has_attr(v->f, op, TILE_ATTR_split) !=
-            tile_op_has_attr(v->f, op, TILE_ATTR_strategy))
-            FAIL(v, data->loc, "split takes a factor and a strategy: `split(8, serial)`");
-        if (!tile_op_has_attr(v->f, op, TILE_ATTR_pipelined) &&
-            tile_op_has_attr(v->f, op, TILE_ATTR_consumers))
-            FAIL(v, data->loc, "consumers belong to `pipelined(..)`");
-        if (!tile_op_has_attr(v->f, op, TILE_ATTR_served) &&
-            tile_op_has_attr(v->f, op, TILE_ATTR_turns))
-            FAIL(v, data->loc, "turns belong to `served`; `pipelined` has `consumers = in_turn`");
-        if (tile_op_attr_int(v->f, op, TILE_ATTR_unroll, 1) < 1)
-            FAIL(v, data->loc, "unroll takes at least 1");
-    }
-    if (data->opcode == TILE_OP_wait_group) {
-        int64_t pending;
-        if (tile_value_is_int(v->f, data->operands[0], &pending) && pending < 0)
-            FAIL(v, data->loc, "wait_group cannot leave %lld groups pending", (long long)pending);
-    }
-    if (data->opcode == TILE_OP_dot_wait) {
-        int64_t pending;
-        if (tile_value_is_int(v->f, data->operands[1], &pending) && pending < 0)
-            FAIL(v, data->loc, "dot_wait cannot leave %lld products pending", (long long)pending);
-    }
-    if (data->opcode == TILE_OP_dot && tile_op_attr_text(v->f, op, TILE_ATTR_via)) {
-        tile_word via = tile_op_word(v->f, op, TILE_ATTR_via);
-        if (via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)
-            FAIL(v, data->loc, "a dot is computed via mma or wgmma, not via %s",
-                 tile_op_attr_text(v->f, op, TILE_ATTR_via));
-    }
-    if (data->opcode == TILE_OP_dot && tile_op_has_attr(v->f, op, TILE_ATTR_exchanged) &&
-        tile_op_word(v->f, op, TILE_ATTR_via) != TILE_WORD_via_wgmma)
-        FAIL(v, data->loc, "`exchanged` says how wgmma computes a dot: say `via = wgmma`, too");
-    if (data->opcode == TILE_OP_alloc_shared) {
-        int64_t offset = tile_op_attr_int(v->f, op, TILE_ATTR_offset, 0);
-        if (offset < 0 || offset > INT32_MAX)
-            FAIL(v, data->loc, "alloc_shared: the offset must be from 0 to %d, it is %lld",
-                 INT32_MAX, (long long)offset);
-    }
-    if (data->opcode == TILE_OP_permute) {
-        const tile_attr *order = tile_op_attr(v->f, op, TILE_ATTR_order);
-        int64_t count = tile_type_elements(tile_value_type(v->f, data->operands[0]));
-        if (order && order->count != tile_type_elements(tile_value_type(v->f, data->first_result)))
-            FAIL(v, data->loc, "permute: 'order' needs one entry for each element of the result");
-        for (unsigned i = 0; order && i < order->count; i++)
-            if (order->list[i] < 0 || order->list[i] >= count)
-                FAIL(v, data->loc, "permute: there is no element %lld", (long long)order->list[i]);
-    }
-    if (data->opcode == TILE_OP_iota) {
-        unsigned rank = tile_value_type(v->f, data->first_result)->rank;
-        int64_t axis = tile_op_attr_int(v->f, op, TILE_ATTR_axis, 0);
-        if (rank && (axis < 0 || axis >= rank))
-            FAIL(v, data->loc, "iota: the axis must be from 0 to %u, it is %lld", rank - 1,
-                 (long long)axis);
-    }
-    if (data->opcode == TILE_OP_cp_async) {
-        int64_t bytes = tile_op_attr_int(v->f, op, TILE_ATTR_bytes, 0);
-        if (bytes != 4 && bytes != 8 && bytes != 16)
-            FAIL(v, data->loc, "cp_async copies 4, 8 or 16 bytes, not %lld", (long long)bytes);
-    }
-}
-
 static void check_matrices(verifier *v, tile_op op) {
     const tile_op_data *data = tile_op_at(v->f, op);
     bool load = data->opcode == TILE_OP_ldmatrix;
@@ -428,6 +356,9 @@ static void check_level(verifier *v, tile_op op) {
     if (tile_op_has_attr(f, op, TILE_ATTR_split))
         FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be split any more", info->name,
              f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_groups))
+        FAIL(v, loc, "%s: @%s is at level 3, where groups have got their roles", info->name,
+             f->name);
 }
 
 /* Where an element lies is known to loads and stores alone. */
@@ -466,7 +397,7 @@ static void check_op(verifier *v, tile_op op) {
     check_operands(v, op);
     if (v->errors > before) return;
     check_attrs(v, op);
-    check_values_of_attrs(v, op);
+    v->errors += !tile_verify_attrs(v->f, op);
     if (v->errors == before) check_signs(v, op);
     check_opaque(v, op);
     check_matrices(v, op);

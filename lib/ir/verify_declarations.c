@@ -248,6 +248,8 @@ static void check_args(checker *c) {
         check_type(c, f->loc, f->args[i].type);
         if (f->args[i].type->kind == TILE_TYPE_VIEW) check_view_arg(c, i);
         check_constant_arg(c, &f->args[i]);
+        if (f->args[i].divisible > TILE_MAX_DIVISOR)
+            FAIL(c, f->loc, "'divisible' takes a number from 1 to 2^30");
         if (f->args[i].tensor_map &&
             (f->args[i].type->kind != TILE_TYPE_VIEW || f->args[i].type->rank > TILE_MAX_MAP_RANK))
             FAIL(c, f->loc, "'tensor_map' is for views of 1 to %d dims, not for the argument '%s'",
@@ -448,16 +450,7 @@ static void check_condition(checker *c, tile_loc loc, const tile_expr *expr) {
 
 static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     const tile_attr_info *info = tile_attr_get_info(attr->id);
-    unsigned has = (attr->expr != NULL) + 2 * (attr->count != 0 && !attr->values) +
-                   4 * (attr->text != NULL) + 8 * (attr->type != NULL) +
-                   16 * (attr->values != NULL);
-    static const unsigned wanted[] = {
-        [TILE_KIND_flag] = 0,     [TILE_KIND_expr] = 1,    [TILE_KIND_list] = 2,
-        [TILE_KIND_word] = 4,     [TILE_KIND_text] = 4,    [TILE_KIND_symbol] = 4,
-        [TILE_KIND_constant] = 9, [TILE_KIND_values] = 16, [TILE_KIND_tile] = 1,
-    };
-    bool is_param = info->kind == TILE_KIND_word && has == 1;
-    bool ok = has == wanted[info->kind] || is_param;
+    bool ok = tile_attr_has_its_kind(attr);
     if (ok && info->kind == TILE_KIND_expr) ok = is_expr(c->f, attr->expr, SCOPE_PARAMS);
     if (ok && attr->id == TILE_ATTR_cache_if)
         check_condition(c, loc, attr->expr);

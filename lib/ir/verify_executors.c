@@ -211,6 +211,32 @@ static void check_roles(checker *c, tile_op op) {
     c->ok &= before;
 }
 
+/* Groups ---------------------------------------------------------------------------------------
+ */
+
+/* A loop whose iterations groups of the block's warps share. */
+static void check_groups(checker *c, tile_op op) {
+    int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
+    unsigned block = tile_executors_of_block(c->f).warps;
+    if (groups < 1 || groups > TILE_MAX_WARPS) {
+        FAIL(c, op, "groups takes 1 to %d, not %lld", TILE_MAX_WARPS, (long long)groups);
+        return;
+    }
+    if (!tile_is_grouped(c->f, op)) return;
+    if (tile_executors_of(c->f, op).role.id)
+        FAIL(c, op,
+             "groups: the loop stands where only some of the block's warps run; a loop that groups "
+             "share is run by all of them");
+    if (block && block % groups)
+        FAIL(c, op, "groups: %u warps are not %lld groups of as many", block, (long long)groups);
+    tile_op control = divergent_control(c, op);
+    if (!control.id) return;
+    FAIL(c, op,
+         "groups: the loop is in divergent control flow: all warps of the block must reach it");
+    tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "threads diverge at this %s",
+                tile_op_name(c->f, control));
+}
+
 /* Layouts, and so tiles, belong to a set of warps. */
 static void check_tiles(checker *c, tile_op op) {
     tile_region role = tile_executors_of(c->f, op).role;
@@ -220,10 +246,12 @@ static void check_tiles(checker *c, tile_op op) {
         if (data->type->kind != TILE_TYPE_TILE ||
             tile_executors_of_value(c->f, value).role.id == role.id)
             continue;
+        tile_op of = tile_region_at(c->f, role)->parent;
         FAIL(c, op,
-             "%s: the tile %s%s is distributed over all warps of the block, and a role has only "
+             "%s: the tile %s%s is distributed over all warps of the block, and a %s has only "
              "some",
-             tile_op_name(c->f, op), data->name ? "%" : "", data->name ? data->name : "");
+             tile_op_name(c->f, op), data->name ? "%" : "", data->name ? data->name : "",
+             tile_is_grouped(c->f, of) ? "group of those that share the loop" : "role");
         tile_op def = tile_value_def(c->f, value);
         if (def.id)
             tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, def),
@@ -245,6 +273,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     if (tile_op_needs_cluster(opcode) || tile_op_has_attr(f, op, TILE_ATTR_multicast))
         check_cluster(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_groups)) check_groups(c, op);
     if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
     if (tile_op_operand_count(f, op)) check_named_barrier(c, op);
     if (tile_op_has_attr(f, op, TILE_ATTR_all)) check_meeting(c, op);

@@ -161,6 +161,21 @@ uint32_t tile_reduce_register(const tile_reduce_plan *p, uint32_t narrow, uint32
     return whole << p->source.reg_bits | register_;
 }
 
+/* Nothing but the steps moves along the bits of the axis by which the steps differ. */
+bool tile_reduce_in_order(const tile_reduce_plan *p) {
+    uint32_t steps = 0, others = 0;
+    for (unsigned i = 0; i < p->own_steps; i++) {
+        uint32_t along = along_of(p, tile_layout_apply(&p->source, p->own[i], 0, 0));
+        if (!along || along & (along - 1) || along & steps) return false;
+        steps |= along;
+    }
+    for (unsigned i = 0; i < p->narrow.reg_bits; i++)
+        others |= along_of(p, tile_layout_apply(&p->source, p->first[i], 0, 0));
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) others |= along_of(p, p->source.lane[i]);
+    for (unsigned i = 0; i < p->source.warp_bits; i++) others |= along_of(p, p->source.warp[i]);
+    return !(steps & others);
+}
+
 tile_layout tile_reduce_gathered(const tile_reduce_plan *p, const tile_layout *result) {
     static const uint32_t nowhere[TILE_LAYOUT_MAX_WARP_BITS];
     tile_layout layout = place_cells(p, result, nowhere);

@@ -10,8 +10,9 @@
  *     |....|....|....|....|  row 0                    row 1   s  s  s  s
  *     |....|....|....|....|  row 1
  *
- * Each step pairs elements by exclusive-or, and both of a pair combine the same two: all holders of
- * a result have the same bits. */
+ * Each step pairs elements by exclusive-or, and both of a pair combine the same two, and what a
+ * thread combines of its own it does in the order of all that hold the same elements, or by pairs:
+ * all holders of a result have the same bits. */
 #ifndef TILE_LIB_LAYOUT_REDUCE_H
 #define TILE_LIB_LAYOUT_REDUCE_H
 
@@ -42,6 +43,9 @@ tile_reduce_plan tile_reduce_make_plan(const tile_layout *source, unsigned axis)
  * number `step`, below the power of two of own_steps, of part `part` along the axis. */
 uint32_t tile_reduce_register(const tile_reduce_plan *plan, uint32_t narrow, uint32_t step,
                               uint32_t part);
+
+/* Whether all threads that hold the same elements of a row hold them in the same order of steps. */
+bool tile_reduce_in_order(const tile_reduce_plan *plan);
 
 /* Who reads which cells to have the result in this layout: as partial, all cells in registers. */
 tile_layout tile_reduce_gathered(const tile_reduce_plan *plan, const tile_layout *result);

@@ -39,9 +39,10 @@
  * An operation dominates another one exactly if it comes earlier in the same or an enclosing
  * region, so one table with a mark for each open region is all that is needed. Loads are left
  * alone: what lies between two of them may write. A region of `roles` shares nothing with what is
- * around it. */
+ * around it, nor does a loop that groups of warps share. */
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "passes/pass.h"
 
 typedef struct entry {
@@ -167,7 +168,7 @@ static void merge_region(table *t, tile_region region) {
             continue;
         }
         for (unsigned r = 0; r < data->region_count; r++)
-            if (data->opcode == TILE_OP_roles)
+            if (data->opcode == TILE_OP_roles || tile_is_grouped(f, op))
                 merge_role(t, data->regions[r]);
             else
                 merge_region(t, data->regions[r]);

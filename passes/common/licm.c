@@ -42,6 +42,7 @@
  * thread's coordinates stay that are one value and many constants, in a loop around another one,
  * which would have to keep them all. Out of a branch in the loop, which may not be taken, come
  * scalars only: they are addresses, mostly. */
+#include "lib/analysis/executors.h"
 #include "lib/ir/arith.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
@@ -123,7 +124,8 @@ static void visit_region(hoist *h, tile_region region, uint32_t depth) {
         set_depth(h, data->first_result, data->result_count, depth);
         for (unsigned r = 0; r < data->region_count; r++)
             visit_region(h, data->regions[r], depth + 1);
-        for (unsigned r = 0; r < data->region_count && tile_repeats(f, op); r++)
+        bool moves = tile_repeats(f, op) && !tile_is_grouped(f, op);
+        for (unsigned r = 0; r < data->region_count && moves; r++)
             hoist_from_region(h, op, data->regions[r], depth, is_around_loop(f, data->regions[r]));
     }
 }

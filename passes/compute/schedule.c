@@ -17,8 +17,10 @@
  *     is element-wise (schedule_elementwise.c).
  *   - A product or a reduction of what is computed of another product along the same axis, as in
  *     attention, is one walk along that axis with all reductions between, whose sums are corrected
- *     when a maximum grows (schedule_chain.c, schedule_mask.c, schedule_online.c).
- *   - Where few blocks would reduce much, the rows are cut into parts (schedule_parts.c).
+ *     when a maximum grows (schedule_chain.c, schedule_mask.c, schedule_online.c). Of few rows
+ *     several blocks walk along a part each (schedule_online_split.c).
+ *   - Where few blocks would reduce much, the rows are cut into parts (schedule_parts.c): also each
+ *     reduction by itself of rows that are known to be few and long.
  *   - Values that have the same domain, root or rows are computed by the same kernel.
  *
  * 16-bit floats are computed in f32 and rounded where they are cast or stored, as level 1 says.

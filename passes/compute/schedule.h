@@ -8,9 +8,10 @@
  * coordinates are computed of others, schedule_window.c and schedule_index.c). schedule_value.c
  * gives the tile of a value for a map, schedule_place.c says where its elements are,
  * schedule_memory.c loads and stores; a kind of group is a file that says which tiles there are and
- * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_parts.c
- * and schedule_behind.c), schedule_matmul.c, schedule_online.c (with schedule_chain.c,
- * schedule_mask.c, schedule_scaled.c and schedule_online_points.c). */
+ * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_late.c,
+ * schedule_parts.c and schedule_behind.c), schedule_matmul.c, schedule_online.c (with
+ * schedule_chain.c, schedule_mask.c, schedule_scaled.c, schedule_online_points.c,
+ * schedule_online_grid.c, schedule_online_split.c and schedule_online_pack.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_H
 
@@ -93,6 +94,7 @@ typedef struct sched_group {
     tile_op root; /* matmul; online: what is folded last */
     sched_online *online;
     unsigned axis; /* rows: the domain's dim along which is reduced */
+    bool apart;    /* rows: few and long, so that each reduction is cut into parts by itself */
     sched_output *outputs;
     size_t output_count, output_capacity;
     sched_input *inputs; /* what is read, not computed, where it is needed */
@@ -282,6 +284,7 @@ typedef struct sched_kernel {
     size_t known_count, known_capacity;
     double pad;    /* of loads, where they may choose it */
     bool straight; /* accesses have the tile's dims in the tile's order, by strides */
+    bool single;   /* loads of one element are scalars */
     bool streams;  /* each element of the domain is read once, and little is written */
 } sched_kernel;
 

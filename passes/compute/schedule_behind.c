@@ -123,8 +123,7 @@ static behind behind_of(rows *r, tile_value value, const sched_map *map) {
     return (behind){.known = false};
 }
 
-/* Whether it is computed in the same way from the same values. */
-static bool is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth) {
+bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth) {
     tile_op x = tile_value_def(f, a), y = tile_value_def(f, b);
     if (a.id == b.id) return true;
     if (!x.id || !y.id || !depth || tile_op_opcode(f, x) != tile_op_opcode(f, y) ||
@@ -132,7 +131,7 @@ static bool is_equal(const tile_function *f, tile_value a, tile_value b, unsigne
         tile_op_at(f, y)->attr_count || tile_op_operand_count(f, x) != tile_op_operand_count(f, y))
         return false;
     for (unsigned i = 0; i < tile_op_operand_count(f, x); i++)
-        if (!is_equal(f, tile_op_operand(f, x, i), tile_op_operand(f, y, i), depth - 1))
+        if (!rows_is_equal(f, tile_op_operand(f, x, i), tile_op_operand(f, y, i), depth - 1))
             return false;
     return true;
 }
@@ -147,7 +146,7 @@ static bool is_only_subtracted(const schedule *s, tile_value value, tile_value s
             if (tile_op_operand(f, op, i).id != value.id) continue;
             tile_opcode opcode = tile_op_opcode(f, op);
             bool fits = opcode == TILE_OP_sub
-                            ? i == 1 && is_equal(f, tile_op_operand(f, op, 0), source, 4)
+                            ? i == 1 && rows_is_equal(f, tile_op_operand(f, op, 0), source, 4)
                             : opcode == TILE_OP_broadcast &&
                                   is_only_subtracted(s, tile_op_result(f, op, 0), source);
             if (!fits) return false;
@@ -164,8 +163,8 @@ bool rows_may_be_infinite(const rows *r, size_t index) {
 /* Whether the tile never reaches behind the end. */
 static bool is_never_behind(const rows *r) {
     int64_t block;
-    return r->walked ||
-           (r->known > 0 && tile_expr_is_int(r->k.block[r->t], &block) && r->known % block == 0);
+    return r->walked || (r->known > 0 && tile_expr_is_int(r->k.block[r->t], &block) &&
+                         r->known % (block * r->copies) == 0);
 }
 
 static bool has_flag(const rows *r, size_t index, tile_attr_id id) {

@@ -57,8 +57,10 @@ static bool is_read(const finder *f, tile_value value) {
  */
 
 /* Each of the tile's dims is one of the array's, and nothing else of it changes along them or along
- * those of other tiles. */
-static bool is_tile_of(const sched_online *o, const sched_side *side, unsigned rank) {
+ * those of other tiles. A reshape may have lost the dim of the only row. */
+static bool is_tile_of(const finder *f, const sched_side *side, unsigned rank) {
+    const sched_online *o = f->o;
+    bool lost = side->row == o->m && sched_is_one(f->domain->extents[o->m]);
     const unsigned tiled[] = {o->m, o->m + 1, o->n, o->depth};
     unsigned rows = 0, columns = 0;
     for (unsigned d = 0; d < rank; d++) {
@@ -71,7 +73,7 @@ static bool is_tile_of(const sched_online *o, const sched_side *side, unsigned r
         rows += row;
         columns += column;
     }
-    return rows == 1 && columns == 1;
+    return (rows == 1 || (lost && !rows)) && columns == 1;
 }
 
 static bool find_side(finder *f, sched_side *side, tile_value value) {
@@ -98,7 +100,7 @@ static bool find_side(finder *f, sched_side *side, tile_value value) {
     side->from.value = value;
     side->element = sched_element(s, value);
     return sched_is_tensor(s, value) && is_supported(side->element) && is_supported(side->wide) &&
-           is_tile_of(f->o, side, sched_type(s, value)->rank);
+           is_tile_of(f, side, sched_type(s, value)->rank);
 }
 
 /* Dims of an operand: batches where the result has them, then two. */

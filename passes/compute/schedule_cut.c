@@ -87,6 +87,13 @@ static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, un
     return plain;
 }
 
+/* A dim of extent 1, where a walk has its only row. */
+static bool has_one(const sched_domain *own) {
+    bool one = false;
+    for (unsigned d = 0; d + 1 < own->rank; d++) one |= sched_is_one(own->extents[d]);
+    return one;
+}
+
 /* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
  * and the value's elements are where the reshape brings them. */
 static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
@@ -100,7 +107,8 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, t
     sched_map identity = sched_identity(&domain);
     sched_walk w = {.s = s};
     for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
-        if (sched_is_one(domain.extents[d])) return false;
+        if (sched_is_one(domain.extents[d]) && !(online && d + 2 == domain.rank && has_one(&own)))
+            return false;
     if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
         (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
                 : sched_has_pairs(own.rank, map)))
@@ -134,6 +142,27 @@ static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *s
     return true;
 }
 
+/* Rows that blocks of their own would leave most multiprocessors without work for long: all blocks
+ * share each reduction, and what is as long as the rows. */
+static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
+    enum { FEW = 64, LONG = 1 << 16 };
+    int64_t rows = 1;
+    for (unsigned d = 0; d < domain->rank; d++) {
+        int64_t extent = sched_constant(domain->extents[d]);
+        if (d != axis && (extent < 0 || extent > FEW)) return false;
+        if (d != axis) rows *= extent;
+        if (rows > FEW) return false;
+    }
+    return sched_constant(domain->extents[axis]) >= LONG;
+}
+
+static bool has_dim(const schedule *s, tile_value value, const sched_map *map, unsigned dim) {
+    bool found = false;
+    for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
+        found |= sched_depends(&map->at[d], dim);
+    return found;
+}
+
 static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
                       sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
@@ -150,7 +179,8 @@ static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_
             covered |= map->at[i].dim == (int)d;
         if (!covered) return false;
     }
-    return true;
+    g->apart = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    return !g->apart || !has_dim(s, value, map, g->axis);
 }
 
 /* Rows of which a value alone is wanted, not their elements. */
@@ -183,6 +213,15 @@ static bool take_online(schedule *s, sched_group *g, sched_walk *w, tile_value v
     return false;
 }
 
+/* Whether nothing else has to be computed. */
+static bool is_only(const sched_walk *w, size_t index) {
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id != w->stops[index].value.id &&
+            !is_planned(w->s, w->stops[i].value))
+            return false;
+    return true;
+}
+
 /* What the group of this value is: a kind, a domain and the value's place in it. */
 static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
     sched_walk w = {.s = s};
@@ -197,7 +236,7 @@ static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map
         if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
-        if (take_rows(s, g, &w.stops[i], value, map)) return;
+        if (take_rows(s, g, &w.stops[i], value, map) && (!g->apart || is_only(&w, i))) return;
     }
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
     *map = identity;
@@ -257,7 +296,7 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
     bool online = g->kind == SCHED_ONLINE;
     if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
     if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
-    if (g->kind == SCHED_ROWS && other->axis != g->axis) return false;
+    if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->apart != g->apart)) return false;
     for (size_t i = 0; i < g->input_count; i++) {
         int writer = sched_writer_of(s, g->inputs[i].array);
         if (writer > (int)index ||
@@ -265,6 +304,7 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
             return false;
         at_hand |= writer == (int)index;
     }
+    if (at_hand && other->apart) return false;
     return online ? sched_join_online(s, other, g) : other->kind == g->kind || at_hand;
 }
 

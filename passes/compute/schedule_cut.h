@@ -18,7 +18,8 @@ typedef struct sched_walk {
     size_t done_count, done_capacity;
     sched_seen *stops; /* tensors that are not computed inline */
     size_t stop_count, stop_capacity;
-    bool apart; /* an operand of a product is walked, over a domain of its own */
+    bool apart;  /* an operand of a product is walked, over a domain of its own */
+    bool inside; /* what a reduction of rows reduces is walked */
 } sched_walk;
 
 /* schedule_walk.c */

@@ -203,6 +203,12 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
     return true;
 }
 
+/* The dim goes on before what is taken apart: a * by + b, b up to by. */
+static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
+    return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&
+           sched_same_coordinate(&at->index->b, b);
+}
+
 unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
                             sched_coordinate *out) {
     const sched_coordinate *at = &map->at[last];
@@ -214,6 +220,13 @@ unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map 
         const sched_coordinate *here = &map->at[d];
         const tile_expr *extent = sched_dim(s, type, d);
         if (sched_same_coordinate(here, &rest)) return d;
+        if (is_pair_of(here, &rest)) {
+            const tile_expr *by = here->index->by.expr;
+            for (unsigned i = d + 1; i <= last; i++)
+                by = tile_expr_multiply(s->context, by, sched_dim(s, type, i));
+            *out = sched_computed(s, SCHED_PAIR, &here->index->a, out, by);
+            return d;
+        }
         if (!is_part(here, SCHED_REM, extent) || !sched_same_coordinate(&here->index->a, &rest))
             break;
         rest = sched_computed(s, SCHED_DIV, &rest, NULL, extent);

@@ -121,6 +121,22 @@ void sched_find_leaves(schedule *s, sched_online *o) {
     }
 }
 
+/* Whether it differs from row to row. */
+static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!sched_is_tensor(s, at.value)) return false;
+    if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) {
+        bool depends = false;
+        for (unsigned d = 0; d < sched_type(s, at.value)->rank; d++)
+            depends |= sched_depends(&at.map.at[d], o->m);
+        return depends;
+    }
+    if (opcode_of(s, op) == TILE_OP_iota) return sched_depends(&at.map.at[sched_axis(s, op)], o->m);
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (depends_on_rows(s, o, sched_wanted_operand(s, op, i, &at.map))) return true;
+    return false;
+}
+
 /* Last coordinates ------------------------------------------------------------------------------
  */
 
@@ -184,8 +200,9 @@ static void check_small(bounds *b, const sched_wanted *at) {
     const tile_value_data *data = tile_value_at(b->k->s->compute, at->value);
     if (data->kind == TILE_VALUE_CONSTANT && sched_is_small(b->k->s, data->expr)) return;
     tile_value value = evaluate(b, at);
-    tile_value small = tile_build_and(to, tile_build_le(to, value, tile_build_int(to, SCHED_SMALL)),
-                                      tile_build_ge(to, value, tile_build_int(to, -SCHED_SMALL)));
+    tile_value above = tile_build_ge(to, value, tile_build_int(to, -SCHED_SMALL));
+    tile_value below = tile_build_le(to, value, tile_build_int(to, SCHED_SMALL));
+    tile_value small = tile_build_and(to, below, above);
     b->safe = b->safe.id ? tile_build_and(to, b->safe, small) : small;
 }
 
@@ -199,7 +216,7 @@ static void check_bound(bounds *b, sched_wanted at) {
     if (!adds && opcode_of(s, op) != TILE_OP_min && opcode_of(s, op) != TILE_OP_max) return;
     for (unsigned i = 0; i < 2; i++) {
         sched_wanted part = behind_splat(b, sched_wanted_operand(s, op, i, &at.map));
-        if (sched_is_tensor(s, part.value))
+        if (depends_on_rows(s, b->o, part))
             check_bound(b, part);
         else if (adds)
             check_small(b, &part);
@@ -280,7 +297,7 @@ static bound find_bound(bounds *b, sched_wanted at) {
 /* Whether it does not fall from row to row, so that the last one has the most. */
 static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
-    if (!sched_is_tensor(s, at.value)) return true;
+    if (!depends_on_rows(s, o, at)) return true;
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
     sched_wanted a = {{0}, {{{0, NULL, NULL}}}}, b = a;
     unsigned count = tile_op_operand_count(s->compute, op);
@@ -300,24 +317,15 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     case TILE_OP_add:
     case TILE_OP_min:
     case TILE_OP_max: return grows(s, o, a) && grows(s, o, b);
-    case TILE_OP_sub: return grows(s, o, a) && !sched_is_tensor(s, b.value);
+    case TILE_OP_sub: return grows(s, o, a) && !depends_on_rows(s, o, b);
     default: return false;
     }
-}
-
-/* The same for all rows. */
-static bool is_uniform(schedule *s, sched_wanted at) {
-    tile_op op;
-    while ((op = tile_value_def(s->compute, at.value)).id &&
-           (is_repeated(s, op) || opcode_of(s, op) == TILE_OP_splat))
-        at = sched_wanted_operand(s, op, 0, &at.map);
-    return !sched_is_tensor(s, at.value);
 }
 
 /* Whether that is so of all bounds that a mask has. */
 static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
-    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return is_uniform(s, at);
+    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return !depends_on_rows(s, o, at);
     if (!op.id || !tile_op_operand_count(s->compute, op)) return false;
     sched_wanted a = sched_wanted_operand(s, op, 0, &at.map), b = a;
     if (tile_op_operand_count(s->compute, op) > 1) b = sched_wanted_operand(s, op, 1, &at.map);
@@ -341,11 +349,56 @@ static bool is_all_masked(const sched_online *o) {
     return o->leaf_count > 0;
 }
 
-bool sched_ends_early(schedule *s, const sched_online *o) {
+/* Whether blocks at the end may be left out for some rows. */
+static bool ends_early(schedule *s, const sched_online *o) {
     bool early = is_all_masked(o);
     for (unsigned i = 0; i < o->leaf_count && early; i++)
         early = o->leaves[i].seen.value.id && is_growing(s, o, o->leaves[i].seen);
     return early;
+}
+
+/* Whether a mask compares with what is not the same for all rows. */
+static bool compares_rows(schedule *s, const sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return depends_on_rows(s, o, at);
+    if (!op.id || sched_array_of(s, at.value) >= 0) return false;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (compares_rows(s, o, sched_wanted_operand(s, op, i, &at.map))) return true;
+    return false;
+}
+
+bool sched_bounds_vary(schedule *s, const sched_online *o) {
+    bool vary = false;
+    for (unsigned i = 0; i < o->leaf_count && is_all_masked(o); i++)
+        vary |= compares_rows(s, o, o->leaves[i].seen);
+    return vary;
+}
+
+/* Whether a mask shows more to later rows. */
+static bool shows_more(bounds *b, sched_wanted at) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2) return false;
+    sched_wanted x = sched_wanted_operand(s, op, 0, &at.map),
+                 y = sched_wanted_operand(s, op, 1, &at.map);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_and:
+    case TILE_OP_or: return shows_more(b, x) || shows_more(b, y);
+    case TILE_OP_le:
+    case TILE_OP_lt: return is_key(b, x) && depends_on_rows(s, b->o, y);
+    case TILE_OP_ge:
+    case TILE_OP_gt: return is_key(b, y) && depends_on_rows(s, b->o, x);
+    default: return false;
+    }
+}
+
+bool sched_ends_later(sched_kernel *k, const sched_online *o) {
+    bounds b = {.k = k, .o = o};
+    bool later = false;
+    for (unsigned i = 0; i < o->leaf_count && ends_early(k->s, o); i++)
+        later |= shows_more(&b, o->leaves[i].seen);
+    return later;
 }
 
 static bool is_scalar(const sched_kernel *k, tile_value value) {
@@ -359,6 +412,7 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
     tile_value start = k->start[o->m], last = TILE_NO_VALUE;
     int t = k->tile_of[o->m];
     bounds b = {.k = k, .o = o, .checks = true};
+    k->single = true;
     k->tile_of[o->m] = -1;
     k->start[o->m] = tile_build_sub(to, tile_build_add(to, start, sched_number(k, block)),
                                     tile_build_int(to, 1));
@@ -370,6 +424,8 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
         }
         last = last.id ? tile_build_max(to, last, here.last) : here.last;
     }
+    k->single = false;
+    if (b.safe.id && !is_scalar(k, b.safe)) last = TILE_NO_VALUE;
     if (b.safe.id && last.id)
         last = tile_build_select(to, b.safe, last, tile_build_int(to, INT32_MAX));
     k->tile_of[o->m] = t;
@@ -383,7 +439,7 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     tile_value extent = sched_number(k, sched_expr(k->s, o->extent)), end = extent;
     tile_value final = tile_build_sub(to, extent, tile_build_int(to, 1));
     bounds b = {.k = k, .o = o};
-    if (sched_ends_early(k->s, o)) {
+    if (ends_early(k->s, o)) {
         tile_value last = build_last(k, o, block);
         if (last.id)
             end = tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1));
@@ -467,12 +523,15 @@ static tile_value build_first(sched_kernel *k, const sched_online *o) {
     int t = k->tile_of[o->m];
     bounds b = {.k = k, .o = o, .checks = true};
     bool all = is_all_masked(o);
+    k->single = true;
     k->tile_of[o->m] = -1;
     for (unsigned i = 0; i < o->leaf_count && all; i++) {
         tile_value here = find_first(&b, o->leaves[i].seen);
         all = is_scalar(k, here);
         if (all) first = first.id ? tile_build_min(&k->b, first, here) : here;
     }
+    k->single = false;
+    all &= !b.safe.id || is_scalar(k, b.safe);
     if (b.safe.id && all) first = tile_build_select(&k->b, b.safe, first, tile_build_int(&k->b, 0));
     k->tile_of[o->m] = t;
     sched_leave(k, mark);

@@ -241,11 +241,19 @@ static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
     return !is_read_by_others(k, array);
 }
 
+static bool is_one_element(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    for (unsigned d = 0; d < rank; d++)
+        if (sched_along(k, &map->at[d]) != -1) return false;
+    return true;
+}
+
 tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
     unsigned rank = sched_type(k->s, value)->rank;
     sched_access access;
     int64_t back[SCHED_MAX_TILE];
     if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
+    if (k->single && is_one_element(k, rank, map))
+        return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
     tile_value tile =
         tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
     /* Where coordinates are computed a window may read outside of the array: there is 0. */

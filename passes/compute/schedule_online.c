@@ -42,7 +42,7 @@ static void set_tiles(walked *w, unsigned row, const tile_expr *rows, unsigned c
     sched_set_tile(&w->k, column, 1, columns);
 }
 
-static void set_elements(walked *w) {
+void online_set_elements(walked *w) {
     set_tiles(w, w->o->m, w->rows, w->o->n, w->columns);
 }
 
@@ -82,6 +82,18 @@ bool online_is_half(const tile_type *element) {
     return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
 }
 
+/* Whether no other block reads it: few rows are all in one tile. */
+static bool is_read_once(const walked *w, const sched_side *side) {
+    unsigned rank = sched_type(w->k.s, side->from.value)->rank;
+    bool all = w->few;
+    for (unsigned d = 0; d < w->o->m; d++) {
+        bool found = sched_is_one(w->k.g->domain.extents[d]);
+        for (unsigned i = 0; i < rank; i++) found |= sched_depends(&side->from.map.at[i], d);
+        all &= found;
+    }
+    return all;
+}
+
 static tile_value load_side(walked *w, const sched_side *side) {
     sched_kernel *k = &w->k;
     sched_access access;
@@ -91,8 +103,11 @@ static tile_value load_side(walked *w, const sched_side *side) {
                  sched_find_access(k, (unsigned)array, side->from.value, &side->from.map, &access);
     k->straight = false;
     if (!found) return TILE_NO_VALUE;
-    return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE,
-                           sched_full_type(k, side->element));
+    tile_value tile = tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE,
+                                      sched_full_type(k, side->element));
+    if (tile.id && is_read_once(w, side))
+        tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
+    return tile;
 }
 
 /* Comes to shared memory, where both products' instructions read it. */
@@ -124,8 +139,8 @@ static bool is_turned(const walked *w, const sched_side *side) {
     const tile_type *type = sched_type(w->k.s, side->from.value);
     unsigned row = 0, column = 0;
     for (unsigned d = 0; d < type->rank; d++) {
-        if (side->from.map.at[d].dim == (int)side->row) row = d;
-        if (side->from.map.at[d].dim == (int)side->column) column = d;
+        if (sched_depends(&side->from.map.at[d], side->row)) row = d;
+        if (sched_depends(&side->from.map.at[d], side->column)) column = d;
     }
     return column < row;
 }
@@ -149,9 +164,6 @@ static tile_value dot(walked *w, tile_value a, bool turned_a, tile_value b, bool
     if (turned_a) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_lhs);
     if (turned_b) tile_op_set_flag(w->k.f, op, TILE_ATTR_trans_rhs);
     tile_op_set_text(w->k.f, op, TILE_ATTR_policy, "rows");
-    /* ptxas serialises wgmma where sums of several products meet in registers of the next one. */
-    if (w->o->inner_count > 1 && online_is_half(tile_value_type(w->k.f, b)))
-        tile_op_set_text(w->k.f, op, TILE_ATTR_via, "mma");
     return tile_op_result(w->k.f, op, 0);
 }
 
@@ -173,7 +185,7 @@ static void take_left(walked *w) {
 /* The walked elements. */
 static void build_inner(walked *w, const tile_value *right) {
     sched_kernel *k = &w->k;
-    set_elements(w);
+    online_set_elements(w);
     for (unsigned i = 0; i < w->o->inner_count && !k->s->failed; i++) {
         const sched_inner *inner = &w->o->inner[i];
         tile_value zero = tile_build_zero(&k->b, sched_full_type(k, online_f32(w)));
@@ -186,7 +198,7 @@ static void build_inner(walked *w, const tile_value *right) {
 
 /* Folds ---------------------------------------------------------------------------------------- */
 
-static bool is_largest(const walked *w, const sched_fold *fold) {
+bool online_is_largest(const walked *w, const sched_fold *fold) {
     return !fold->product &&
            tile_op_word(w->k.s->compute, fold->op, TILE_ATTR_kind) == TILE_WORD_kind_max;
 }
@@ -201,7 +213,7 @@ static tile_value result_of(const walked *w, const sched_fold *fold) {
 
 /* What is carried of a maximum may lack a factor. */
 static void remember_row(walked *w, const sched_fold *fold, tile_value carried) {
-    const sched_leaf *leaf = is_largest(w, fold) ? leaf_of(w, fold) : NULL;
+    const sched_leaf *leaf = online_is_largest(w, fold) ? leaf_of(w, fold) : NULL;
     if (leaf && leaf->by.value.id) {
         tile_value by = sched_value(&w->k, leaf->by.value, &leaf->by.map, online_f32(w));
         if (by.id) carried = tile_build_mul(&w->k.b, carried, by);
@@ -215,7 +227,7 @@ static tile_value hide_end(walked *w, const sched_fold *fold, tile_value tile) {
     tile_value inside = sched_build_inside(&w->k, w->o);
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar};
-    tile_value none = is_largest(w, fold)
+    tile_value none = online_is_largest(w, fold)
                           ? online_number(w, -INFINITY)
                           : tile_build_zero(&w->k.b, tile_type_get(w->k.s->context, &draft));
     return tile_build_select(&w->k.b, inside, tile, none);
@@ -225,13 +237,13 @@ static tile_value fold_early(walked *w, const sched_fold *fold, tile_value carri
     sched_kernel *k = &w->k;
     const sched_leaf *leaf = leaf_of(w, fold);
     tile_value tile =
-        leaf && is_largest(w, fold)
+        leaf && online_is_largest(w, fold)
             ? leaf->tile
             : sched_full(k, sched_value(k, fold->source.value, &fold->source.map, online_f32(w)));
     tile = hide_end(w, fold, tile);
     if (!tile.id) return tile;
     tile_value more = reduce(w, fold->op, tile);
-    if (is_largest(w, fold)) return tile_build_max(&k->b, carried, more);
+    if (online_is_largest(w, fold)) return tile_build_max(&k->b, carried, more);
     return tile_build_add(&k->b, carried, online_fast(w, more));
 }
 
@@ -279,7 +291,7 @@ static void load_right(walked *w, tile_value *columns, tile_value *values) {
     }
 }
 
-static void build_rows(walked *w, const tile_value *carried, tile_value *rows) {
+void online_build_rows(walked *w, const tile_value *carried, tile_value *rows) {
     sched_online *o = w->o;
     size_t mark = sched_enter(&w->k);
     for (unsigned i = 0; i < o->fold_count; i++)
@@ -294,7 +306,7 @@ static void build_rows(walked *w, const tile_value *carried, tile_value *rows) {
 /* What is the same along the walk is read before it. */
 static void load_same(walked *w) {
     sched_kernel *k = &w->k;
-    set_elements(w);
+    online_set_elements(w);
     for (size_t i = 0; i < w->o->form_count; i++) {
         const sched_known_form *form = &w->o->forms[i];
         tile_value value = form->at.value;
@@ -312,12 +324,12 @@ static void build_step(walked *w, tile_region body, tile_value *next, scaled *le
     load_right(w, columns, values);
     build_inner(w, columns);
     sched_build_leaves(&w->k, o);
-    build_rows(w, carried, w->before);
+    online_build_rows(w, carried, w->before);
     for (unsigned i = 0; i < o->fold_count; i++)
         if (!o->folds[i].late && !o->folds[i].product)
             next[i] = fold_early(w, &o->folds[i], carried[i]);
     if (w->k.s->failed) return;
-    build_rows(w, next, w->now);
+    online_build_rows(w, next, w->now);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
         sched_fold *fold = &o->folds[i];
         if (fold->product)
@@ -330,22 +342,22 @@ static void build_step(walked *w, tile_region body, tile_value *next, scaled *le
 static void set_loop_clauses(walked *w, tile_op loop) {
     tile_function *f = w->k.f;
     tile_op_set_expr(f, loop, TILE_ATTR_pipelined, tile_expr_param(w->k.s->context, "stages"));
-    if (w->o->inner_count == 1 && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
+    if (!w->few && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
         tile_op_set_text(f, loop, TILE_ATTR_consumers, "in_turn");
 }
 
-/* Each fold begins with what changes nothing. */
-static tile_value begin_fold(walked *w, const sched_fold *fold) {
+tile_value online_begin_fold(walked *w, const sched_fold *fold) {
     set_sums(w);
     const tile_type *type = fold->product ? sched_full_type(&w->k, online_f32(w)) : row_type(w);
-    return tile_build_splat(&w->k.b, online_number(w, is_largest(w, fold) ? -INFINITY : 0), type);
+    return tile_build_splat(&w->k.b, online_number(w, online_is_largest(w, fold) ? -INFINITY : 0),
+                            type);
 }
 
 static tile_op build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
     tile_value inits[SCHED_MOST_FOLDS], next[SCHED_MOST_FOLDS] = {{0}};
-    for (unsigned i = 0; i < o->fold_count; i++) inits[i] = begin_fold(w, &o->folds[i]);
+    for (unsigned i = 0; i < o->fold_count; i++) inits[i] = online_begin_fold(w, &o->folds[i]);
     tile_op loop =
         tile_build_for_loop(&k->b, begin, end, sched_number(k, w->columns), inits, o->fold_count);
     set_loop_clauses(w, loop);
@@ -406,17 +418,18 @@ static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
 
 static sched_map whole_map(const walked *w, const sched_map *map) {
     sched_map out = *map;
+    if (w->packed) return out;
     out.at[w->o->m].dim = (int)w->o->m;
     out.at[w->k.g->domain.rank - 1].dim = (int)w->k.g->domain.rank - 1;
     return out;
 }
 
-static void remember_folds(walked *w, tile_op loop, const scaled *left) {
+static void remember_folds(walked *w, const tile_value *folds, const scaled *left) {
     sched_online *o = w->o;
     set_sums(w);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
         const sched_fold *fold = &o->folds[i];
-        tile_value sums = with_lost(w, tile_op_result(w->k.f, loop, i), &left[i]);
+        tile_value sums = with_lost(w, folds[i], &left[i]);
         sums = with_posts(w, sums, &left[i]);
         if (!sums.id) return;
         if (!fold->product) {
@@ -429,41 +442,65 @@ static void remember_folds(walked *w, tile_op loop, const scaled *left) {
     }
 }
 
+/* Where the output's tiles are: the only row of a walk is in a dim of extent 1. */
+static sched_map output_map(const walked *w, const sched_output *output) {
+    sched_kernel *k = (sched_kernel *)(uintptr_t)&w->k;
+    tile_value value = k->s->arrays[output->array].value;
+    const tile_type *type = sched_type(k->s, value);
+    sched_map identity = sched_identity(&k->g->domain), out = output->map;
+    if (w->packed || sched_is_one(sched_dim(k->s, type, type->rank - 1))) return out;
+    if (type->rank == k->g->domain.rank && sched_same_map(&out, &identity, type->rank))
+        return whole_map(w, &out);
+    for (unsigned d = type->rank - 1; d-- > 0 && sched_is_one(k->g->domain.extents[w->o->m]);)
+        if (sched_is_one(sched_dim(k->s, type, d))) {
+            out.at[d] = sched_whole(w->o->m);
+            break;
+        }
+    return out;
+}
+
 static void store_outputs(walked *w) {
     sched_kernel *k = &w->k;
     schedule *s = k->s;
-    sched_map identity = sched_identity(&k->g->domain), whole = whole_map(w, &identity);
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
         const sched_output *output = &k->g->outputs[i];
         tile_value value = s->arrays[output->array].value;
-        unsigned rank = sched_type(s, value)->rank;
-        bool plain = rank == k->g->domain.rank && sched_same_map(&output->map, &identity, rank) &&
-                     !sched_is_one(k->g->domain.extents[rank - 1]);
+        sched_map at = output_map(w, output);
+        bool same = sched_same_map(&at, &output->map, sched_type(s, value)->rank);
         tile_value tile = sched_value(k, value, &output->map, sched_element(s, value));
-        if (tile.id && plain) tile = sched_full(k, tile);
-        if (tile.id) sched_store(k, output->array, plain ? &whole : &output->map, tile);
+        if (tile.id && !same) tile = sched_full(k, tile);
+        if (tile.id) sched_store(k, output->array, &at, tile);
     }
+}
+
+void online_finish(walked *w, const tile_value *folds, const scaled *left) {
+    remember_folds(w, folds, left);
+    store_outputs(w);
 }
 
 /* The kernel ------------------------------------------------------------------------------------
  */
 
 void sched_make_online(schedule *s, sched_group *g, const char *name) {
-    walked w = {.o = g->online};
+    walked w = {.packed = online_pack_rows(s, g)};
     scaled left[SCHED_MOST_FOLDS];
+    tile_value folds[SCHED_MOST_FOLDS];
     memset(left, 0, sizeof left);
+    w.o = g->online;
     sched_kernel_open(&w.k, s, g, name);
     online_add_points(&w);
     online_fix_points(&w);
     if (s->failed) return;
     online_set_grid(&w);
     take_left(&w);
-    set_elements(&w);
+    online_set_elements(&w);
     tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
+    end = online_set_order(&w, begin, end);
+    online_take_columns(&w, &begin, &end);
     load_same(&w);
     tile_op loop = build_walk(&w, begin, end, left);
     if (s->failed) return;
-    remember_folds(&w, loop, left);
-    store_outputs(&w);
+    for (unsigned i = 0; i < w.o->fold_count; i++) folds[i] = tile_op_result(w.k.f, loop, i);
+    online_finish_parts(&w, folds, left);
 }

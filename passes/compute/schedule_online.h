@@ -7,6 +7,8 @@
 
 enum { SCHED_MOST_INNER = 4, SCHED_MOST_FOLDS = 16, SCHED_MOST_EXPS = 8, SCHED_MOST_POSTS = 8 };
 
+enum { SCHED_FEW = 64 }; /* rows: the columns are read for one tile or two */
+
 enum { SCHED_SMALL = 1 << 28 }; /* rows are fewer than 1 << 30 */
 
 /* A value where it is wanted. */
@@ -152,8 +154,10 @@ void sched_find_leaves(schedule *s, sched_online *o);
 tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block);
 /* Where it begins: no row of the tile sees anything before that multiple of the columns' block. */
 tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block);
-/* Whether blocks at the end may be left out for some rows. */
-bool sched_ends_early(schedule *s, const sched_online *o);
+/* Whether walks of later rows end later. */
+bool sched_ends_later(sched_kernel *k, const sched_online *o);
+/* Whether where walks begin or end may depend on their rows. */
+bool sched_bounds_vary(schedule *s, const sched_online *o);
 /* In the walk: what is left of the elements. */
 void sched_build_leaves(sched_kernel *k, sched_online *o);
 /* The coordinates along n; whether they are before the end. */
@@ -169,12 +173,19 @@ typedef struct walked {
     sched_online *o;
     const tile_expr *rows, *columns; /* of a tile of elements */
     const tile_expr *deep, *wide;
+    bool packed;            /* rows of several dims: their results' maps are none of the domain */
+    bool few;               /* rows: each column is read once or so, and blocks are few */
+    const tile_expr *split; /* into how many parts the columns are cut; NULL: into none */
+    const tile_expr *tiles; /* how many tiles of rows there are in all */
+    tile_value part, tile;  /* the block's own */
     tile_value left[SCHED_MOST_INNER];      /* the rows' side: shared, or a tile */
     tile_value before[SCHED_MOST_EXPS];     /* exponents' row part, as it was */
     tile_value now[SCHED_MOST_EXPS];        /* as it is */
     tile_value correction[SCHED_MOST_EXPS]; /* of what was folded before; 0: not made */
     tile_value exps[SCHED_MOST_EXPS];       /* 0: not made */
     tile_value carried[SCHED_MOST_FOLDS];   /* of maxima, as they are looked at */
+    bool ordered;                           /* the grid has sets: see schedule_online_grid.c */
+    tile_value inside;                      /* whether the block has rows; 0: always */
 } walked;
 
 /* A tile, by which exponentials it is to be corrected, and what was left out of it. */
@@ -187,6 +198,14 @@ typedef struct scaled {
 
 /* schedule_online.c */
 
+void online_set_elements(walked *w);
+bool online_is_largest(const walked *w, const sched_fold *fold);
+/* What changes nothing of it. */
+tile_value online_begin_fold(walked *w, const sched_fold *fold);
+/* Exponents' row parts, of what is carried. */
+void online_build_rows(walked *w, const tile_value *carried, tile_value *rows);
+/* Behind the walk: what is computed of the folds, and stored. */
+void online_finish(walked *w, const tile_value *folds, const scaled *left);
 tile_value online_number(walked *w, double value);
 /* The operation may be rounded differently. */
 tile_value online_fast(walked *w, tile_value value);
@@ -207,13 +226,38 @@ tile_value online_build_row(walked *w, const sched_exp *e);
 tile_value online_correction_of(walked *w, unsigned index);
 tile_value online_build_scaled(walked *w, sched_wanted at, const tile_type *element, scaled *out);
 
+/* schedule_online_pack.c */
+
+/* Makes one dim of few rows and the dim before them, along which others are the same; false: it
+ * stays. */
+bool online_pack_rows(schedule *s, sched_group *g);
+
+/* schedule_online_split.c */
+
+/* The tile along x; x, y and z are those of the block, of a grid that has `split` times as many
+ * along x. */
+tile_value online_take_part(walked *w, tile_value x, tile_value y, tile_value z,
+                            const tile_expr *const grid[3]);
+/* The part's columns, of those from begin to end. */
+void online_take_columns(walked *w, tile_value *begin, tile_value *end);
+/* Behind the walk along the part: what all of them have found is finished. */
+void online_finish_parts(walked *w, const tile_value *own, const scaled *left);
+
 /* schedule_online_points.c */
+
+/* Whether tensor cores multiply all of it. */
+bool online_is_all_half(const walked *w);
 
 /* Gives the kernel its parameters and points; fills the extents of tiles. */
 void online_add_points(walked *w);
 /* Keeps of them what attributes of the operations say. */
 void online_fix_points(walked *w);
+
+/* schedule_online_grid.c */
+
 /* Sets grid and starts. */
 void online_set_grid(walked *w);
+/* Behind it: the order of tiles by the walks' bounds; returns where the walk ends. */
+tile_value online_set_order(walked *w, tile_value begin, tile_value end);
 
 #endif

@@ -1,4 +1,4 @@
-/* Points and grids of walks, and what attributes say of them. */
+/* Points of walks, and what attributes say of them. */
 #include <string.h>
 
 #include "passes/compute/schedule_given.h"
@@ -58,8 +58,7 @@ static bool fits_all(const walked *w, const point *p, int bytes) {
     return fits(w, p, bytes) && shared_bytes(w, p, bytes) + more <= SMALLEST;
 }
 
-/* Whether tensor cores multiply all of it. */
-static bool is_all_half(const walked *w) {
+bool online_is_all_half(const walked *w) {
     bool half = true;
     for (unsigned i = 0; i < w->o->inner_count; i++)
         half &= online_is_half(online_inner_type(w, &w->o->inner[i]));
@@ -79,11 +78,11 @@ static void set_extents(walked *w) {
     w->wide = tile_expr_int(context, product ? power_above(w->o->wide, LEAST) : 1);
 }
 
-/* Of the list those that fit, up to 5; returns how many. */
-static unsigned choose_points(const walked *w, const point *list, unsigned length, int bytes,
-                              int *points) {
+/* Of the list those that fit, up to 5, first one from `likely` on; returns how many. */
+static unsigned choose_points(const walked *w, const point *list, unsigned length, unsigned likely,
+                              int bytes, int *points) {
     unsigned count = 0;
-    for (unsigned i = 0; i < length && !count; i++)
+    for (unsigned i = likely; i < length && !count; i++)
         if (fits_all(w, &list[i], bytes)) memcpy(points + 4 * count++, &list[i], sizeof *list);
     for (unsigned i = 0; i < length && count < 5; i++) {
         bool there = !fits(w, &list[i], bytes);
@@ -94,28 +93,116 @@ static unsigned choose_points(const walked *w, const point *list, unsigned lengt
     return count;
 }
 
+/* Few rows ------------------------------------------------------------------------------------- */
+
+enum { MANY_BLOCKS = 128, MOST_PARTS = 32 };
+
+/* Whether a tile or two have all rows: the columns are then read for these alone. */
+static bool is_few(const walked *w) {
+    int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
+    return w->packed || (rows >= 0 && rows <= SCHED_FEW);
+}
+
+/* Rows of a tile: all of them, if they are known to be so few. */
+static int rows_of_few(const walked *w) {
+    enum { LEAST = 16 }; /* of what mma multiplies */
+    int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
+    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW ? SCHED_FEW : rows, LEAST);
+}
+
+/* How many blocks there are without parts; -1: not known. */
+static int64_t count_blocks(const walked *w) {
+    int64_t blocks = 1;
+    for (unsigned d = 0; d < w->o->m; d++) {
+        int64_t extent = sched_constant(w->k.g->domain.extents[d]);
+        if (extent < 0) return -1;
+        blocks = extent > INT32_MAX / (blocks ? blocks : 1) ? INT32_MAX : blocks * extent;
+    }
+    return blocks;
+}
+
+/* Whether so many parts have columns enough. */
+static bool has_columns(const walked *w, int parts) {
+    enum { LEAST = 128 };
+    int64_t columns = sched_constant(w->o->extent);
+    return columns < 0 || columns >= (int64_t)parts * LEAST;
+}
+
+/* About one block for each multiprocessor of the largest targets; else the tuner finds it. */
+static void add_split(walked *w) {
+    int64_t blocks = count_blocks(w);
+    int first = blocks < 0 ? 4 : 1, splits[8];
+    if (blocks >= 2 * MANY_BLOCKS || !blocks || !has_columns(w, 2)) return;
+    while (blocks >= 0 && blocks * first < MANY_BLOCKS && first < MOST_PARTS) first *= 2;
+    while (first > 1 && !has_columns(w, first)) first /= 2;
+    unsigned count = 0;
+    splits[count++] = first;
+    for (int split = 1; split <= MOST_PARTS; split *= 2)
+        if (split != first && has_columns(w, split)) splits[count++] = split;
+    w->split = sched_add_param(&w->k, SCHED_SPLIT);
+    sched_add_tune(&w->k, &w->split, 1, splits, count);
+}
+
+static void add_few(walked *w, bool half) {
+    enum { POINTS = 6 };
+    int rows = rows_of_few(w);
+    const point halves[POINTS] = {{rows, 64, 4, 4},  {rows, 64, 2, 4}, {rows, 32, 4, 4},
+                                  {rows, 128, 3, 4}, {rows, 64, 3, 4}, {rows, 32, 4, 2}};
+    const point wholes[POINTS] = {{rows, 32, 2, 4}, {rows, 16, 2, 4}, {rows, 16, 4, 4},
+                                  {rows, 16, 1, 4}, {16, 16, 2, 4},   {16, 16, 1, 4}};
+    const tile_expr *params[] = {
+        sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
+        sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
+    static const point least = {16, 16, 1, 2};
+    int points[POINTS * 4];
+    unsigned count = choose_points(w, half ? halves : wholes, POINTS, 0, half ? 2 : 4, points);
+    if (!count) memcpy(points, &least, sizeof least);
+    w->few = true;
+    sched_add_tune(&w->k, params, 4, points, count ? count : 1);
+    sched_set_warps(&w->k, params[3]);
+    w->rows = params[0];
+    w->columns = params[1];
+    add_split(w);
+}
+
 void online_add_points(walked *w) {
     set_extents(w);
-    bool half = is_all_half(w);
+    bool half = online_is_all_half(w);
     int most = w->deep->integer > w->wide->integer ? (int)w->deep->integer : (int)w->wide->integer;
     const point first = {most <= 128 ? 128 : 16384 / most,
                          most <= 64    ? 128
                          : most <= 128 ? 64
                                        : 8192 / most,
                          2, 8};
+    if (is_few(w)) {
+        add_few(w, half);
+        return;
+    }
     const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8}, {64, 64, 2, 4},
                             {128, 32, 2, 8}, {64, 32, 2, 4},   {16, 32, 1, 4}};
+    /* The sums of several products leave few of mma's registers to large tiles. */
+    const point several[] = {first,          {128, 128, 2, 8}, {128, 64, 2, 8}, {128, 64, 3, 8},
+                             {64, 64, 2, 4}, {128, 32, 2, 8},  {64, 32, 2, 4},  {16, 32, 1, 4}};
     const point wholes[] = {{32, 32, 2, 4}, {64, 32, 2, 8}, {16, 32, 2, 4}, {32, 16, 1, 4},
                             {16, 16, 2, 4}, {16, 16, 1, 4}, {16, 16, 1, 2}};
-    enum { POINTS = sizeof halves / sizeof *halves };
+    enum {
+        POINTS = sizeof halves / sizeof *halves,
+        SEVERAL = sizeof several / sizeof *several,
+        SMALL = 2 /* from which on tiles are small */
+    };
     const tile_expr *params[] = {
         sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
         sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
-    int points[POINTS * 4];
-    bool small = w->o->inner_count > 1 || bytes_of_elements(w);
-    unsigned least = half && small ? 2 : 0;
-    unsigned count =
-        choose_points(w, (half ? halves : wholes) + least, POINTS - least, half ? 2 : 4, points);
+    int points[SEVERAL * 4];
+    unsigned count;
+    if (!half)
+        count = choose_points(w, wholes, POINTS, 0, 4, points);
+    else if (bytes_of_elements(w))
+        count = choose_points(w, halves + SMALL, POINTS - SMALL, 0, 2, points);
+    else if (w->o->inner_count > 1)
+        count = choose_points(w, several, SEVERAL, SMALL, 2, points);
+    else
+        count = choose_points(w, halves, POINTS, 0, 2, points);
     if (!count) memcpy(points, &wholes[POINTS - 1], sizeof *wholes);
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
     sched_set_warps(&w->k, params[3]);
@@ -153,41 +240,4 @@ void online_fix_points(walked *w) {
         sched_merge_fixed(s, op, "operation", &own, &fixed);
     }
     if (!s->failed) sched_fix_points(s, w->k.f, &fixed);
-}
-
-/* The grid --------------------------------------------------------------------------------------
- */
-
-/* x: the rows' tile, the longest ones first where later rows see more; y: the last batch dim; z:
- * the others. */
-void online_set_grid(walked *w) {
-    sched_kernel *k = &w->k;
-    tile_context *context = k->s->context;
-    const tile_expr *rest = tile_expr_int(context, 1);
-    const tile_expr *rows = sched_expr(k->s, k->g->domain.extents[w->o->m]);
-    unsigned dims[TILE_MAX_RANK], count = 0;
-    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) k->start[d] = tile_build_int(&k->b, 0);
-    for (unsigned d = w->o->m; d-- > 0;)
-        if (!sched_is_one(k->g->domain.extents[d])) dims[count++] = d;
-    for (unsigned i = 1; i < count; i++)
-        rest = tile_expr_multiply(context, sched_expr(k->s, k->g->domain.extents[dims[i]]), rest);
-    const tile_expr *grid[] = {
-        tile_expr_op(context, TILE_OP_ceildiv, rows, w->rows, NULL),
-        count ? sched_expr(k->s, k->g->domain.extents[dims[0]]) : tile_expr_int(context, 1), rest};
-    tile_function_set_grid(k->f, count > 1 ? 3 : count ? 2 : 1, grid);
-    tile_value x = tile_build_block_id(&k->b), left = {x.id + 2};
-    if (sched_ends_early(k->s, w->o)) {
-        tile_value last = tile_build_sub(&k->b, sched_number(k, grid[0]), tile_build_int(&k->b, 1));
-        x = tile_build_max(&k->b, tile_build_sub(&k->b, last, x), tile_build_int(&k->b, 0));
-    }
-    if (count) k->start[dims[0]] = (tile_value){left.id - 1};
-    for (unsigned i = 1; i < count; i++) {
-        k->start[dims[i]] = left;
-        if (i + 1 == count) break;
-        tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
-        extent = tile_build_max(&k->b, extent, tile_build_int(&k->b, 1));
-        k->start[dims[i]] = tile_build_rem(&k->b, left, extent);
-        left = tile_build_div(&k->b, left, extent);
-    }
-    k->start[w->o->m] = tile_build_mul(&k->b, x, sched_number(k, w->rows));
 }

@@ -1,9 +1,10 @@
 /* Rows: reductions along one axis and what is computed from them. A block has a few rows and either
- * all of their elements in one tile, read once, or goes along them a tile at a time: once for each
- * reduction that needs the results of others, and once more for what has as many elements as the
- * rows. Then each place of the tile has a sum of its own, and these are combined at the end. A
- * short axis, such as a pooling's windows, would leave most of a tile empty, or the tile small:
- * there the tile has two other dims, and goes along the axis by one element.
+ * all of their elements in one tile, read once, or goes along them a tile at a time: once for all
+ * reductions that need no other ones, or are put right behind the walk (schedule_late.c), once
+ * more for those that wait for them, and for what has as many elements as the rows. Then each place
+ * of the tile has a sum of its own, and these are combined at the end. A short axis, such as a
+ * pooling's windows, would leave most of a tile empty, or the tile small: there the tile has two
+ * other dims, and goes along the axis by one element.
  *
  * Elements of a tile behind the end of a row must not count: they are what changes nothing, because
  * the loads give that, or by a select. Of the largest float that is NaN, which min and max leave
@@ -273,6 +274,23 @@ static unsigned list_columns(const rows *r, int beside, bool in_parts,
     return count;
 }
 
+/* Of a tile that is walked: each of its elements has a sum. */
+static const tile_expr *quarter(const rows *r, const tile_expr *block) {
+    return tile_expr_op(r->k.s->context, TILE_OP_div, block, constant(r, 4), NULL);
+}
+
+/* What several tiles need of one another is corrected once for all of them: as many as registers
+ * hold beside the sums. */
+static void build_in_steps(rows *r) {
+    enum { MANY = 4 };
+    unsigned carried = 0;
+    for (size_t i = 0; i < r->k.g->reduction_count; i++)
+        carried += rows_count_carried(r, i) * (rows_type(r, i)->scalar == TILE_f64 ? 2 : 1);
+    r->copies = !r->late_count || r->tile ? 1 : carried > MANY ? 2 : ROWS_MOST_COPIES;
+    rows_build_tile_by_tile(r);
+    r->copies = 1;
+}
+
 /* Rows lie side by side in memory, or their elements do: then tiles are as wide as sectors ask for,
  * and go down the axis. */
 static void build_columns(rows *r, int beside) {
@@ -294,7 +312,7 @@ static void build_columns(rows *r, int beside) {
     if (splits)
         rows_build_in_parts(r, parts[0], parts[1]);
     else
-        rows_build_tile_by_tile(r);
+        build_in_steps(r);
 }
 
 /* Rows of known extent: several in a tile where they are short. */
@@ -314,11 +332,6 @@ static void build_known(rows *r, int beside) {
     build_at_once(r);
 }
 
-/* Of a tile that is walked: each of its elements has a sum. */
-static const tile_expr *quarter(const rows *r, const tile_expr *block) {
-    return tile_expr_op(r->k.s->context, TILE_OP_div, block, constant(r, 4), NULL);
-}
-
 /* At once where a row fits the block's tile, else tile by tile, with `looped` elements of it in a
  * tile. */
 static void build_either(rows *r, int beside, const tile_expr *others, const tile_expr *block,
@@ -332,7 +345,7 @@ static void build_either(rows *r, int beside, const tile_expr *others, const til
         k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
         set_tiles(r, beside, others, i ? looped : block);
         if (i)
-            rows_build_tile_by_tile(r);
+            build_in_steps(r);
         else
             build_at_once(r);
         tile_build_yield(&k->b, NULL, 0);
@@ -358,10 +371,12 @@ static void build_unknown(rows *r, int beside) {
     sched_set_warps(&r->k, params[1]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
+    if (!splits && r->known >= 0 && r->late_count)
+        set_tiles(r, beside, constant(r, 1), quarter(r, params[0]));
     if (splits)
         rows_build_in_parts(r, parts[0], parts[1]);
     else if (once || r->known >= 0)
-        rows_build_tile_by_tile(r);
+        build_in_steps(r);
     else
         build_either(r, beside, constant(r, 1), params[0], quarter(r, params[0]));
 }
@@ -547,13 +562,14 @@ static void build(rows *r) {
 }
 
 void sched_make_rows(schedule *s, sched_group *g, const char *name) {
-    rows r = {.axis = g->axis};
+    rows r = {.axis = g->axis, .copies = 1};
     sched_kernel_open(&r.k, s, g, name);
     r.extent = g->domain.extents[g->axis];
     r.known = sched_constant(r.extent);
     find_levels(&r);
+    rows_find_walks(&r);
     if (!fits_along(&r)) return;
-    r.k.streams = r.last == 1 && !rows_has_long_output(&r);
+    r.k.streams = r.last_walk == 1 && !rows_has_long_output(&r);
     take_given(&r);
     if (!s->failed) build(&r);
     if (!s->failed) sched_fix_points(s, r.k.f, &r.fixed);

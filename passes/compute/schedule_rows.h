@@ -4,6 +4,33 @@
 
 #include "lib/ir/kinds.h"
 #include "passes/compute/schedule_given.h"
+#include "passes/compute/schedule_online.h"
+
+/* exp((x - top) * by), or of 2: top is the largest x, or more. */
+typedef struct rows_exp {
+    tile_op op;
+    sched_wanted x, top, by; /* by.value 0: none */
+} rows_exp;
+
+/* x - mean, of its own row. */
+typedef struct rows_centre {
+    sched_wanted x, mean;
+} rows_centre;
+
+enum { ROWS_MOST_FACTORS = 8, ROWS_MOST_CENTRES = 2, ROWS_MOST_LATE = 16, ROWS_MOST_COPIES = 4 };
+
+/* What a sum adds up that needs other reductions of the same walk: the product of all these. */
+typedef struct rows_late {
+    bool is_late, negative;
+    sched_post factors[ROWS_MOST_FACTORS]; /* known as soon as the elements are */
+    unsigned factor_count;
+    sched_post posts[SCHED_MOST_POSTS]; /* of the whole row, known behind the walk */
+    unsigned post_count;
+    sched_wanted seen; /* where it is not, there is 0; value.id 0: everywhere */
+    int exp;           /* the number of an exponential; -1: none */
+    int centres[ROWS_MOST_CENTRES];
+    unsigned centre_count;
+} rows_late;
 
 typedef struct rows {
     sched_kernel k;
@@ -12,6 +39,17 @@ typedef struct rows {
     int64_t known;    /* the extent, -1: not known */
     unsigned *levels; /* of the group's reductions: 1 needs none of the others */
     unsigned last;    /* level */
+    unsigned
+        *walks; /* where no tile holds a row: in which walk along it each is computed, from 1 */
+    unsigned last_walk;
+    rows_late *late; /* by reduction */
+    unsigned late_count;
+    rows_exp exps[ROWS_MOST_LATE];
+    unsigned exp_count;
+    rows_centre centres[ROWS_MOST_LATE];
+    unsigned centre_count;
+    unsigned *depths; /* by value: 1 + the last walk that it needs, 0: not looked at */
+    unsigned copies;  /* tiles that one step of a walk takes: their maxima correct sums once */
     bool walked;      /* tiles have two other dims, and one element along the axis: t is none */
     /* What attributes of the reductions say. */
     const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
@@ -65,6 +103,49 @@ void rows_build_tile_by_tile(rows *r);
 /* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
 void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy);
 
+/* Carried values of a walk: one of each reduction, two of those that find a place, up to four of
+ * late ones. */
+enum { ROWS_MOST_REDUCTIONS = 64, ROWS_MOST_CARRIED = 192 };
+typedef struct rows_carried {
+    size_t reductions[ROWS_MOST_REDUCTIONS];
+    unsigned count, values;
+    tile_value at[ROWS_MOST_CARRIED];
+} rows_carried;
+
+/* What is left of a tile along the axis. */
+const tile_type *rows_row_type(const rows *r, const tile_type *element);
+
+/* schedule_late.c: which reductions need no walk of their own. */
+
+/* Fills walks and late. */
+void rows_find_walks(rows *r);
+/* Whether the exponential is of that walk. */
+bool rows_is_of_walk(rows *r, unsigned exp, unsigned walk);
+/* Says of which reductions rows are read again. */
+void rows_remark_walks(rows *r);
+
+/* schedule_late_sums.c: sums of walks that need what the same walk reduces. */
+
+/* Of the walk's late sums and of what they are corrected by. */
+typedef struct rows_walk {
+    tile_value near[ROWS_MOST_LATE];       /* by centre: what is subtracted instead of the mean */
+    tile_value now[ROWS_MOST_LATE];        /* by exponential: its top, as it is at each place */
+    tile_value correction[ROWS_MOST_LATE]; /* of what was summed before */
+    tile_value exps[ROWS_MOST_LATE];       /* of the tile at hand; 0: not made */
+} rows_walk;
+
+/* How many values are carried of a reduction. */
+unsigned rows_count_carried(const rows *r, size_t index);
+/* Before the walk: each carried value's beginning. */
+void rows_begin_late(rows *r, size_t index, rows_walk *walk, rows_carried *c);
+/* In the walk, behind the maxima of all its tiles: what corrects the sums. */
+void rows_correct(rows *r, unsigned walk, const rows_carried *c, const tile_value *before,
+                  const tile_value *now, rows_walk *w);
+/* Of one of its tiles: sums are those of the reduction among the carried ones. */
+void rows_add_late(rows *r, size_t index, rows_walk *w, bool first, tile_value *sums);
+/* Behind the walk, when what it needs is there: takes the sums' places together. */
+void rows_finish_late(rows *r, size_t index, const rows_walk *w, const tile_value *sums);
+
 /* schedule_key.c: a value and its place as one number. */
 
 /* Whether there is one: of values of up to 32 bits. */
@@ -98,6 +179,8 @@ bool rows_leaves_nan_out(const rows *r, size_t index);
 /* Whether it may be -inf (inf) instead: it is only subtracted from its own row. */
 bool rows_may_be_infinite(const rows *r, size_t index);
 bool rows_is_sort(const rows *r, size_t index);
+/* Whether it is computed in the same way from the same values, looking so many operations back. */
+bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth);
 /* Whether what stands there does not count, with the loads' pad that is chosen. */
 bool rows_count_nothing(rows *r, size_t index);
 /* Chooses the pad of loads with which most reductions need no select. */

@@ -12,6 +12,8 @@
  * hand on is what is left of their tiles, a row. With a split of 1 the outer loop is none. */
 #include "passes/compute/schedule_rows.h"
 
+#include <string.h>
+
 #include "lib/ir/syntax.h"
 
 static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
@@ -46,45 +48,52 @@ static tile_value is_better(rows *r, size_t index, tile_value a, tile_value b) {
     return tile_build_or(to, better, tile_build_and(to, nan, fine));
 }
 
-/* Carried values: one of each reduction of the level, two of those that find a place. */
-typedef struct carried {
-    size_t reductions[64];
-    unsigned count, values;
-    tile_value at[128];
-} carried;
-
-static void begin_sums(rows *r, unsigned level, carried *c) {
+static void begin_sums(rows *r, unsigned walk, rows_walk *w, rows_carried *c) {
     sched_kernel *k = &r->k;
-    k->start[r->axis] = tile_build_int(&k->b, 0);
     for (size_t i = 0; i < k->g->reduction_count; i++) {
-        if (r->levels[i] != level) continue;
-        if (c->count == 64) {
+        if (r->walks[i] != walk) continue;
+        if (c->count == ROWS_MOST_REDUCTIONS) {
             SCHED_FAIL(k->s, k->g->reductions[i],
                        "more than 64 reductions of the same rows: compute some of them in another "
                        "compute");
             return;
         }
         c->reductions[c->count++] = i;
+        if (r->late[i].is_late) {
+            rows_begin_late(r, i, w, c);
+            continue;
+        }
+        k->start[r->axis] = tile_build_int(&k->b, 0);
         c->at[c->values++] = sched_full(k, rows_identity_of(r, i));
         if (rows_finds_place(r, i)) c->at[c->values++] = sched_full(k, rows_place_along(r));
     }
 }
 
-static void add_elements(rows *r, const carried *c, tile_region body, tile_value *next) {
+/* Those of the tile that need no other reduction; sums: what is carried. */
+static void add_elements(rows *r, const rows_carried *c, tile_value *sums) {
     sched_kernel *k = &r->k;
-    for (unsigned i = 0, at = 0; i < c->count; i++) {
+    for (unsigned i = 0, at = 0; i < c->count; at += rows_count_carried(r, c->reductions[i++])) {
         size_t index = c->reductions[i];
-        tile_value elements = rows_elements_of(r, index);
-        tile_value sum = tile_region_arg(k->f, body, at + 1);
+        if (r->late[index].is_late) continue;
+        tile_value elements = rows_elements_of(r, index), sum = sums[at];
         if (!elements.id) return;
         if (!rows_finds_place(r, index)) {
-            next[at++] = combine(r, index, sum, elements);
+            sums[at] = combine(r, index, sum, elements);
             continue;
         }
         tile_value better = is_better(r, index, sum, elements);
-        tile_value place = tile_region_arg(k->f, body, at + 2);
-        next[at++] = tile_build_select(&k->b, better, elements, sum);
-        next[at++] = tile_build_select(&k->b, better, sched_full(k, rows_place_along(r)), place);
+        sums[at] = tile_build_select(&k->b, better, elements, sum);
+        sums[at + 1] =
+            tile_build_select(&k->b, better, sched_full(k, rows_place_along(r)), sums[at + 1]);
+    }
+}
+
+static void add_late(rows *r, const rows_carried *c, rows_walk *w, bool first, tile_value *sums) {
+    memset(w->exps, 0, sizeof w->exps);
+    for (unsigned i = 0, at = 0; i < c->count && !r->k.s->failed; i++) {
+        size_t index = c->reductions[i];
+        if (r->late[index].is_late) rows_add_late(r, index, w, first, sums + at);
+        at += rows_count_carried(r, index);
     }
 }
 
@@ -107,10 +116,16 @@ static loop enter_steps(rows *r, tile_value begin, tile_value end, tile_value st
     return l;
 }
 
+/* From one of a step's tiles to the next. */
+static const tile_expr *tile_step(const rows *r) {
+    return r->walked ? tile_expr_int(r->k.s->context, 1) : r->k.block[r->t];
+}
+
 static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
     enum { MOST_COPIES = 16 };
     sched_kernel *k = &r->k;
-    const tile_expr *step = r->walked ? tile_expr_int(k->s->context, 1) : k->block[r->t];
+    const tile_expr *step = tile_expr_multiply(
+        k->s->context, tile_expr_int(k->s->context, (int)r->copies), tile_step(r));
     loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
                          sched_number(k, step), inits, count);
     if (r->walked && r->known > 1)
@@ -122,6 +137,62 @@ static void leave_loop(rows *r, const loop *l, const tile_value *next, unsigned 
     tile_build_yield(&r->k.b, next, count);
     r->k.b = l->outside;
     sched_leave(&r->k, l->mark);
+}
+
+/* One of a step's tiles: where it begins, and what is there of it already. */
+typedef struct copy {
+    tile_value start;
+    sched_known *known;
+    size_t count;
+} copy;
+
+static size_t enter_copy(rows *r, copy *own, tile_value begin, unsigned index) {
+    sched_kernel *k = &r->k;
+    size_t mark = sched_enter(k);
+    if (!own->start.id && index) {
+        tile_value by =
+            sched_number(k, tile_expr_multiply(k->s->context, tile_expr_int(k->s->context, index),
+                                               tile_step(r)));
+        own->start = tile_build_add(&k->b, begin, by);
+    }
+    k->start[r->axis] = index ? own->start : begin;
+    for (size_t i = 0; i < own->count; i++) {
+        const sched_known *known = &own->known[i];
+        tile_value value = {known->value};
+        sched_remember(k, value, &known->map, known->element, known->tile);
+    }
+    return mark;
+}
+
+static void leave_copy(rows *r, copy *own, size_t mark) {
+    sched_kernel *k = &r->k;
+    own->count = k->known_count - mark;
+    own->known = TILE_NEW_ARRAY(k->s->arena, sched_known, own->count + 1);
+    if (own->count) memcpy(own->known, k->known + mark, own->count * sizeof *own->known);
+    sched_leave(k, mark);
+}
+
+/* One step of the walk: all its tiles' maxima come before what is corrected by them. */
+static void build_step(rows *r, unsigned walk, const rows_carried *c, tile_region body,
+                       rows_walk *w, tile_value *next) {
+    sched_kernel *k = &r->k;
+    copy copies[ROWS_MOST_COPIES] = {{{0}, NULL, 0}};
+    tile_value begin = tile_region_arg(k->f, body, 0), before[ROWS_MOST_CARRIED];
+    bool late = false;
+    for (unsigned i = 0; i < c->values; i++)
+        next[i] = before[i] = tile_region_arg(k->f, body, i + 1);
+    for (unsigned i = 0; i < c->count; i++) late |= r->late[c->reductions[i]].is_late;
+    for (unsigned u = 0; u < r->copies && !k->s->failed; u++) {
+        size_t mark = enter_copy(r, &copies[u], begin, u);
+        add_elements(r, c, next);
+        leave_copy(r, &copies[u], mark);
+    }
+    if (late && !k->s->failed) rows_correct(r, walk, c, before, next, w);
+    for (unsigned u = 0; late && u < r->copies && !k->s->failed; u++) {
+        size_t mark = enter_copy(r, &copies[u], begin, u);
+        add_late(r, c, w, u == 0, next);
+        leave_copy(r, &copies[u], mark);
+    }
 }
 
 /* Of equal ones the lowest coordinate; where all are NaN, the first. */
@@ -142,7 +213,7 @@ static tile_value find_place(rows *r, tile_value values, tile_value places, tile
 }
 
 /* What is left of a tile's places of reduction i, whose carried values begin at *at. */
-static tile_value finish_sum(rows *r, const carried *c, unsigned i, unsigned *at, tile_op op,
+static tile_value finish_sum(rows *r, const rows_carried *c, unsigned i, unsigned *at, tile_op op,
                              tile_value *place) {
     size_t index = c->reductions[i];
     tile_value sums = tile_op_result(r->k.f, op, (*at)++);
@@ -154,28 +225,54 @@ static tile_value finish_sum(rows *r, const carried *c, unsigned i, unsigned *at
     return best;
 }
 
-static void finish_sums(rows *r, const carried *c, tile_op op) {
+static void finish_sums(rows *r, unsigned walk, const rows_carried *c, rows_walk *w, tile_op op) {
+    tile_value results[ROWS_MOST_CARRIED];
+    bool late = false;
+    for (unsigned i = 0; i < c->values; i++) results[i] = tile_op_result(r->k.f, op, i);
+    for (unsigned i = 0; i < c->count; i++) late |= r->late[c->reductions[i]].is_late;
+    if (late) rows_correct(r, walk, c, NULL, results, w);
     for (unsigned i = 0, at = 0; i < c->count; i++) {
-        tile_value place, best = finish_sum(r, c, i, &at, op, &place);
+        tile_value place, best;
+        if (r->late[c->reductions[i]].is_late) {
+            at += rows_count_carried(r, c->reductions[i]);
+            continue;
+        }
+        best = finish_sum(r, c, i, &at, op, &place);
         rows_remember_results(r, c->reductions[i], best, place);
     }
+    for (unsigned i = 0, at = 0; i < c->count && !r->k.s->failed; i++) {
+        size_t index = c->reductions[i];
+        if (r->late[index].is_late) rows_finish_late(r, index, w, results + at);
+        at += rows_count_carried(r, index);
+    }
+}
+
+static void build_walk(rows *r, unsigned walk) {
+    rows_carried c = {.count = 0};
+    rows_walk w = {.near = {{0}}};
+    tile_value next[ROWS_MOST_CARRIED] = {{0}};
+    begin_sums(r, walk, &w, &c);
+    if (r->k.s->failed) return;
+    loop l = enter_loop(r, c.at, c.values);
+    build_step(r, walk, &c, tile_op_region(r->k.f, l.op, 0), &w, next);
+    leave_loop(r, &l, next, c.values);
+    if (!r->k.s->failed) finish_sums(r, walk, &c, &w, l.op);
 }
 
 void rows_build_tile_by_tile(rows *r) {
     size_t mark = sched_enter(&r->k);
-    for (unsigned level = 1; level <= r->last && !r->k.s->failed; level++) {
-        carried c = {.count = 0};
-        tile_value next[128] = {{0}};
-        begin_sums(r, level, &c);
-        loop l = enter_loop(r, c.at, c.values);
-        add_elements(r, &c, tile_op_region(r->k.f, l.op, 0), next);
-        leave_loop(r, &l, next, c.values);
-        finish_sums(r, &c, l.op);
-    }
+    rows_remark_walks(r);
+    for (unsigned walk = 1; walk <= r->last_walk && !r->k.s->failed; walk++) build_walk(r, walk);
     rows_store_outputs(r, true);
     if (rows_has_long_output(r)) {
         loop l = enter_loop(r, NULL, 0);
-        rows_store_outputs(r, false);
+        tile_value begin = r->k.start[r->axis];
+        for (unsigned u = 0; u < r->copies; u++) {
+            copy own = {{0}, NULL, 0};
+            size_t inner = enter_copy(r, &own, begin, u);
+            rows_store_outputs(r, false);
+            leave_copy(r, &own, inner);
+        }
         leave_loop(r, &l, NULL, 0);
     }
     sched_leave(&r->k, mark);
@@ -183,8 +280,7 @@ void rows_build_tile_by_tile(rows *r) {
 
 /* In parts ------------------------------------------------------------------------------------- */
 
-/* What is left of a tile along the axis. */
-static const tile_type *row_type(const rows *r, const tile_type *element) {
+const tile_type *rows_row_type(const rows *r, const tile_type *element) {
     const tile_expr *dims[SCHED_MAX_TILE];
     for (unsigned t = 0; t < r->k.tile_rank; t++)
         dims[t] = t == r->t ? tile_expr_int(r->k.s->context, 1) : r->k.block[t];
@@ -195,13 +291,15 @@ static const tile_type *row_type(const rows *r, const tile_type *element) {
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent)), more[128] = {{0}};
+    tile_value end = sched_number(k, sched_expr(k->s, r->extent)), more[ROWS_MOST_CARRIED];
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
-    carried c = {.count = 0};
-    begin_sums(r, 1, &c);
+    rows_carried c = {.count = 0};
+    begin_sums(r, 1, NULL, &c);
     loop l = enter_steps(r, begin, end, sched_number(k, rows_of_all), c.at, c.values);
-    add_elements(r, &c, tile_op_region(k->f, l.op, 0), more);
+    for (unsigned i = 0; i < c.values; i++)
+        more[i] = tile_region_arg(k->f, tile_op_region(k->f, l.op, 0), i + 1);
+    add_elements(r, &c, more);
     leave_loop(r, &l, more, c.values);
     for (unsigned i = 0, at = 0; i < c.count && !k->s->failed; i++) {
         tile_value place, best = finish_sum(r, &c, i, &at, l.op, &place);
@@ -219,7 +317,7 @@ static tile_value first_part(rows *r, size_t index) {
     bool key = rows_finds_place(r, index);
     const tile_type *type = key ? tile_type_scalar(r->k.s->context, TILE_i64) : rows_type(r, index);
     return tile_build_splat(&r->k.b, key ? rows_least_key(r) : rows_identity_of(r, index),
-                            row_type(r, type));
+                            rows_row_type(r, type));
 }
 
 static void remember_part(rows *r, size_t index, tile_value part) {

@@ -254,9 +254,13 @@ static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map) {
         for (unsigned i = 0; i < 2; i++) walk_operand(w, op, i);
         return true;
     }
-    if (g->kind != SCHED_ROWS || !reduces_rows(s, g, op, map)) return false;
+    if (g->kind != SCHED_ROWS || (g->apart && w->inside) || !reduces_rows(s, g, op, map))
+        return false;
     sched_map at = sched_identity(&g->domain);
+    bool inside = w->inside;
+    w->inside = true;
     sched_walk_value(w, tile_op_operand(s->compute, op, 0), &at, false);
+    w->inside = inside;
     sched_add_reduction(s, g, op);
     return true;
 }

@@ -25,13 +25,14 @@
  * The usual way attaches a layout to each operation and then searches for conversions to remove.
  * Here values that must agree anyway (operands and results of element-wise operations, what loops
  * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
- * accumulator of `dot`, an operand of `dot`, a load, a store. Every memory access works with every
- * layout, so a conversion is needed in few places only: before a `dot` whose operand is not held
- * as a fragment, before a store that would be narrow, before a `broadcast` of what somebody
- * else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two sides
- * have strong wishes. These take their operands' layout rearranged, or their result's. An operand
- * computed from nothing (`splat`, `iota`) is computed again in the other layout instead. That is
- * enough because tiles between those points are used element by element. */
+ * accumulator of `dot`, an operand of `dot`, a load, a store. Among equally strong ones the
+ * cheapest is taken (wish_cost.c), whatever their order in the text is. Every memory access works
+ * with every layout, so a conversion is needed in few places only: before a `dot` whose operand is
+ * not held as a fragment, before a store that would be narrow, before a `broadcast` of what
+ * somebody else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two
+ * sides have strong wishes. These take their operands' layout rearranged, or their result's. An
+ * operand computed from nothing (`splat`, `iota`) is computed again in the other layout instead.
+ * That is enough because tiles between those points are used element by element. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
@@ -165,12 +166,99 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
 
 /* 2. Wishes. ---------------------------------------------------------------------------------- */
 
+/* Loads and stores are weighed together. */
+static strength rank_of(strength how_much) {
+    return how_much == WISH_STORE ? WISH_LOAD : how_much;
+}
+
+static layout_candidate *find_candidate(assignment *a, uint32_t id, strength how_much,
+                                        const tile_layout *layout) {
+    for (layout_candidate *at = a->candidates[id]; at; at = at->next)
+        if (at->how_much == how_much && tile_layout_equal(&at->layout, layout)) return at;
+    layout_candidate *more = TILE_NEW(a->pass->scratch, layout_candidate);
+    *more = (layout_candidate){how_much, 0, *layout, a->candidates[id]};
+    return a->candidates[id] = more;
+}
+
+static derived_wish *find_derived(const assignment *a, uint32_t id) {
+    derived_wish *at = a->derived[a->by.id];
+    while (at && at->class != id) at = at->next;
+    return at;
+}
+
+bool wish_is_derived(assignment *a, tile_value tile) {
+    return a->by.id && find_derived(a, wish_class(a, tile));
+}
+
+/* False if it is the same as before. */
+static bool replace_derived(assignment *a, uint32_t id, layout_candidate *candidate) {
+    derived_wish *before = find_derived(a, id);
+    if (before && before->candidate == candidate) return false;
+    if (before) {
+        before->candidate->wishers--;
+        before->candidate = candidate;
+        return true;
+    }
+    derived_wish *more = TILE_NEW(a->pass->scratch, derived_wish);
+    *more = (derived_wish){id, candidate, a->derived[a->by.id]};
+    a->derived[a->by.id] = more;
+    return true;
+}
+
 void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
     uint32_t id = wish_class(a, value);
-    if (how_much == WISH_STORE || how_much == WISH_LOAD) wish_note_candidate(a, id, layout);
-    if (how_much <= a->wish[id]) return;
-    a->wish[id] = how_much;
-    a->wanted[id] = *layout;
+    if (rank_of(how_much) < rank_of(a->wish[id])) return;
+    layout_candidate *candidate = find_candidate(a, id, how_much, layout);
+    if (a->by.id && !replace_derived(a, id, candidate)) return;
+    if (candidate->wishers++ && !a->by.id) return;
+    if (!a->is_fresh[id]) a->fresh[a->fresh_count++] = id;
+    a->is_fresh[id] = true;
+}
+
+/* The strongest of a class's wishes, and how many different ones are as strong. */
+static strength strongest(const assignment *a, uint32_t id, unsigned *count) {
+    strength most = WISH_NONE;
+    for (const layout_candidate *at = a->candidates[id]; at; at = at->next) {
+        if (!at->wishers || rank_of(at->how_much) < rank_of(most)) continue;
+        *count = rank_of(at->how_much) > rank_of(most) ? 1 : *count + 1;
+        if (at->how_much > most) most = at->how_much;
+    }
+    return most;
+}
+
+typedef struct settled {
+    strength how_much;
+    const layout_candidate *best; /* NULL: it stays as it is */
+} settled;
+
+/* Two classes can follow each other without end. */
+enum { MOST_CHANGES = 8 };
+
+static void take(assignment *a, uint32_t id, settled what, wish_visitor *visit, void *user) {
+    bool same = !what.best || (a->wish[id] == what.how_much &&
+                               tile_layout_equal(&a->wanted[id], &what.best->layout));
+    if (same || a->changes[id] == MOST_CHANGES) return;
+    a->changes[id]++;
+    a->wish[id] = what.how_much;
+    a->wanted[id] = what.best->layout;
+    if (visit) visit(id, user);
+}
+
+void wish_settle(assignment *a, wish_visitor *visit, void *user) {
+    settled *list = TILE_NEW_ARRAY(a->pass->scratch, settled, a->fresh_count + 1);
+    for (unsigned choices = 0; choices < 2; choices++) {
+        for (size_t i = 0; i < a->fresh_count; i++) {
+            uint32_t id = a->fresh[i];
+            unsigned count = 0;
+            strength most = strongest(a, id, &count);
+            list[i] = (settled){most, NULL};
+            if ((count > 1) == choices && !(a->kept[id] && most == a->wish[id]))
+                list[i].best = wish_cheapest(a, id, rank_of(most));
+        }
+        for (size_t i = 0; i < a->fresh_count; i++) take(a, a->fresh[i], list[i], visit, user);
+    }
+    for (size_t i = 0; i < a->fresh_count; i++) a->is_fresh[a->fresh[i]] = false;
+    a->fresh_count = 0;
 }
 
 const tile_layout *wish_for(assignment *a, tile_value tile, strength *how_much) {
@@ -186,12 +274,25 @@ const tile_layout *wish_layout_of(assignment *a, tile_value tile) {
 }
 
 void wish_blocked(assignment *a, tile_value value) {
+    enum { WIDEST = 16 };
     const tile_type *type = tile_value_type(a->f, value);
+    unsigned sizes = a->sizes[wish_class(a, value)];
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(type, dims);
-    tile_layout layout = tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
-                                             type->rank - 1, wish_warps_of(a, value));
-    wish(a, value, WISH_STORE, &layout);
+    for (unsigned bytes = 1; bytes <= WIDEST; bytes *= 2) {
+        if (!(sizes & bytes)) continue;
+        tile_layout layout = tile_layout_blocked(dims, type->rank, WIDEST / bytes, type->rank - 1,
+                                                 wish_warps_of(a, value));
+        wish(a, value, WISH_STORE, &layout);
+    }
+}
+
+static void find_sizes(assignment *a) {
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        const tile_type *type = tile_value_type(a->f, (tile_value){id});
+        if (type->kind == TILE_TYPE_TILE)
+            a->sizes[wish_class(a, (tile_value){id})] |= (uint8_t)tile_scalar_bytes(type->scalar);
+    }
 }
 
 /* A layout that stands in the kernel is kept, so it must be made for the warps that execute. */
@@ -225,6 +326,15 @@ static void wish_given(assignment *a, tile_value value) {
 
 /* 3. Types get their layouts. ----------------------------------------------------------------- */
 
+/* Classes that nobody has a wish for: each of their values has one, by the size of its elements. */
+static void wish_for_others(assignment *a) {
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        tile_value value = {id};
+        if (wish_is_tile(a, value) && !wish_layout_of(a, value)) wish_blocked(a, value);
+    }
+    wish_settle(a, NULL, NULL);
+}
+
 static void set_layouts(assignment *a) {
     tile_context *context = a->pass->context;
     for (uint32_t id = 1; id < a->value_count; id++) {
@@ -235,9 +345,45 @@ static void set_layouts(assignment *a) {
             tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, shared);
         if (type->kind != TILE_TYPE_TILE || type->layout) continue;
         uint32_t class = wish_class(a, value);
-        if (!a->wish[class]) wish_blocked(a, value);
         tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->wanted[class]);
     }
+}
+
+static assignment start(tile_pass *pass, tile_function *f) {
+    size_t count = f->value_count;
+    tile_arena *scratch = pass->scratch;
+    assignment a = {.pass = pass, .f = f, .value_count = count};
+    a.ranges = tile_range_analyse(f, scratch);
+    a.parent = TILE_NEW_ARRAY(scratch, uint32_t, count);
+    a.sizes = TILE_NEW_ARRAY(scratch, uint8_t, count);
+    a.wish = TILE_NEW_ARRAY(scratch, strength, count);
+    a.wanted = TILE_NEW_ARRAY(scratch, tile_layout, count);
+    a.shared = TILE_NEW_ARRAY(scratch, tile_layout, count);
+    a.lines = TILE_NEW_ARRAY(scratch, lines, count);
+    a.candidates = TILE_NEW_ARRAY(scratch, layout_candidate *, count);
+    a.uses = TILE_NEW_ARRAY(scratch, layout_use *, count);
+    a.fresh = TILE_NEW_ARRAY(scratch, uint32_t, count);
+    a.is_fresh = TILE_NEW_ARRAY(scratch, bool, count);
+    a.changes = TILE_NEW_ARRAY(scratch, uint8_t, count);
+    a.derived = TILE_NEW_ARRAY(scratch, derived_wish *, f->op_count);
+    a.kept = TILE_NEW_ARRAY(scratch, bool, count);
+    a.noted = TILE_NEW_ARRAY(scratch, struct noted *, count);
+    for (uint32_t id = 0; id < count; id++) a.parent[id] = id;
+    return a;
+}
+
+/* What operations want themselves, sums first, as operands follow from them. */
+static void wish_all(assignment *a) {
+    tile_function *f = a->f;
+    for (uint32_t id = 1; id < a->value_count; id++) wish_given(a, (tile_value){id});
+    tile_walk(f, f->body, wish_sums, a);
+    wish_settle(a, NULL, NULL);
+    tile_walk(f, f->body, wish_operation, a);
+    wish_settle(a, NULL, NULL);
+    tile_walk(f, f->body, wish_order, a);
+    a->ordered = true;
+    tile_walk(f, f->body, wish_operation, a);
+    wish_settle(a, NULL, NULL);
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
@@ -246,31 +392,20 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     prepare_copies(f);
     prepare_rounding(pass, f);
     prepare_dots(pass, f);
-    assignment a = {.pass = pass, .f = f, .value_count = f->value_count};
-    a.ranges = tile_range_analyse(f, pass->scratch);
-    a.parent = TILE_NEW_ARRAY(pass->scratch, uint32_t, a.value_count);
-    a.wish = TILE_NEW_ARRAY(pass->scratch, strength, a.value_count);
-    a.wanted = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
-    a.shared = TILE_NEW_ARRAY(pass->scratch, tile_layout, a.value_count);
-    a.lines = TILE_NEW_ARRAY(pass->scratch, lines, a.value_count);
-    a.candidates = TILE_NEW_ARRAY(pass->scratch, layout_candidate *, a.value_count);
-    a.uses = TILE_NEW_ARRAY(pass->scratch, layout_use *, a.value_count);
-    for (uint32_t id = 0; id < a.value_count; id++) a.parent[id] = id;
+    assignment a = start(pass, f);
     a.status = check_uniform(pass, f);
     tile_walk(f, f->body, unite_op, &a);
-    for (uint32_t id = 1; id < a.value_count; id++) wish_given(&a, (tile_value){id});
-    tile_walk(f, f->body, wish_operation, &a);
-    tile_walk(f, f->body, wish_order, &a);
-    a.ordered = true;
-    tile_walk(f, f->body, wish_operation, &a);
     tile_walk(f, f->body, check_values, &a);
     if (a.status != TILE_OK) return a.status;
-    wish_cheapest(&a);
+    a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
+    if (a.status != TILE_OK) return a.status;
+    find_sizes(&a);
+    wish_find_uses(&a);
+    wish_all(&a);
     passages list = wish_find_passages(&a);
     wish_lines(&a, &list);
     wish_derived(&a, &list);
-    a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
-    if (a.status != TILE_OK) return a.status;
+    wish_for_others(&a);
     set_layouts(&a);
     spread_buffers(pass, f, a.ranges);
     convert_layouts(pass, f, a.ranges);

@@ -12,6 +12,9 @@ tile_status check_uniform(tile_pass *pass, tile_function *f);
 
 /* convert_layouts.c: tiles, which all have layouts, get other ones where these are needed. */
 void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges);
+/* Where a tile is converted that op needs: before the outermost loop in which it does not change.
+ */
+tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile);
 
 /* spread_buffers.c: another order for buffers of whose tiles and copies, which have layouts, some
  * meet in one bank. */

@@ -48,8 +48,10 @@
  * in registers; so is what is rounded to tf32 where it is read, since a copy that runs ahead cannot
  * round. Elements that are not of 16 bits must follow each other along k in shared memory,
  * so in the view that they are copied from. Where the user says `via`, that is how it is done;
- * other dots that do not take wgmma are left to mma.sync, and a remark tells why. So are, without
- * one, those of at most 32 rows.
+ * other dots that do not take wgmma are left to mma.sync, and a remark tells why: also those whose
+ * sums and others that wait beside them need too many registers, and those of kernels that call
+ * `print` or `assert`, where ptxas would end each wgmma before the next. Without a remark those of
+ * at most 32 rows.
  *
  * Which operand is the instruction's first one is decided here, too, and written down (`exchanged`:
  * rhs is) before anything depends on it: that in registers; else the one with which a thread has
@@ -60,6 +62,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
+#include "lib/analysis/held.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
@@ -77,9 +80,11 @@ typedef struct chooser {
     const uint32_t *uses; /* by value */
     uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
     bool *single;         /* by buffer of tf32: it holds f32, rounded where it is read */
+    const int64_t *held;  /* by op: bytes of other products' sums that wait while it runs */
     size_t value_count;
     tile_op *dots;
     unsigned count;
+    tile_op call; /* a print or assert, if there is one */
     bool failed;
 } chooser;
 
@@ -116,6 +121,7 @@ static void collect(tile_function *f, tile_op op, void *user) {
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
+    if (opcode == TILE_OP_print || opcode == TILE_OP_assert) c->call = op;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
     const tile_value *from = tile_op_segment(f, op, 0, &count),
                      *to = tile_op_segment(f, op, 1, &count);
@@ -328,14 +334,15 @@ static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
     return 2;
 }
 
-/* The warps that will share its sums: groups of consumers that take turns have tiles of their own.
- */
+/* The warps that will share its sums: groups of consumers that take turns have tiles of their own,
+ * where these fit. */
 static unsigned warps_of_sums(const chooser *c, tile_op dot) {
     unsigned warps = tile_executors_of(c->f, dot).warps;
     tile_op loop = tile_op_parent(c->f, dot);
     const char *word = loop.id ? tile_op_attr_text(c->f, loop, TILE_ATTR_consumers) : NULL;
-    return word && strcmp(word, "ping_pong") == 0 && warps == 2 * TILE_WARPGROUP ? TILE_WARPGROUP
-                                                                                 : warps;
+    bool turns = word && strcmp(word, "ping_pong") == 0 && warps == 2 * TILE_WARPGROUP &&
+                 2 * warpgroup_registers(c->f, dot) <= WARPGROUP_MOST_REGISTERS;
+    return turns ? TILE_WARPGROUP : warps;
 }
 
 /* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
@@ -475,6 +482,25 @@ static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
     }
 }
 
+/* What stands elsewhere in the kernel: a call, at which ptxas ends each wgmma before the next,
+ * wherever it is (C7510); the sums of other products that wait beside its own,
+ * and its operand in registers. */
+static void check_others(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
+    unsigned along, first = warpgroup_first(row_dim), warps = warps_of_sums(c, dot);
+    obstacle ignored = {.found = false};
+    bool in_registers = !find_shared(c, dot, first, &along, &ignored);
+    int64_t sums = warpgroup_crowded(c->f, dot, row_dim, warps, c->held[dot.id], in_registers);
+    if (c->call.id)
+        OBSTACLE(o, "take it out (`drop-asserts` takes every assert), or say {via = wgmma}",
+                 "the kernel calls %s, and ptxas then ends each wgmma before the next",
+                 tile_op_name(c->f, c->call));
+    else if (sums)
+        OBSTACLE(o, "use more warps or smaller tiles, or a loop for each product",
+                 "its sums, those of other products that wait beside them, and an operand in "
+                 "registers take %lld of each thread, which leaves wgmma too few",
+                 (long long)sums);
+}
+
 /* 4. The decision ----------------------------------------------------------------------------- */
 
 /* The dot reads the buffers that its operands were loaded from. */
@@ -542,6 +568,7 @@ static void decide(chooser *c, tile_op dot) {
     }
     take_turned(c, dot, was);
     check_dot(c, dot, &row_dim, &o);
+    if (!o.found && !forced) check_others(c, dot, row_dim, &o);
     if (o.found || (is_flat(c, dot) && !forced)) take_back(c, dot, was);
     if (o.found && forced) {
         refuse(c, dot, o.why, o.remedy);
@@ -567,6 +594,7 @@ tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
     c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    c.held = tile_held_bytes(f, pass->scratch);
     tile_walk(f, f->body, collect, &c);
     for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
     return c.failed ? TILE_INVALID : TILE_OK;

@@ -116,19 +116,17 @@ static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, con
     return converted;
 }
 
-static tile_region home_of(const conversions *c, tile_value value) {
-    const tile_value_data *data = tile_value_at(c->f, value);
-    if (data->kind == TILE_VALUE_RESULT) return tile_op_at(c->f, (tile_op){data->owner})->parent;
-    return data->kind == TILE_VALUE_REGION ? (tile_region){data->owner} : c->f->body;
+static tile_region home_of(const tile_function *f, tile_value value) {
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind == TILE_VALUE_RESULT) return tile_op_at(f, (tile_op){data->owner})->parent;
+    return data->kind == TILE_VALUE_REGION ? (tile_region){data->owner} : f->body;
 }
 
-/* Where a tile is converted that op needs: before the outermost loop in which it does not change.
- */
-static tile_op place_for(const conversions *c, tile_op op, tile_value tile) {
-    tile_region home = home_of(c, tile);
-    for (tile_op parent; tile_op_at(c->f, op)->parent.id != home.id; op = parent) {
-        parent = tile_op_parent(c->f, op);
-        if (!parent.id || !tile_repeats(c->f, parent)) break;
+tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile) {
+    tile_region home = home_of(f, tile);
+    for (tile_op parent; tile_op_at(f, op)->parent.id != home.id; op = parent) {
+        parent = tile_op_parent(f, op);
+        if (!parent.id || !tile_repeats(f, parent)) break;
     }
     return op;
 }
@@ -152,7 +150,7 @@ static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
 static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, const tile_type *to) {
     tile_value known = find_made(c, op, tile, to);
     if (known.id) return known;
-    tile_builder b = tile_builder_before(c->f, place_for(c, op, tile));
+    tile_builder b = tile_builder_before(c->f, layouts_place_of(c->f, op, tile));
     b.loc = tile_op_loc(c->f, op);
     made *m = TILE_NEW(c->pass->scratch, made);
     *m = (made){.result = exchange(c, &b, tile, to), .region = b.region};

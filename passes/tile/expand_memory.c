@@ -124,6 +124,13 @@ static void say_within(expansion *e, tile_op made) {
         tile_op_set_flag(e->f, made, TILE_ATTR_within);
 }
 
+/* A place that an element stores no other element stores. */
+static void say_apart(expansion *e, tile_op made) {
+    tile_gather gather;
+    if (tile_gather_of(e->f, made, &gather) && gather.tiles)
+        tile_op_set_flag(e->f, made, TILE_ATTR_apart);
+}
+
 /* Of a buffer: the coordinates that elements have need not make a part of it. */
 static void expand_pick(expansion *e, tile_op op, const tile_value *element, unsigned count) {
     tile_value brackets[TILE_MAX_RANK + 1];
@@ -236,6 +243,7 @@ void expand_store(expansion *e, tile_op op) {
     segments[memory + 1].head = in_order(e, predicate, &a);
     tile_op made = expand_rebuild(e, op, segments, NULL);
     if (made.id && shared) say_within(e, made);
+    if (made.id && !atomic) say_apart(e, made);
     if (!made.id || !atomic) return;
     spread old = {tile_op_result(e->f, made, 0), 0};
     expand_set(e, tile_op_result(e->f, op, 0),

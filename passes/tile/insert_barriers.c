@@ -92,12 +92,19 @@
 
 /* What a walk through the regions of an operation made of a state. */
 typedef struct walk_note {
-    bool known;
+    bool known, dry;
     bool landed_only;
     bool hoist;
     access_state before, after;
     long inserted; /* when it was made */
 } walk_note;
+
+/* The last ones: around a loop states take turns, the first round's, the second one's, none. */
+enum { MOST_NOTES = 8 };
+typedef struct walk_notes {
+    walk_note *last; /* MOST_NOTES, of an operation that has been walked */
+    unsigned next;
+} walk_notes;
 
 typedef struct barriers {
     tile_pass *pass;
@@ -107,7 +114,7 @@ typedef struct barriers {
      * needs come first, [1]. */
     bool (*settled)[2];
     bool landed_only;      /* only what has landed asks for barriers */
-    walk_note (*notes)[2]; /* by op: the last walk, and the last one that only looked */
+    walk_notes *notes;     /* by op */
     bool dry;              /* look only */
     bool hoist;            /* dry: an access from before the region is met in it */
     const bool *divergent; /* by value */
@@ -281,24 +288,41 @@ static void settle(barriers *b, tile_op op, access_state *s) {
     if (s->pending.count && meets_inside(b, op, s)) put_barrier(b, op, s);
 }
 
-/* The walk before this one did the same if it began with the same state: without this, each level
- * of nesting would walk the one inside several times, and that one again. */
+static bool is_note_of(const barriers *b, const walk_note *note, const access_state *s) {
+    return note->known && note->dry == b->dry && note->inserted == b->inserted &&
+           note->landed_only == b->landed_only && access_state_equal(&note->before, s);
+}
+
+static const walk_note *find_note(const barriers *b, const walk_notes *notes,
+                                  const access_state *s) {
+    for (unsigned i = 0; i < MOST_NOTES; i++)
+        if (is_note_of(b, &notes->last[i], s)) return &notes->last[i];
+    return NULL;
+}
+
+/* A walk that begins with the same state does the same: without notes each level of nesting would
+ * walk the one inside several times, and that one again. */
 static void walk_regions(barriers *b, tile_op op, access_state *s) {
-    walk_note *last = &b->notes[op.id][b->dry];
+    walk_notes *notes = &b->notes[op.id];
+    if (!notes->last) notes->last = TILE_NEW_ARRAY(b->arena, walk_note, MOST_NOTES);
+    const walk_note *found = find_note(b, notes, s);
     bool met = b->hoist;
-    if (!last->known || last->inserted != b->inserted || last->landed_only != b->landed_only ||
-        !access_state_equal(&last->before, s)) {
-        *last = (walk_note){.before = access_state_copy(b->arena, s), .inserted = b->inserted};
-        last->landed_only = b->landed_only;
+    if (!found) {
+        walk_note note = {.before = access_state_copy(b->arena, s), .inserted = b->inserted};
+        note.landed_only = b->landed_only;
+        note.dry = b->dry;
         if (!b->dry) settle(b, op, s);
         b->hoist = false;
         walk_rounds(b, op, s);
-        last->after = access_state_copy(b->arena, s);
-        last->hoist = b->hoist;
-        last->known = b->inserted == last->inserted;
+        note.after = access_state_copy(b->arena, s);
+        note.hoist = b->hoist;
+        note.known = b->inserted == note.inserted;
+        walk_note *place = &notes->last[notes->next++ % MOST_NOTES];
+        *place = note;
+        found = place;
     }
-    *s = access_state_copy(b->arena, &last->after);
-    b->hoist = met || last->hoist;
+    *s = access_state_copy(b->arena, &found->after);
+    b->hoist = met || found->hoist;
 }
 
 /* All accesses in these regions, as they look from outside. */

@@ -195,6 +195,8 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
 /* The access of global memory that has just been built tells the caches what op does; conditions
  * are worth their registers to what one thread copies. */
 void lower_keep_cache(lowering *l, tile_op op);
+/* Of a store, also to a shared buffer: whether threads may store to one place. */
+void lower_keep_conflicts(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 

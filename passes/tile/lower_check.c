@@ -442,6 +442,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
         fail(c, op, "this loop is still `pipelined`; run pipeline before lower-tiles");
     if (tile_op_has_attr(f, op, TILE_ATTR_split))
         fail(c, op, "this loop is still to be `split`; run split-k before lower-tiles");
+    if (tile_op_has_attr(f, op, TILE_ATTR_groups))
+        fail(c, op, "this loop still has `groups`; run group-warps before assign-layouts");
     tile_iota iota;
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
         fail(c, op, "iota: axis, start and step must be known at compile time");

@@ -253,6 +253,7 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
         predicate = lower_and(l, predicate, holder);
         tile_build_st_shared(&l->builder, lower_take(l, src, &cut, i), p.buffer, &offset, 1,
                              predicate);
+        lower_keep_conflicts(l, op);
     }
 }
 

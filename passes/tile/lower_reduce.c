@@ -1,5 +1,10 @@
-/* Reductions: what a thread holds of a row is combined by halves, lanes exchange registers, and
- * warps write what they have to shared memory, where everybody reads it (lib/layout/reduce.h). */
+/* Reductions: what a thread holds of a row is combined register after register, lanes exchange
+ * registers, and warps write what they have to shared memory, where everybody reads it
+ * (lib/layout/reduce.h).
+ *
+ * A thread adds a row's elements to few sums, in turn: by halves it would hold half as many
+ * intermediate ones as there are elements, beside these, and could begin only when all are there.
+ */
 #include "lib/ir/reduce.h"
 
 #include "lib/layout/layout.h"
@@ -109,7 +114,22 @@ static bundle fold(const combining *c, bundle all, unsigned chunks, unsigned wid
     return all;
 }
 
-/* Steps first, whose pairs are the same for all holders of a result; then the parts. */
+/* Independent sums that hide an addition's latency. */
+enum { SUMS_IN_FLIGHT = 4 };
+
+/* As fold, of a power of two of chunks: so many of them side by side that there are sums enough,
+ * and these with the ones behind them, and so on. */
+static bundle accumulate(const combining *c, bundle all, unsigned chunks, unsigned width) {
+    unsigned sums = 1;
+    while (sums < chunks && sums * width < SUMS_IN_FLIGHT) sums *= 2;
+    bundle sum = take(c, all, 0, sums * width);
+    for (unsigned i = sums; i < chunks; i += sums)
+        sum = combine(c, sum, take(c, all, i * width, sums * width));
+    return fold(c, sum, sums, width);
+}
+
+/* Steps first, in an order or by pairs that are the same for all holders of a result; then the
+ * parts. */
 static bundle combine_own(const combining *c, const tile_reduce_plan *plan, bundle fragment) {
     unsigned width = tile_layout_registers(&plan->narrow), steps = 1u << plan->own_steps;
     unsigned parts = plan->source.count[plan->axis], count = width * steps * parts;
@@ -119,7 +139,9 @@ static bundle combine_own(const combining *c, const tile_reduce_plan *plan, bund
             for (unsigned n = 0; n < width; n++)
                 order[at++] = tile_reduce_register(plan, n, step, part);
     bundle sum = reorder(c, fragment, order, count);
-    return fold(c, fold(c, sum, steps, parts * width), parts, width);
+    sum = tile_reduce_in_order(plan) ? accumulate(c, sum, steps, parts * width)
+                                     : fold(c, sum, steps, parts * width);
+    return fold(c, sum, parts, width);
 }
 
 /* One instruction combines all lanes. */

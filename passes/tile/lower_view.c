@@ -1,6 +1,7 @@
 /* Loads from views and stores to them: which thread moves which elements, how wide, under which
  * predicate. */
 #include "lib/analysis/access.h"
+#include "lib/ir/gather.h"
 #include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/wgmma.h"
@@ -169,6 +170,15 @@ void lower_keep_cache(lowering *l, tile_op op) {
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache_if);
 }
 
+void lower_keep_conflicts(lowering *l, tile_op op) {
+    tile_gather gather;
+    if (tile_op_opcode(&l->old, op) != TILE_OP_store ||
+        tile_op_has_attr(&l->old, op, TILE_ATTR_apart))
+        return;
+    if (tile_gather_of(&l->old, op, &gather) && gather.tiles)
+        tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_any_stays);
+}
+
 /* Opaque scratch ------------------------------------------------------------------------------ */
 
 /* A tile in the order of its memory: as in a shared buffer, behind what the leading indices say. */
@@ -324,5 +334,6 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
         tile_value part = lower_take(l, fragment, &a.cut, i);
         tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, predicate);
         lower_keep_cache(l, op);
+        lower_keep_conflicts(l, op);
     }
 }

@@ -8,8 +8,8 @@
  *
  * Sums of 8-bit floats leave the tensor cores every 128 elements of k, unless the dot is `fast`.
  *
- * With `async` the wait is dot_wait's, if the whole share is one block: level 3 does not take
- * pending registers apart. Else the dot waits by itself, and its dot_wait for the others. */
+ * With `async` the wait is dot_wait's. Where blocks of other rows have the same sums the dot waits
+ * by itself: pending registers have one user. */
 #include <math.h>
 
 #include "lib/analysis/product.h"
@@ -358,6 +358,8 @@ static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *
     if (tile_is_repeated(f, acc, plan->row_dim == TILE_WGMMA_EXCHANGED)) return true;
     warpgroup_plan before;
     tile_op dot = tile_value_def(f, acc);
+    while (dot.id && tile_op_opcode(f, dot) == TILE_OP_dot_wait)
+        dot = tile_value_def(f, tile_op_operand(f, dot, 0));
     return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_takes(f, dot) &&
            !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
            has_equal_rows(l, dot, &before);
@@ -397,8 +399,8 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     source first = find_source(l, op, order, &plan, type->layout);
     source second = find_source(l, op, 1 - order, &plan, type->layout);
     block_list all = find_blocks(l, type, &plan);
-    bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async);
-    bool repeats = !async && has_equal_rows(l, op, &plan);
+    bool repeats = has_equal_rows(l, op, &plan);
+    bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && !repeats;
     block_list list = repeats ? first_rows(l, &all) : all;
     if (starts)
         start_blocks(l, &list);
@@ -462,6 +464,7 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
     if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
         return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
+    if (has_equal_rows(l, dot, &plan)) return src; /* it has waited, for all before it, too */
     block_list list = find_blocks(l, type, &plan);
     cut_blocks(l, &list, src);
     wait_for_blocks(l, &list, left);

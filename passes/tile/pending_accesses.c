@@ -30,7 +30,11 @@ bool access_set_add_all(tile_arena *arena, access_set *set, const access_set *fr
         memcpy(set->items, from->items, sizeof *set->items * from->count);
         return true;
     }
-    for (size_t i = 0; i < from->count; i++) grown |= access_set_add(arena, set, from->items[i]);
+    for (size_t i = 0; i < from->count; i++) {
+        /* Mostly they were made alike. */
+        if (i < set->count && same_access(&set->items[i], &from->items[i])) continue;
+        grown |= access_set_add(arena, set, from->items[i]);
+    }
     return grown;
 }
 

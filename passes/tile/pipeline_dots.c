@@ -92,9 +92,10 @@
  *     behind the loop    O = second(last)
  *
  * What the second stage takes from the first one is carried: the tile that is multiplied, where in
- * its ring its other operand is. What is only spread out over a tile is spread out anew. A tile's
- * cast, which only the second product wants, comes behind the wait for the one before it: till then
- * the registers of that one's operand are read.
+ * its ring its other operand is. What is only spread out over a tile is spread out anew. The tile
+ * that is multiplied comes behind the wait for the product before it, with what hangs on it, as a
+ * sum of what was rounded: till then the registers of that one's operand are read, and where they
+ * are written ptxas ends each product before the next (C7513).
  *
  * Why that is as good. Iterations of both stages come in their order, and a first stage wants
  * nothing of a second one: only reads pass each other. A stage of a ring is waited for before it is
@@ -143,7 +144,7 @@ static tile_value mapped(const iteration *it, tile_value value) {
 typedef enum part {
     ISSUED, /* up to the stage's last product, what it wants and what does not hang on one */
     BEHIND, /* the rest, as a mask, whose registers are the operands' till then; but for */
-    HANDED, /* a cast that only the second stage wants */
+    HANDED, /* what the second stage multiplies, and what hangs on that */
     WHOLE,  /* all of it */
 } part;
 
@@ -154,23 +155,13 @@ static bool is_before(const dot_stages *s, tile_op op, tile_op last) {
     return op.id != 0;
 }
 
-/* Whether the second stage alone takes the results. */
-static bool is_handed(const dot_stages *s, tile_op op) {
-    bool handed = tile_op_opcode(s->f, op) == TILE_OP_cast;
-    TILE_FOR_EACH_OP (s->f, user, s->body)
-        for (unsigned i = 0; handed && i < tile_op_operand_count(s->f, user); i++)
-            if (tile_op_operand(s->f, user, i).id == tile_op_result(s->f, op, 0).id)
-                handed = s->second[user.id];
-    return handed;
-}
-
 static part part_of(const dot_stages *s, tile_op op, unsigned stage) {
     bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, hangs = false;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
         hangs |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
     if (!product && (hangs || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
                      !is_before(s, op, s->last[stage]) || !s->wanted[op.id]))
-        return stage == 0 && is_handed(s, op) ? HANDED : BEHIND;
+        return stage == 0 && s->handed[op.id] ? HANDED : BEHIND;
     return ISSUED;
 }
 
@@ -342,8 +333,8 @@ static tile_value build_begin(const dot_stages *s, tile_builder *b) {
     if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, step, &by) &&
         first + by <= INT32_MAX)
         return tile_build_int(b, first + by);
-    tile_value next =
-        tile_build_add(b, tile_build_cast(b, begin, wide), tile_build_cast(b, step, wide));
+    tile_value more = tile_build_cast(b, step, wide);
+    tile_value next = tile_build_add(b, tile_build_cast(b, begin, wide), more);
     next = tile_build_min(b, next, tile_build_cast(b, end, wide));
     return tile_build_cast(b, next, tile_type_scalar(context, TILE_i32));
 }

@@ -14,6 +14,7 @@ typedef struct dot_stages {
     bool *second;     /* by op of the body: the second stage runs it */
     uint8_t *depth;   /* by value: how many products of its iteration it hangs on, in a row */
     bool *wanted;     /* by op of the body: what does more than compute hangs on it, in its stage */
+    bool *handed;     /* by op of the first stage: it waits for the second one's products */
     tile_op last[2];  /* product of each stage, in the text */
     unsigned dots[2]; /* of each stage */
     tile_value *kept; /* of the first stage, that the second one wants */

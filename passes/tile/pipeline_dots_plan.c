@@ -1,4 +1,6 @@
 /* Which stage of a loop with two products in a row runs what, and whether that is as good. */
+#include <string.h>
+
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
@@ -225,6 +227,68 @@ static void find_kept(dot_stages *s) {
             keep(s, tile_op_operand(s->f, op, i));
 }
 
+/* What the second stage's products read of registers till they are waited for -------------------
+ */
+
+static bool is_handed(const dot_stages *s, tile_value value) {
+    tile_op def = tile_value_def(s->f, value);
+    return is_here(s, def) && s->handed[def.id];
+}
+
+/* Operands of the second stage's products that hang on the first one's. */
+static void hand_operands(dot_stages *s) {
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot && s->second[op.id];
+        for (unsigned i = 0; product && i < tile_op_operand_count(s->f, op); i++) {
+            tile_value value = tile_op_operand(s->f, op, i);
+            tile_op def = tile_value_def(s->f, value);
+            if (is_here(s, def) && !s->second[def.id] && s->depth[value.id])
+                s->handed[def.id] = true;
+        }
+    }
+}
+
+/* And what hangs on them in the first stage. False if that does more than compute. */
+static bool hand_dependent(dot_stages *s) {
+    bool pure = true;
+    TILE_FOR_EACH_OP (s->f, op, s->body) {
+        if (s->second[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
+        for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+            s->handed[op.id] |= is_handed(s, tile_op_operand(s->f, op, i));
+        pure &= !s->handed[op.id] || is_pure(s, op);
+    }
+    return pure;
+}
+
+static bool is_narrow(const dot_stages *s, tile_op op) {
+    if (tile_op_result_count(s->f, op) != 1) return false;
+    if (tile_op_opcode(s->f, op) == TILE_OP_cast) return true;
+    const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
+    return type->kind == TILE_TYPE_TILE && tile_scalar_bytes(type->scalar) < WORD_BYTES;
+}
+
+/* Whether nobody else takes its result. */
+static bool is_handed_on(const dot_stages *s, tile_op op) {
+    bool handed = is_narrow(s, op) && is_pure(s, op) && !s->second[op.id];
+    TILE_FOR_EACH_OP (s->f, user, s->body)
+        for (unsigned i = 0; handed && i < tile_op_operand_count(s->f, user); i++)
+            if (tile_op_operand(s->f, user, i).id == tile_op_result(s->f, op, 0).id)
+                handed = s->handed[user.id] || s->second[user.id];
+    return handed;
+}
+
+/* And what else they alone are made of, as long as it takes fewer registers than the sums: it could
+ * have those that they will have. */
+static void find_handed(dot_stages *s) {
+    hand_operands(s);
+    if (!hand_dependent(s)) {
+        memset(s->handed, 0, s->f->op_count * sizeof *s->handed);
+        return;
+    }
+    for (tile_op op = tile_region_at(s->f, s->body)->last; op.id; op = tile_op_at(s->f, op)->prev)
+        s->handed[op.id] |= is_handed_on(s, op);
+}
+
 /* Registers ------------------------------------------------------------------------------------ */
 
 /* Of a thread that holds its share of the tile; rows and columns take next to none. */
@@ -289,6 +353,7 @@ bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop) {
     s->late = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
     s->second = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
     s->wanted = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->handed = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
     s->depth = TILE_NEW_ARRAY(s->pass->scratch, uint8_t, f->value_count);
     s->kept = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     if (!tile_surely_runs(f, loop) || !find_products(s)) return false;
@@ -297,5 +362,6 @@ bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop) {
     if (!find_stages(s)) return false;
     find_wanted(s);
     find_kept(s);
+    find_handed(s);
     return check_registers(s);
 }

@@ -413,6 +413,17 @@ static void collect_loop(tile_function *f, tile_op op, void *user) {
         list->loops[list->count++] = op;
 }
 
+/* Room for what a loop's body may have, and no more: there may be many loops. */
+static void make_room(prefetch *p) {
+    size_t heads = 0, dots = 0;
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
+        heads++;
+        dots += tile_op_opcode(p->f, op) == TILE_OP_dot;
+    }
+    p->heads = TILE_NEW_ARRAY(p->pass->scratch, tile_op, heads + 1);
+    p->products = TILE_NEW_ARRAY(p->pass->scratch, dot_plan, dots + 1);
+}
+
 tile_status tile_pass_prefetch(tile_pass *pass, tile_function *f) {
     long count = 0;
     loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
@@ -428,8 +439,7 @@ tile_status tile_pass_prefetch(tile_pass *pass, tile_function *f) {
                       .value_count = value_count,
                       .loop = list.loops[i],
                       .body = tile_op_region(f, list.loops[i], 0)};
-        p.heads = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
-        p.products = TILE_NEW_ARRAY(pass->scratch, dot_plan, f->op_count);
+        make_room(&p);
         if (!prefetch_plan(&p)) continue;
         rebuild(&p);
         count += p.count;

@@ -35,7 +35,7 @@ static tile_value along(tile_builder *b, tile_value base, tile_value direction, 
 
 /* Groups --------------------------------------------------------------------------------------- */
 
-static raster_divisor divisor(tile_builder *b, tile_value value, bool before_loop) {
+raster_divisor raster_divide_by(tile_builder *b, tile_value value, bool before_loop) {
     raster_divisor d = {.value = value};
     int64_t known;
     if (before_loop && !tile_value_is_int(b->function, value, &known))
@@ -45,7 +45,7 @@ static raster_divisor divisor(tile_builder *b, tile_value value, bool before_loo
 
 /* n / d of n >= 0. With floor((2^31 - 1) / d) for a reciprocal the product is right or one too
  * small: it is at most n / 2^31, and that is below 1, away from n / d. */
-static tile_value quotient(tile_builder *b, tile_value n, const raster_divisor *d) {
+tile_value raster_quotient(tile_builder *b, tile_value n, const raster_divisor *d) {
     if (!d->reciprocal.id) return tile_build_div(b, n, d->value);
     tile_context *context = tile_function_context(b->function);
     const tile_type *i32 = tile_type_scalar(context, TILE_i32);
@@ -71,14 +71,14 @@ static void grouped(tile_builder *b, const raster_order *o, unsigned dim, tile_v
                     tile_value at[2]) {
     tile_value zero = number(b, 0), size = number(b, o->group);
     n = tile_build_max(b, n, zero);
-    tile_value row = tile_build_max(b, quotient(b, n, &o->slow), zero);
+    tile_value row = tile_build_max(b, raster_quotient(b, n, &o->slow), zero);
     tile_value first = tile_build_mul(b, tile_build_div(b, row, size), size);
     tile_value rest = tile_build_max(b, without(b, n, first, o->slow.value), zero);
     tile_value left = tile_build_sub(b, o->extent[dim], first);
     tile_value complete = tile_build_ge(b, left, size);
     tile_value rows = tile_build_select(b, complete, size, o->last.value);
-    tile_value column =
-        tile_build_select(b, complete, tile_build_div(b, rest, size), quotient(b, rest, &o->last));
+    tile_value column = tile_build_select(b, complete, tile_build_div(b, rest, size),
+                                          raster_quotient(b, rest, &o->last));
     at[dim] = tile_build_add(b, first, without(b, rest, column, rows));
     at[1 - dim] = column;
 }
@@ -226,17 +226,17 @@ raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
         if (tile_value_is_int(b->function, extent[d], &known) && known == 1)
             o.raster = TILE_RASTER_NONE;
     bool rows = o.raster == TILE_RASTER_ROWS, columns = o.raster == TILE_RASTER_COLUMNS;
-    if (o.raster != TILE_RASTER_HILBERT) o.slow = divisor(b, extent[rows], before_loop);
+    if (o.raster != TILE_RASTER_HILBERT) o.slow = raster_divide_by(b, extent[rows], before_loop);
     if (!rows && !columns) return o;
     tile_value left = tile_build_rem(b, extent[columns], number(b, group));
-    o.last = divisor(b, tile_build_max(b, left, number(b, 1)), before_loop);
+    o.last = raster_divide_by(b, tile_build_max(b, left, number(b, 1)), before_loop);
     return o;
 }
 
 void raster_tile(tile_builder *b, const raster_order *o, tile_value n, tile_value xy[2]) {
     switch (o->raster) {
     case TILE_RASTER_NONE: /* x first: one group of all rows */
-        xy[1] = quotient(b, n, &o->slow);
+        xy[1] = raster_quotient(b, n, &o->slow);
         xy[0] = without(b, n, xy[1], o->slow.value);
         return;
     case TILE_RASTER_ROWS: grouped(b, o, 0, n, xy); return;

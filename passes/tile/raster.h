@@ -9,6 +9,12 @@ typedef struct raster_divisor {
     tile_value value, reciprocal;
 } raster_divisor;
 
+/* before_loop: numbers are divided in a loop, and b stands before it: what that needs is computed
+ * there, once. */
+raster_divisor raster_divide_by(tile_builder *b, tile_value value, bool before_loop);
+/* Builds n / d for n >= 0, d >= 1. */
+tile_value raster_quotient(tile_builder *b, tile_value n, const raster_divisor *d);
+
 typedef struct raster_order {
     tile_raster raster;
     int64_t group;
@@ -18,8 +24,7 @@ typedef struct raster_order {
 } raster_order;
 
 /* Plans an order of extent[0] x extent[1] tiles (i32, at least 1 each, the product fits an i32).
- * group: rows or columns of a group, 1 to TILE_MAX_RASTER_GROUP. before_loop: tiles are asked for
- * in a loop, and b stands before it: what divisions need is computed there, once. */
+ * group: rows or columns of a group, 1 to TILE_MAX_RASTER_GROUP. before_loop: as above. */
 raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
                          const tile_value extent[2], bool before_loop);
 

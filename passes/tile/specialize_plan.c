@@ -20,6 +20,13 @@ static void look_around(planner *p) {
     tile_op found[MAX_TILE_LOOPS];
     specialist *s = p->s;
     for (tile_op op = tile_op_parent(p->f, p->loop); op.id; op = tile_op_parent(p->f, op)) {
+        if (tile_op_opcode(p->f, op) == TILE_OP_roles) {
+            refuse(
+                p, p->loop,
+                "the warps of a role, or of one of the groups that share it, copy for themselves",
+                NULL);
+            return;
+        }
         if (tile_op_opcode(p->f, op) != TILE_OP_for || s->around_count == MAX_TILE_LOOPS) {
             refuse(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
                    NULL);

@@ -30,8 +30,8 @@ struct split {
     tile_context *context;
     tile_function *f;
     tile_op loop;
-    int64_t factor; /* at least 2 */
-    const split_strategy *strategy;
+    int64_t factor;                 /* at least 2 */
+    const split_strategy *strategy; /* NULL: the parts are groups of one block's warps */
     unsigned count;       /* of carried values, all of which are sums, or other reductions */
     tile_opcode *combine; /* by carried value, once it is legal: what puts parts together */
     bool *nan;            /* and whether NaN wins then */
@@ -54,6 +54,8 @@ tile_op split_find_loop(const tile_function *f, const char *name);
 
 /* split_check.c: false after a diagnostic that names what keeps the loop from being split. */
 bool split_is_legal(split *s);
+/* Whether op is the loop, or stands in it. */
+bool split_stands_in(const tile_function *f, tile_op op, tile_op loop);
 
 /* split_parts.c */
 

@@ -26,13 +26,21 @@ static const char *name_of(const checker *c, tile_value value, const char *other
     return name ? tile_arena_format(c->s->pass->scratch, "%%%s", name) : otherwise;
 }
 
+/* The clause that asks for it, which what is said begins with. */
+static const char *clause_of(const checker *c) {
+    return c->s->strategy ? "split" : "groups";
+}
+
 #define FAIL(c, loc, ...) \
     ((c)->ok = false, \
-     (c)->s->quiet ? (void)0 : tile_report((c)->s->context, TILE_ERROR, (loc), __VA_ARGS__))
+     (c)->s->quiet ? (void)0 \
+                   : tile_report((c)->s->context, TILE_ERROR, (loc), "%s: %s", clause_of(c), \
+                                 tile_arena_format((c)->s->pass->scratch, __VA_ARGS__)))
 
 static void note_split(checker *c) {
     if (c->s->quiet) return;
-    tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "this loop is split");
+    tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "%s",
+                c->s->strategy ? "this loop is split" : "groups of warps share this loop");
 }
 
 /* Reductions
@@ -179,7 +187,7 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
     misuse m = {.c = c, .value = carried};
     tile_walk(c->f, tile_op_region(c->f, c->s->loop, 0), find_misuse, &m);
     FAIL(c, tile_op_loc(c->f, m.op.id ? m.op : c->s->loop),
-         "split: %s, which the loop carries, %s; each part of a split loop begins at 0, and the "
+         "%s, which the loop carries, %s; each part of a split loop begins at 0, and the "
          "parts are added",
          name_of(c, carried, "a value"), why);
     if (m.op.id) note_split(c);
@@ -187,7 +195,7 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
 
 static void refuse_kind(checker *c, tile_value carried, const struct reduction *kind) {
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "split: %s, which the loop carries, is %s, and the strategy %s only adds; take serial, "
+         "%s, which the loop carries, is %s, and the strategy %s only adds; take serial, "
          "workspace, exchange or cluster",
          name_of(c, carried, "a value"), kind->name, c->s->strategy->word);
 }
@@ -196,7 +204,7 @@ static void refuse_start(checker *c, tile_value carried, tile_value init,
                          const struct reduction *kind) {
     bool product = kind->kind == TILE_OP_mul;
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "split: %s starts at another value than %d, which each part would %s; start it at %d and "
+         "%s starts at another value than %d, which each part would %s; start it at %d and "
          "%s %s behind the loop",
          name_of(c, carried, "a carried value"), kind->start,
          kind->kind == TILE_OP_add ? "add"
@@ -227,7 +235,7 @@ static void check_sum(checker *c, unsigned i) {
                    "(`and`, `or`, `xor`)");
     else if (has_other_uses(c, next, carried))
         refuse_sum(c, carried, "is also used before the sum is complete");
-    else if (kind->kind != TILE_OP_add && c->s->strategy->only_adds)
+    else if (kind->kind != TILE_OP_add && c->s->strategy && c->s->strategy->only_adds)
         refuse_kind(c, carried, kind);
     else if (!kind->anywhere && !is_number(c, init, kind->start))
         refuse_start(c, carried, init, kind);
@@ -254,7 +262,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     if (c->ok && is_seen_outside(f, op)) {
         FAIL(c, tile_op_loc(f, op),
-             "split: %s stands in a loop that is split, whose parts run in any order; move it "
+             "%s stands in a loop that is split, whose parts run in any order; move it "
              "behind "
              "the loop",
              tile_op_name(f, op));
@@ -268,7 +276,7 @@ static void check_before(tile_function *f, tile_op op, void *user) {
     bool pdl = opcode == TILE_OP_pdl_wait || opcode == TILE_OP_pdl_trigger;
     if (!c->ok || pdl || !is_seen_outside(f, op)) return;
     FAIL(c, tile_op_loc(f, op),
-         "split: %s stands before a loop that is split, and each part would do it; move it behind "
+         "%s stands before a loop that is split, and each part would do it; move it behind "
          "the loop",
          tile_op_name(f, op));
     note_split(c);
@@ -278,7 +286,7 @@ static void check_together(tile_function *f, tile_op op, void *user) {
     checker *c = user;
     if (!c->ok || !(tile_op_effects(f, op) & TILE_EFFECT_CLUSTER)) return;
     FAIL(c, tile_op_loc(f, op),
-         "split: %s stands behind a loop that is split, where the blocks of a cluster do not come "
+         "%s stands behind a loop that is split, where the blocks of a cluster do not come "
          "together with the strategy %s; take workspace",
          tile_op_name(f, op), c->s->strategy->word);
     note_split(c);
@@ -295,14 +303,14 @@ static void check_behind_cluster(checker *c) {
 
 static void check_effects(checker *c) {
     tile_function *f = c->f;
-    for (tile_op op = tile_region_first(f, f->body); op.id != c->s->loop.id;
+    for (tile_op op = tile_region_first(f, f->body); c->s->strategy && op.id != c->s->loop.id;
          op = tile_op_next(f, op)) {
         check_before(f, op, c);
         for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
             tile_walk(f, tile_op_region(f, op, r), check_before, c);
     }
     if (c->ok) tile_walk(f, tile_op_region(f, c->s->loop, 0), check_op, c);
-    if (c->ok && c->s->strategy->last_goes_on) check_behind_cluster(c);
+    if (c->ok && c->s->strategy && c->s->strategy->last_goes_on) check_behind_cluster(c);
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
@@ -358,7 +366,7 @@ static void check_buffer(checker *c, tile_value buffer) {
     }
     if (search.reads) {
         FAIL(c, tile_op_loc(c->f, place),
-             "split: %s may hold what another iteration of a split loop has written; write all of "
+             "%s may hold what another iteration of a split loop has written; write all of "
              "it before it is used (`pipelined` makes stages by itself)",
              name_of(c, buffer, "a shared buffer"));
         note_split(c);
@@ -368,11 +376,10 @@ static void check_buffer(checker *c, tile_value buffer) {
 /* What is behind the loop is done by the part that comes last, or by all for their shares. */
 static void check_behind(tile_function *f, tile_op op, void *user) {
     checker *c = user;
-    if (c->ok && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
-        FAIL(
-            c, tile_op_loc(f, op),
-            "split: alloc_barrier stands behind a loop that is split, and only one part would come "
-            "to it; move it before the loop");
+    if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
+        FAIL(c, tile_op_loc(f, op),
+             "alloc_barrier stands behind a loop that is split, and only one part would come "
+             "to it; move it before the loop");
         note_split(c);
     }
     tile_access accesses[TILE_MAX_ACCESSES];
@@ -382,7 +389,7 @@ static void check_behind(tile_function *f, tile_op op, void *user) {
         if (!accesses[i].shared || accesses[i].write || !c->touched[memory.id]) continue;
         c->touched[memory.id] = false;
         FAIL(c, tile_op_loc(f, op),
-             "split: %s holds what the last iteration of a split loop has written, which only one "
+             "%s holds what the last iteration of a split loop has written, which only one "
              "part has; carry it out of the loop as a sum",
              name_of(c, memory, "a shared buffer"));
         note_split(c);
@@ -398,12 +405,17 @@ static void forget_written(checker *c, tile_op op) {
             c->touched[accesses[i].memory.id] = false;
 }
 
+bool split_stands_in(const tile_function *f, tile_op op, tile_op loop) {
+    while (op.id && op.id != loop.id) op = tile_op_parent(f, op);
+    return op.id != 0;
+}
+
 static void check_shared(checker *c) {
     tile_function *f = c->f;
     mark_written_in(c, c->s->loop);
     for (uint32_t id = 1; id < f->value_count && c->ok; id++) {
         tile_op def = tile_value_def(f, (tile_value){id});
-        bool outside = def.id && tile_op_at(f, def)->parent.id == f->body.id;
+        bool outside = def.id && !split_stands_in(f, def, c->s->loop);
         if (c->touched[id] && outside) check_buffer(c, (tile_value){id});
     }
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
@@ -424,14 +436,14 @@ static void check_strategy(checker *c) {
     tile_loc loc = tile_op_loc(f, c->s->loop);
     const char *why = strategy->refuses ? strategy->refuses(c->s) : NULL;
     if (why)
-        FAIL(c, loc, "split: the strategy %s cannot split this loop: %s", strategy->word, why);
+        FAIL(c, loc, "the strategy %s cannot split this loop: %s", strategy->word, why);
     else if (strategy->max_factor && c->s->factor > strategy->max_factor)
-        FAIL(c, loc, "split: the strategy %s takes factors up to %u, not %lld", strategy->word,
+        FAIL(c, loc, "the strategy %s takes factors up to %u, not %lld", strategy->word,
              strategy->max_factor, (long long)c->s->factor);
     for (unsigned d = 0; d < f->grid_rank && strategy->knows_grid && c->ok; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, loc,
-                 "split: the grid of @%s names num_sms, so that its kernels do not know how many "
+                 "the grid of @%s names num_sms, so that its kernels do not know how many "
                  "parts there are; take the strategy serial",
                  f->name);
 }
@@ -440,20 +452,20 @@ static void check_place(checker *c) {
     tile_function *f = c->f;
     tile_loc loc = tile_op_loc(f, c->s->loop);
     int64_t step;
-    if (tile_op_at(f, c->s->loop)->parent.id != f->body.id)
+    if (c->s->strategy && tile_op_at(f, c->s->loop)->parent.id != f->body.id)
         FAIL(c, loc,
-             "split: the loop stands inside of another operation; a loop that is split stands in "
+             "the loop stands inside of another operation; a loop that is split stands in "
              "the kernel's body itself");
     else if (f->sync_explicit)
         FAIL(c, loc,
-             "split: @%s is `sync explicit`, and split-k writes no barriers; leave them to the "
-             "compiler",
-             f->name);
+             "@%s is `sync explicit`, and %s writes no barriers; leave them to the compiler",
+             f->name, c->s->strategy ? "split-k" : "group-warps");
     else if (tile_value_is_int(f, tile_op_operand(f, c->s->loop, 2), &step) &&
              step * c->s->factor > MAX_STEP)
-        FAIL(c, loc, "split: the factor times the step is %lld, at most %d can be counted",
-             (long long)(step * c->s->factor), MAX_STEP);
-    if (c->ok) check_strategy(c);
+        FAIL(c, loc, "%s times the step is %lld, at most %d can be counted",
+             c->s->strategy ? "the factor" : "their number", (long long)(step * c->s->factor),
+             MAX_STEP);
+    if (c->ok && c->s->strategy) check_strategy(c);
 }
 
 bool split_is_legal(split *s) {

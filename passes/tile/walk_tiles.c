@@ -197,7 +197,8 @@ static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
 static tile_value moved(tile_builder *b, tile_value block, tile_value to, int64_t size) {
     if (size == 1) return to;
     tile_value blocks = tile_build_int(b, size);
-    return tile_build_add(b, tile_build_mul(b, to, blocks), tile_build_rem(b, block, blocks));
+    tile_value place = tile_build_rem(b, block, blocks);
+    return tile_build_add(b, tile_build_mul(b, to, blocks), place);
 }
 
 /* What clusters are numbered by goes with their blocks. */
@@ -270,18 +271,30 @@ static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
     return tile_build_max(b, host_value_as(b, extent, TILE_i32), tile_build_int(b, 1));
 }
 
-/* The tile of a number: x and y in the raster's order, then z. */
-static void tile_of_number(const walk *w, tile_builder *b, const raster_order *order,
-                           tile_value number, grid *g) {
+/* Tiles by numbers: x and y in the raster's order, then z. */
+typedef struct numbering {
+    raster_order order;
+    raster_divisor slice; /* the tiles of one z; none: there is one z */
+} numbering;
+
+static numbering plan_numbers(const walk *w, tile_builder *b, tile_raster raster, const grid *g,
+                              bool before_loop) {
     int64_t known;
+    numbering n = {.order = raster_plan(b, raster, w->group, g->extent, before_loop)};
     bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
+    if (!flat) n.slice = raster_divide_by(b, product(b, g->extent, 2), before_loop);
+    return n;
+}
+
+static void tile_of_number(tile_builder *b, const numbering *n, tile_value number, grid *g) {
     g->id[2] = tile_build_int(b, 0);
-    if (!flat) {
-        tile_value slice = product(b, g->extent, 2);
-        g->id[2] = tile_build_div(b, number, slice);
-        number = tile_build_rem(b, number, slice);
+    if (n->slice.value.id) {
+        number = tile_build_max(b, number, tile_build_int(b, 0));
+        g->id[2] = raster_quotient(b, number, &n->slice);
+        tile_value before = tile_build_mul(b, g->id[2], n->slice.value);
+        number = tile_build_sub(b, number, before);
     }
-    raster_tile(b, order, number, g->id);
+    raster_tile(b, &n->order, number, g->id);
     for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
 }
 
@@ -362,8 +375,8 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
     tile_value count = product(b, alike.extent, 3);
     number = tile_build_max(b, number, tile_build_int(b, 0));
     tile_value rank = tile_build_div(b, number, count);
-    raster_order order = raster_plan(b, w->f->raster, w->group, alike.extent, false);
-    tile_of_number(w, b, &order, tile_build_rem(b, number, count), &alike);
+    const numbering n = plan_numbers(w, b, w->f->raster, &alike, false);
+    tile_of_number(b, &n, tile_build_rem(b, number, count), &alike);
     for (unsigned d = 0; d < 3; d++) g->id[d] = alike.id[d];
     if (w->is_steady)
         sort_by_ends(w, b, rank, grows, g);
@@ -374,12 +387,12 @@ static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
 /* for %tile = %block to %tiles step %blocks {} */
 static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
                              tile_value tiles, grid *g, tile_builder *body) {
-    raster_order order = raster_plan(b, w->f->raster, w->group, g->extent, true);
+    const numbering n = plan_numbers(w, b, w->f->raster, g, true);
     tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value number = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, number, "tile");
-    tile_of_number(w, body, &order, number, g);
+    tile_of_number(body, &n, number, g);
     return loop;
 }
 
@@ -419,7 +432,7 @@ static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid
                           tile_builder *body) {
     tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block, g);
     tile_value end = dealt_entry(w, b, tile_build_add(b, block, one), g);
-    const raster_order order = raster_plan(b, TILE_RASTER_NONE, 1, g->extent, true);
+    const numbering n = plan_numbers(w, b, TILE_RASTER_NONE, g, true);
     tile_op loop = tile_build_for_loop(b, begin, end, one, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value turn = tile_region_arg(w->f, body->region, 0);
@@ -427,7 +440,7 @@ static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid
     tile_value number = dealt_entry(w, body, turn, g);
     g->id[0] = bounded(body, number, g->extent[0]);
     g->id[1] = g->id[2] = tile_build_int(body, 0);
-    if (w->f->grid_rank > 1) tile_of_number(w, body, &order, number, g);
+    if (w->f->grid_rank > 1) tile_of_number(body, &n, number, g);
     return loop;
 }
 

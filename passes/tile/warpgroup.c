@@ -157,13 +157,24 @@ bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *
     return true;
 }
 
+/* Whether an unfinished product may be what gives these sums. */
+static bool may_be_pending(const tile_function *f, tile_value sums) {
+    tile_op def = tile_value_def(f, sums);
+    return !def.id || tile_op_opcode(f, def) == TILE_OP_dot ||
+           tile_op_opcode(f, def) == TILE_OP_dot_wait || tile_op_at(f, def)->region_count;
+}
+
+/* What cannot be pending is not waited for: the sums would start as copies that stand before a wait
+ * (C7517), and not from nothing. */
 void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
     tile_builder b = tile_builder_before(f, dot);
     tile_op_data *data = tile_op_at(f, dot);
     unsigned acc = data->operand_count - 1;
     if (!tile_op_has_attr(f, dot, TILE_ATTR_async)) return;
-    tile_value sum = tile_build_dot_wait(&b, data->operands[acc], tile_build_int(&b, 0));
-    tile_op_at(f, dot)->operands[acc] = sum;
+    if (may_be_pending(f, data->operands[acc])) {
+        tile_value sum = tile_build_dot_wait(&b, data->operands[acc], tile_build_int(&b, 0));
+        tile_op_at(f, dot)->operands[acc] = sum;
+    }
     tile_op_remove_attr(f, dot, TILE_ATTR_async);
     tile_remark_missed(f, dot, "not asynchronous", why, NULL);
 }
@@ -184,6 +195,28 @@ int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
     int64_t sums = sum_registers(f, dot, tile_executors_of(f, dot).warps),
             own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
     return warpgroup_promotes(f, dot) ? sums + own : sums;
+}
+
+/* Of the instruction's first operand: each warp has the rows that meet its sums. */
+static int64_t first_registers(const tile_function *f, tile_op dot, unsigned row_dim,
+                               unsigned warps) {
+    const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
+    int64_t rows = tile_type_dim(warpgroup_operand(f, dot, TILE_MMA_ACC), row_dim);
+    int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
+    int64_t holders = apart && apart < warps ? apart : warps;
+    return tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * holders);
+}
+
+int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
+                          int64_t held, bool first_in_registers) {
+    enum { BLOCK_REGISTERS = 65536, MOST_OF_THREAD = 255, OTHER_REGISTERS = 24 };
+    unsigned all_warps = tile_executors_of(f, dot).warps;
+    int64_t others = held / (128 * (int64_t)warps);
+    int64_t sums = warpgroup_registers(f, dot) * all_warps / warps + others;
+    int64_t there = BLOCK_REGISTERS / (32 * (int64_t)all_warps);
+    there = (there < MOST_OF_THREAD ? there : MOST_OF_THREAD) - OTHER_REGISTERS;
+    int64_t first = first_in_registers ? first_registers(f, dot, row_dim, warps) : 0;
+    return sums + first <= there ? 0 : sums + first;
 }
 
 /* The columns of an instruction: its sums fit the registers beside the promoted ones. */

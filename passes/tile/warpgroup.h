@@ -20,6 +20,11 @@ bool warpgroup_promotes(const tile_function *f, tile_op dot);
 enum { WARPGROUP_MOST_REGISTERS = 192 };
 /* How many a dot takes, at the least. */
 int64_t warpgroup_registers(const tile_function *f, tile_op dot);
+/* The registers of its sums, spread over so many warps, of what is held beside them
+ * (tile_held_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas spills
+ * then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
+int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
+                          int64_t held, bool first_in_registers);
 
 /* By value: buffers that such dots read. */
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena);

@@ -106,6 +106,7 @@ static bool wish_both(assignment *a, tile_value value) {
         return false;
     if (!pays(a, value, &layout, dims, size)) return false;
     wish(a, value, WISH_BOTH, &layout);
+    wish_settle(a, NULL, NULL);
     return true;
 }
 
@@ -116,6 +117,7 @@ static void wish_transposed(assignment *a, const passages *list) {
         for (unsigned i = 0; i < list->count; i++)
             if (tile_op_opcode(a->f, list->ops[i]) == TILE_OP_transpose)
                 changed |= wish_rearranged(a, list->ops[i]);
+        wish_settle(a, NULL, NULL);
     }
 }
 

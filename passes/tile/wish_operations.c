@@ -12,15 +12,6 @@
 #include "passes/tile/warpgroup.h"
 #include "passes/tile/wishes.h"
 
-/* Without an instruction each thread has neighbours along n, read and stored together. */
-static void wish_fma(assignment *a, tile_op op, const tile_type *acc) {
-    uint32_t dims[TILE_MAX_RANK];
-    tile_type_dims(acc, dims);
-    tile_layout layout =
-        tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1, wish_warps_at(a, op));
-    wish(a, tile_op_result(a->f, op, 0), WISH_FMA, &layout);
-}
-
 enum { MAX_SOURCES = 64 };
 
 /* Whether a tile can be held in any layout, as what it is computed from can: read from shared
@@ -50,20 +41,10 @@ static bool is_read_from_shared(const assignment *a, tile_value tile) {
     return takes_any_layout(a, tile, &budget, &shared) && shared;
 }
 
-static void wish_warpgroup(assignment *a, tile_op op) {
-    unsigned row_dim;
-    tile_layout layout, fragment;
-    if (!warpgroup_accumulator(a->f, op, &row_dim, &layout)) return;
-    wish(a, tile_op_result(a->f, op, 0), WISH_WARPGROUP, &layout);
-    tile_value first = warpgroup_unpacked(a->f, op, row_dim);
-    if (first.id && warpgroup_fragment(a->f, op, &layout, row_dim, &fragment))
-        wish(a, first, WISH_OPERAND, &fragment);
-}
-
 /* As many warps along the one dim as have a fragment of their own there, the others along the
  * other.
  */
-static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
+static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
                          uint32_t *along_n) {
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
@@ -79,30 +60,81 @@ static void choose_warps(assignment *a, tile_op op, const tile_mma *row, uint32_
     *along_n = rows ? warps / most : most;
 }
 
-static void wish_dot(assignment *a, tile_op op) {
-    unsigned count;
-    if (warpgroup_takes(a->f, op)) {
-        wish_warpgroup(a, op);
-        return;
-    }
+/* Without an instruction each thread has neighbours along n, read and stored together. */
+static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(acc, dims);
+    return tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1,
+                               wish_warps_at(a, op));
+}
+
+strength wish_of_sum(const assignment *a, tile_op op, tile_layout *layout) {
+    unsigned row_dim;
+    uint32_t warps_m, warps_n;
+    if (warpgroup_takes(a->f, op))
+        return warpgroup_accumulator(a->f, op, &row_dim, layout) ? WISH_WARPGROUP : WISH_NONE;
     const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
     const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
     if (!row) {
-        wish_fma(a, op, acc);
-        return;
+        *layout = lay_out_fma(a, op, acc);
+        return WISH_FMA;
     }
-    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
-    uint32_t warps_m, warps_n;
     choose_warps(a, op, row, &warps_m, &warps_n);
-    tile_layout layout = tile_mma_accumulator(row, m, n, warps_m, warps_n);
-    wish(a, tile_op_result(a->f, op, 0), WISH_SUM, &layout);
-    for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
-        tile_layout fragment =
-            tile_product_fragment(row, &layout, operand, tile_value_type(a->f, value));
-        if (wish_is_tile(a, value) && is_read_from_shared(a, value))
-            wish(a, value, WISH_OPERAND, &fragment);
-    }
+    *layout = tile_mma_accumulator(row, (uint32_t)tile_type_dim(acc, 0),
+                                   (uint32_t)tile_type_dim(acc, 1), warps_m, warps_n);
+    return WISH_SUM;
+}
+
+void wish_sums(tile_function *f, tile_op op, void *user) {
+    tile_layout layout;
+    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
+    strength how_much = wish_of_sum(user, op, &layout);
+    if (how_much) wish(user, tile_op_result(f, op, 0), how_much, &layout);
+}
+
+/* Of a warpgroup's product the operand that it takes from registers. */
+static bool takes_fragment(const assignment *a, tile_op op, unsigned operand,
+                           const tile_layout *sum, tile_layout *fragment) {
+    tile_scalar scalar = warpgroup_operand(a->f, op, TILE_MMA_ACC)->scalar;
+    uint32_t columns;
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    if (!tile_wgmma_holds(sum, row_dim, scalar, &columns)) row_dim = TILE_WGMMA_EXCHANGED;
+    return operand == warpgroup_first(row_dim) &&
+           tile_wgmma_holds(sum, row_dim, scalar, &columns) &&
+           warpgroup_fragment(a->f, op, sum, row_dim, fragment);
+}
+
+bool wish_fragment(const assignment *a, tile_op op, unsigned operand, const tile_layout *sum,
+                   tile_layout *fragment) {
+    unsigned count;
+    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+    if (!wish_is_tile(a, value)) return false;
+    if (warpgroup_takes(a->f, op)) return takes_fragment(a, op, operand, sum, fragment);
+    tile_mma_query query = tile_product_query(a->f, op);
+    query.capability = a->pass->target->compute_capability;
+    query.acc_layout = sum;
+    const tile_mma *row = tile_mma_find(&query);
+    if (row) *fragment = tile_product_fragment(row, sum, operand, tile_value_type(a->f, value));
+    return row != NULL;
+}
+
+/* Whether the operand can be had in fragments at once. */
+static bool comes_in_fragments(const assignment *a, tile_op op, unsigned operand) {
+    unsigned count, row_dim;
+    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+    if (!wish_is_tile(a, value)) return false;
+    if (!warpgroup_takes(a->f, op)) return is_read_from_shared(a, value);
+    return warpgroup_row_dim(a->f, op, &row_dim) && operand == warpgroup_first(row_dim) &&
+           warpgroup_unpacked(a->f, op, row_dim).id;
+}
+
+static void wish_operands(assignment *a, tile_op op) {
+    unsigned count;
+    tile_layout fragment;
+    const tile_layout *sum = wish_layout_of(a, tile_op_result(a->f, op, 0));
+    for (unsigned operand = 0; operand < 2 && sum; operand++)
+        if (comes_in_fragments(a, op, operand) && wish_fragment(a, op, operand, sum, &fragment))
+            wish(a, tile_op_segment(a->f, op, operand, &count)[0], WISH_OPERAND, &fragment);
 }
 
 /* Where an atomic operation names its memory. */
@@ -139,7 +171,7 @@ static bool is_opaque(const tile_function *f, tile_value memory) {
 void wish_operation(tile_function *f, tile_op op, void *user) {
     assignment *a = user;
     tile_value tile;
-    if (tile_op_opcode(f, op) == TILE_OP_dot) wish_dot(a, op);
+    if (tile_op_opcode(f, op) == TILE_OP_dot) wish_operands(a, op);
     const tile_value *element = wish_transfer(f, op, &tile);
     if (element && (a->ordered || !is_opaque(f, element[0]))) {
         bool loads = tile_op_opcode(f, op) == TILE_OP_load;
@@ -164,6 +196,8 @@ void wish_order(tile_function *f, tile_op op, void *user) {
     const tile_type *view = tile_value_type(f, element[0]);
     uint32_t class = wish_class(a, tile);
     if (!view->layout && a->wish[class] &&
-        order_scratch(f, a->ranges, element[0], &a->wanted[class], &order))
+        order_scratch(f, a->ranges, element[0], &a->wanted[class], &order)) {
         tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
+        a->kept[class] = true;
+    }
 }

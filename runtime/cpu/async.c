@@ -1,6 +1,7 @@
 /* Asynchronous copies: they land when a wait covers them and not before, the latest moment that the
  * program allows, so that a missing wait shows. What they read is read then, too; for races it
- * counts as read at both ends, since nobody knows when it is.
+ * counts as read at both ends, since nobody knows when it is. The agent's own writes, which race
+ * with nothing of its, show in that the source has changed.
  *
  * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
 #include <stdlib.h>
@@ -35,6 +36,10 @@ CPU_HANDLER(cpu_run_cp_async) {
                                    copy->target[lane], bytes))
             return CPU_STOP;
     }
+    copy->seen = tile_malloc((size_t)bytes * CPU_LANES);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (active >> lane & 1)
+            memcpy(copy->seen + lane * bytes, (const void *)(uintptr_t)copy->source[lane], bytes);
     cpu_count_sectors(run, active, copy->source);
     cpu_count_conflicts(run, agent->mask, copy->target, bytes);
     return CPU_NEXT;
@@ -49,12 +54,20 @@ CPU_HANDLER(cpu_run_copy_async) {
     copy->target[0] = target;
     copy->view = *(const cpu_view *)cpu_at(run, agent, insn->operand[0]);
     cpu_view_position(run, agent, insn, insn->index, copy->at);
-    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL, NULL)) return CPU_STOP;
+    copy->seen = tile_malloc(cpu_stage_bytes(insn->memory));
+    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL, copy->seen)) return CPU_STOP;
     copy->kept = cpu_keep_gather(run, agent, insn);
     return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
                                  cpu_stage_bytes(insn->memory))
                ? CPU_NEXT
                : CPU_STOP;
+}
+
+static bool fault_changed(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane) {
+    cpu_fault(run, agent, insn, lane,
+              "what it copies has been written again before the copy was waited for: `wait_group` "
+              "comes first");
+    return false;
 }
 
 static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
@@ -65,24 +78,39 @@ static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t 
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (!(lanes >> lane & 1)) continue;
         uint8_t *to = agent->block->shared + copy->target[lane];
+        const void *from = (const void *)(uintptr_t)copy->source[lane];
         if (copy->zeros >> lane & 1)
             memset(to, 0, bytes);
+        else if (memcmp(from, copy->seen + lane * bytes, bytes) != 0)
+            return fault_changed(run, agent, copy->insn, (int)lane);
         else
-            memcpy(to, (const void *)(uintptr_t)copy->source[lane], bytes);
+            memcpy(to, from, bytes);
         cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->done[lane],
                             copy->target[lane], bytes);
     }
     return true;
 }
 
+static void drop_memory(cpu_copy *copy) {
+    free(copy->kept);
+    free(copy->seen);
+    copy->kept = NULL;
+    copy->seen = NULL;
+}
+
 /* Lands these lanes' part of a copy; false after a report. */
 static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
     copy->lanes &= ~lanes;
-    if (run->program->lanes > 1) return land_lanes(run, agent, copy, lanes);
+    if (run->program->lanes > 1) {
+        if (!land_lanes(run, agent, copy, lanes)) return false;
+        if (!copy->lanes) drop_memory(copy);
+        return true;
+    }
     char *to = (char *)agent->block->shared + copy->target[0];
     if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, copy->kept, to)) return false;
-    free(copy->kept);
-    copy->kept = NULL;
+    if (memcmp(to, copy->seen, cpu_stage_bytes(copy->insn->memory)) != 0)
+        return fault_changed(run, agent, copy->insn, -1);
+    drop_memory(copy);
     cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->done[0],
                         copy->target[0], cpu_stage_bytes(copy->insn->memory));
     return true;

@@ -388,7 +388,8 @@ void cpu_decode_prefetch_l2_thread(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_st_global(cpu_decoder *d, tile_op op) {
     bool view = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_VIEW;
-    add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global, cpu_operand_type(d, op, 0), 1);
+    add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global, cpu_operand_type(d, op, 0), 1)
+        ->any_stays = tile_op_has_attr(d->f, op, TILE_ATTR_any_stays);
 }
 
 void cpu_decode_ld_shared(cpu_decoder *d, tile_op op) {
@@ -396,7 +397,8 @@ void cpu_decode_ld_shared(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_st_shared(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_st_shared, cpu_operand_type(d, op, 0), 1);
+    add_access(d, op, cpu_run_st_shared, cpu_operand_type(d, op, 0), 1)->any_stays =
+        tile_op_has_attr(d->f, op, TILE_ATTR_any_stays);
 }
 
 void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op) {

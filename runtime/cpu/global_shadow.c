@@ -313,10 +313,21 @@ static bool knows_event(const cpu_agent *agent, const cpu_event *other) {
            cpu_clock_knows(&agent->clock, cpu_warp_key(other->agent), other->time);
 }
 
+/* Whether both store to the same place what one tile has for it. */
+static bool are_one_store(const walk *w, const cpu_event *other) {
+    const cpu_insn *insn = &w->run->program->insns[other->insn];
+    uint64_t agent = other->agent;
+    if (!insn->any_stays || cpu_distance(w->run, w->agent->clock.agent, agent) != CPU_REACH_BLOCK)
+        return false;
+    return cpu_any_stays(w->agent, w->insn,
+                         &w->agent->block->agents[agent % w->run->program->agents], insn);
+}
+
 /* Whether this access may come where the event has been. */
 static bool is_fine(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
-    return !event || are_atomic_together(w, other) || knows_event(w->agent, other);
+    return !event || are_atomic_together(w, other) || knows_event(w->agent, other) ||
+           are_one_store(w, other);
 }
 
 /* The member of a set that this access races with, or 0. */

@@ -64,6 +64,10 @@ void cpu_order_clear(cpu_order *order);
 /* How far a scope reaches, and the least that reaches from one agent of the launch to another. */
 cpu_reach cpu_reach_of(tile_word scope);
 cpu_reach cpu_distance(const cpu_run *run, uint64_t agent, uint64_t other);
+/* Two agents store parts of one tile, of which any one stays where they meet. The compiler puts a
+ * barrier between one such store of a set and the next, so that they are of one execution. */
+bool cpu_any_stays(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
+                   const cpu_insn *its);
 
 /* order.c's store: what the latest releases of words knew. */
 typedef struct cpu_word {

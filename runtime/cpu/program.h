@@ -79,6 +79,7 @@ struct cpu_insn {
     bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; select: one
                            condition for all elements */
     bool speculative;   /* reads what may not be written yet */
+    bool any_stays;     /* level 3: of a store of one tile by several threads to one place */
     bool reverse, exclusive; /* scan */
     bool own_order;          /* level 2: the block's accesses are ordered without barriers */
     bool placed;             /* of threads: the memory is named by [stage,] coordinates */
@@ -258,6 +259,7 @@ typedef struct cpu_copy {
     cpu_view view;              /* level 2 */
     int64_t at[TILE_MAX_RANK];
     uint8_t *kept; /* level 2: cpu_keep_gather's */
+    char *seen;    /* what stood in its source when it was started */
 } cpu_copy;
 
 typedef enum cpu_state {

@@ -65,8 +65,10 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             free(list->agents[w].masks);
             free(list->agents[w].frame);
             free(list->agents[w].poison);
-            for (size_t i = 0; i < list->agents[w].copy_count; i++)
+            for (size_t i = 0; i < list->agents[w].copy_count; i++) {
                 free(list->agents[w].copies[i].kept);
+                free(list->agents[w].copies[i].seen);
+            }
             free(list->agents[w].copies);
             free(list->agents[w].fences);
             free(list->agents[w].dots);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/support/arena.h"
+#include "runtime/cpu/global_shadow.h"
 #include "runtime/cpu/mbarrier.h"
 
 /* One access on its way through the cells. */
@@ -59,7 +60,6 @@ static bool is_one_thread(uint16_t thread) {
     return (thread - 1u) % (CPU_LANES + 1) != CPU_LANES;
 }
 
-/* Whether what the thread did at this time comes before this access. */
 /* The lane that makes the access; -1: several. */
 static int lane_of(const access *a) {
     return is_one_thread(a->thread) ? (int)((a->thread - 1u) % (CPU_LANES + 1)) : -1;
@@ -368,6 +368,13 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
     return check_list(a, shadow->readers, is_read, what, granule);
 }
 
+/* Whether both store to the same place what one tile has for it. */
+static bool is_one_store(const access *a, const cpu_shadow *shadow) {
+    return shadow->writer != CPU_PUBLISHED &&
+           cpu_any_stays(a->agent, a->insn, find_agent(a, shadow->writer),
+                         &a->run->program->insns[shadow->write_insn]);
+}
+
 /* False after a report of what the write collides with. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "write", shadow, granule);
@@ -375,7 +382,8 @@ static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t gran
         return fault_race(a,
                           "write while an asynchronous operation that nothing has waited for reads",
                           granule, shadow->pending_thread, shadow->pending_insn);
-    if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time))
+    if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time) &&
+        !is_one_store(a, shadow))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
                           shadow->write_insn);
     return check_list(a, shadow->updates, is_before,

@@ -5,7 +5,7 @@
  * of them needs about the longest of
  *
  *   products   operations / rate. Their operands come from shared memory, which has a rate, too.
- *              What threads compute in the loop (scales, masks, exponentials) comes on top
+ *              What threads compute in the loop (masks, exponentials, points to copy) comes on top
  *   traffic    bytes / what a multiprocessor gets of the L2, and all of them together. Rows that
  *              cross its lines (a pitch that is no multiple of 128 bytes) cost several times more
  *   latency    bytes / what is in flight (Little's law): the stages of R blocks, without those that
@@ -166,7 +166,8 @@ static void deal_out(sheet *s) {
                           .again = s->each * once->again + share * loop->again,
                           .outside = s->each * once->outside + share * loop->outside,
                           .stored = s->each * once->stored + share * loop->stored,
-                          .arithmetic = share * loop->arithmetic};
+                          .arithmetic = share * loop->arithmetic,
+                          .indexing = share * loop->indexing};
 }
 
 /* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
@@ -250,13 +251,13 @@ static double slowed_by_power(const sheet *s) {
            seconds / (seconds + power_seconds);
 }
 
-/* Cycles of what threads compute between one block's products: each iteration is a chain. */
+/* Cycles of what threads compute beside one block's products: between them it is a chain. */
 static double time_arithmetic(const sheet *s, double resident) {
     /* Roles that set their registers take all that a multiprocessor has. */
     if (s->roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
-    double busy = least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
-    if (!(s->cost.arithmetic > 0)) return 0;
-    return most(s->cost.arithmetic / (LANES * busy), CHAIN_CYCLES * s->steps / resident);
+    double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
+    double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
+    return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
 }
 
 /* Cycles of one block's products, `resident` of them at once on its multiprocessor. */

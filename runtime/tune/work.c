@@ -53,8 +53,15 @@ static void note_consumers(scan *s, tile_op loop, tile_region body) {
     s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
 }
 
+/* Of the loop; what does not divide the warps is refused later. */
+static unsigned groups_of(const scan *s, tile_op id) {
+    int64_t groups = attr_int(s, id, TILE_ATTR_groups, 1);
+    return groups > 1 && groups <= s->w->warps ? (unsigned)groups : 1;
+}
+
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
     int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
+    unsigned around = s->groups;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
     bool waits = s->waits;
@@ -64,19 +71,22 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
         s->cost = &s->w->loop; /* the one that can be split */
-        s->w->trips = trips;
+        s->w->trips = ceil(trips / groups_of(s, id));
         s->w->sums = bytes_carried(s, op);
     }
     s->copied = 0;
     s->waits = false;
     s->stages = stages;
-    s->piped = stages > 1 && !s->f->sync_explicit && (s->w->warps == 4 || s->w->warps == 8);
+    s->groups *= groups_of(s, id);
+    s->piped = stages > 1 && s->groups == 1 && !s->f->sync_explicit &&
+               (s->w->warps == 4 || s->w->warps == 8);
     scan_region(s, op->regions[0], times * trips, stages);
-    if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied);
-    if (s->waits && stages < 2) s->w->rounds += times * trips;
+    if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied * s->groups);
+    if (s->waits && stages < 2) s->w->rounds += times * trips / s->groups;
     s->copied = before;
     s->waits = waits;
     s->stages = outer;
+    s->groups = around;
     s->piped = false;
     s->cost = outside;
 }
@@ -168,7 +178,7 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
 /* What the block's threads hold of the value: of a vector each of them has one. */
 static double count_elements(const scan *s, tile_value value) {
     const tile_type *type = tile_value_type(s->f, value);
-    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps : 1;
+    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps / s->groups : 1;
     bool many = type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_TILE;
     return many ? each * scan_bytes_of(s, type) / scan_width_of(s, type) : 0;
 }
@@ -305,6 +315,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
               .sizes = sizes,
               .target = target,
               .has_wgmma = has_wgmma,
+              .groups = 1,
               .w = work};
     *work = (tune_work){0};
     s.bindings = (tile_bindings){
@@ -312,6 +323,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     s.cost = &work->once;
     s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
     s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    s.counted = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
     read_launch(&s);
     find_places(&s, arena);
     for (size_t i = 0; i < f->arg_count; i++)

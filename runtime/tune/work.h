@@ -19,6 +19,7 @@ typedef struct tune_cost {
     double outside;    /* bytes of tiles outside of the arrays: zeros, which take time, too */
     double stored;     /* bytes */
     double arithmetic; /* instructions of threads beside products and copies, in loops */
+    double indexing;   /* likewise, to find what gathered copies move */
 } tune_cost;
 
 typedef struct tune_work {

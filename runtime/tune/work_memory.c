@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ir/gather.h"
 #include "lib/layout/wgmma.h"
 #include "lib/support/integer.h"
 
@@ -46,8 +47,8 @@ static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, i
     const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
     return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && scan_is_tile(m, n) &&
            tile_wgmma_multiplies(types) &&
-           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps) ||
-            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps));
+           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps / s->groups) ||
+            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps / s->groups));
 }
 
 /* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
@@ -158,11 +159,17 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
                    double times) {
     const tile_arg_decl *array = array_of(s, op->operands[0]);
     if (tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW) return;
+    if (s->cost == &s->w->loop) scan_add_indexing(s, id, tile, times);
     double bytes = times * bytes_inside(s, array, tile);
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * scan_bytes_of(s, tile) - bytes;
     s->cost->crossing += bytes * crossing_of(s, array, tile);
+}
+
+/* A loop has warps that only copy where all of its copies are boxes. */
+static void note_copy(scan *s, tile_op copy) {
+    s->piped = s->piped && tile_is_plain_access(s->f, copy);
 }
 
 /* What a product takes of a load in a pipelined loop comes through a ring that the compiler makes.
@@ -173,9 +180,10 @@ static void note_ring(scan *s, tile_value operand) {
     if (s->stages < 2 || data->kind != TILE_VALUE_RESULT || op->opcode != TILE_OP_load ||
         tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW)
         return;
+    note_copy(s, (tile_op){data->owner});
     s->copied += bytes_inside(s, array_of(s, op->operands[0]), data->type);
     s->w->depth = most(s->w->depth, (double)s->stages);
-    scan_take_shared(s, scan_bytes_of(s, data->type) * (double)s->stages);
+    scan_take_shared(s, scan_bytes_of(s, data->type) * (double)s->stages * s->groups);
 }
 
 /* Whether warps read the operand from shared memory: it lies there, or is made of what does. */
@@ -218,13 +226,13 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
                           types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
     } else {
         s->cost->reads += times * width *
-                          reads_of_warps(of, rows, columns, k, s->w->warps,
+                          reads_of_warps(of, rows, columns, k, s->w->warps / s->groups,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
     }
-    s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc));
+    s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc) * s->groups);
 }
 
-/* A copy into a buffer without stages, in a loop that gives it some. */
+/* A copy into a buffer without stages, in a loop that gives it some, and each group its own. */
 void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
     const tile_type *from = tile_value_type(s->f, op->operands[0]);
     const tile_type *to = tile_value_type(s->f, op->operands[op->segment[0]]);
@@ -233,6 +241,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
         return;
     }
     tune_cost before = *s->cost;
+    note_copy(s, id);
     scan_add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);
     s->cost->shared += others * (s->cost->loaded - before.loaded);
@@ -240,5 +249,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     double depth = (double)(to->stages ? scan_stages_of(s, to) : stages);
     s->copied += bytes_inside(s, array_of(s, op->operands[0]), to);
     s->w->depth = most(s->w->depth, depth);
-    if (!to->stages && stages > 1) scan_take_shared(s, scan_bytes_of(s, to) * (double)(stages - 1));
+    double own = (double)(to->stages ? 1 : stages) * s->groups;
+    if (own > 1)
+        scan_take_shared(s, scan_bytes_of(s, to) * (double)scan_stages_of(s, to) * (own - 1));
 }

@@ -19,13 +19,16 @@ typedef struct scan {
     uint8_t *places; /* by value: a set of dims of block_id that it depends on */
     uint64_t used;   /* a set of arguments */
     tune_work *w;
-    tune_cost *cost; /* where it is counted now */
-    int64_t alive;   /* bytes of shared memory */
-    double copied;   /* by the body of the innermost loop so far */
-    bool piped;      /* the innermost loop */
-    bool waits;      /* the innermost loop, for loads */
-    int64_t stages;  /* of the innermost loop */
-    bool turns;      /* semaphores */
+    tune_cost *cost;   /* where it is counted now */
+    int64_t alive;     /* bytes of shared memory */
+    double copied;     /* by the body of the innermost loop so far */
+    bool piped;        /* the innermost loop */
+    bool waits;        /* the innermost loop, for loads */
+    int64_t stages;    /* of the innermost loop */
+    unsigned groups;   /* of warps, that share the iterations of the loop around it; 1 */
+    bool turns;        /* semaphores */
+    uint32_t *counted; /* by value: the last gathered copy whose instructions it is among */
+    uint32_t gathered; /* such copies so far */
     int64_t least_scratch;
 } scan;
 
@@ -65,5 +68,8 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
                    double times);
 void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times);
 void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages);
+
+/* work_index.c: what threads compute for a gathered access in a loop. */
+void scan_add_indexing(scan *s, tile_op id, const tile_type *moved, double times);
 
 #endif

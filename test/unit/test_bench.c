@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/tile-bench/floats.h"
+#include "tools/tile-bench/limits.h"
+#include "tools/tile-bench/pages.h"
 #include "tools/tile-bench/problem.h"
+#include "tools/tile-bench/reference.h"
 #include "tools/tile-bench/shapes.h"
 #include "tools/tile-bench/statistics.h"
 #include "tools/tile-bench/svg.h"
+#include "tools/tile-bench/threads.h"
 
 /* Statistics ---------------------------------------------------------------------------------- */
 
@@ -125,7 +130,7 @@ static void check_means(const char *type) {
     bench_attention a = make_attention(type);
     tile_scalar operand = a.type->operand, result = a.type->result;
     size_t keys = (size_t)(a.n * a.d), count = (size_t)(a.batch * a.heads * a.m * a.d);
-    bench_pattern *pattern = bench_pattern_create();
+    bench_pattern *pattern = bench_pattern_create(a.type);
     char *v = malloc(keys * tile_scalar_bytes(operand)), *o = malloc(count * 4);
     bench_error error;
     for (int64_t head = 0; head < a.batch * a.heads; head++) {
@@ -139,18 +144,20 @@ static void check_means(const char *type) {
             write_value(&a, o, (size_t)(head * a.m * a.d + i), sum / (double)a.n);
         }
     }
-    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    bench_reference *reference = bench_reference_create(&a, pattern, BENCH_INPUTS_equal);
+    bench_reference_compare(reference, o, &error);
     cr_assert(error.all && !*error.wrong && error.share < 1, "%s: %s", type, error.wrong);
     cr_assert(error.norm <= ldexp(1, -(int)tile_scalar_mantissa(result) - 1), "%g", error.norm);
     write_value(&a, o, 37, 0.75);
-    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    bench_reference_compare(reference, o, &error);
     cr_assert(strstr(error.wrong, "equal: element [0, 0, 1, 5] is 0.75") == error.wrong, "%s",
               error.wrong);
     write_value(&a, o, count - 1, NAN);
-    bench_attention_check(&a, pattern, BENCH_INPUTS_equal, o, &error);
+    bench_reference_compare(reference, o, &error);
     cr_assert_str_eq(error.wrong, "equal: element [1, 3, 9, 31] is NaN");
     free(v);
     free(o);
+    bench_reference_destroy(reference);
     bench_pattern_destroy(pattern);
 }
 
@@ -163,7 +170,7 @@ Test(bench, attention_is_compared_with_means) {
 Test(bench, inputs_are_the_same_in_pieces) {
     enum { COUNT = 2 * 2 * 10 * 32 };
     bench_attention a = make_attention("f16");
-    bench_pattern *pattern = bench_pattern_create();
+    bench_pattern *pattern = bench_pattern_create(a.type);
     for (unsigned inputs = 0; bench_inputs_name(inputs); inputs++)
         for (unsigned array = 1; array < 3; array++) {
             uint16_t whole[COUNT], pieces[COUNT];
@@ -176,6 +183,148 @@ Test(bench, inputs_are_the_same_in_pieces) {
             cr_assert(memcmp(whole, pieces, sizeof whole) == 0, "%s", bench_inputs_name(inputs));
         }
     bench_pattern_destroy(pattern);
+}
+
+/* Numbers of one head's row reach no other: each element is what its place says, also where threads
+ * share the array. */
+Test(bench, large_inputs_are_made_of_their_places) {
+    bench_attention a = make_attention("bf16");
+    a.m = 3001;
+    a.n = 2500;
+    bench_pattern *pattern = bench_pattern_create(a.type);
+    for (unsigned array = 0; array < 3; array++) {
+        int64_t rows = array ? a.n : a.m, count = 2 * (array ? a.groups : a.heads) * rows * a.d;
+        uint16_t *all = malloc((size_t)count * sizeof *all);
+        const float *numbers = bench_pattern_numbers(pattern, array);
+        bench_attention_fill(&a, pattern, BENCH_INPUTS_late, array, 0, (size_t)count, all);
+        for (int64_t i = 0; i < count; i++) {
+            float factor = bench_attention_factor(&a, BENCH_INPUTS_late, array, i / a.d % rows);
+            uint16_t wanted;
+            tile_scalar_write(TILE_bf16, &wanted, factor * numbers[i % BENCH_PATTERN_COUNT]);
+            cr_assert(all[i] == wanted, "array %u, element %lld", array, (long long)i);
+        }
+        free(all);
+    }
+    bench_pattern_destroy(pattern);
+}
+
+/* Each page is one place's, and has its keys; behind the last key of a batch is no number. */
+static void check_pages(const bench_attention *a, const bench_pattern *pattern) {
+    int64_t pages = bench_pages_count(a), each = bench_pages_each(a), row = a->groups * a->d;
+    int32_t *table = bench_pages_table(a);
+    uint16_t *paged = malloc((size_t)(pages * a->page * row) * 2),
+             *plain = malloc((size_t)a->d * 2);
+    bool *seen = calloc((size_t)pages, 1);
+    /* In two parts, as large arrays are. */
+    bench_pages_fill(a, pattern, BENCH_INPUTS_late, 1, 0, 1, paged);
+    bench_pages_fill(a, pattern, BENCH_INPUTS_late, 1, 1, pages - 1, paged + a->page * row);
+    for (int64_t place = 0; place < pages; place++) {
+        cr_assert(table[place] >= 0 && table[place] < pages && !seen[table[place]]);
+        seen[table[place]] = true;
+        for (int64_t j = 0; j < a->page; j++)
+            for (int64_t g = 0; g < a->groups; g++) {
+                int64_t key = place % each * a->page + j, batch = place / each;
+                const uint16_t *at = paged + (table[place] * a->page + j) * row + g * a->d;
+                memset(plain, 0xff, (size_t)a->d * 2);
+                if (key < a->n)
+                    bench_attention_fill(a, pattern, BENCH_INPUTS_late, 1,
+                                         ((batch * a->groups + g) * a->n + key) * a->d,
+                                         (size_t)a->d, plain);
+                cr_assert(memcmp(at, plain, (size_t)a->d * 2) == 0, "key %lld", (long long)key);
+            }
+    }
+    free(table);
+    free(paged);
+    free(plain);
+    free(seen);
+}
+
+Test(bench, keys_are_found_through_the_table) {
+    bench_attention a = make_attention("f16");
+    bench_pattern *pattern = bench_pattern_create(a.type);
+    a.page = 16;
+    for (a.n = 1; a.n < 200; a.n += 31) check_pages(&a, pattern);
+    bench_pattern_destroy(pattern);
+}
+
+/* Few queries: their heads are looked at, not four of them; many: rows of the first and the last
+ * head, the last row among them. */
+Test(bench, rows_of_large_attention_are_spread) {
+    bench_attention a = {16, 64, 8, 1, 1024, 64, false, bench_type_find("f16"), 0};
+    bench_pattern *pattern = bench_pattern_create(a.type);
+    bench_reference *r = bench_reference_create(&a, pattern, BENCH_INPUTS_random);
+    cr_assert(bench_reference_rows(r) == 1024, "%zu", bench_reference_rows(r));
+    bench_reference_destroy(r);
+    a = (bench_attention){1, 8, 2, 2048, 2048, 64, true, a.type, 0};
+    r = bench_reference_create(&a, pattern, BENCH_INPUTS_random);
+    cr_assert(bench_reference_rows(r) == 1024, "%zu", bench_reference_rows(r));
+    size_t count = (size_t)(a.heads * a.m * a.d);
+    uint16_t *o = calloc(count, sizeof *o);
+    bench_error error;
+    tile_scalar_write(TILE_f16, o + count - 1, INFINITY);
+    bench_reference_compare(r, o, &error);
+    cr_assert_str_eq(error.wrong, "random: element [0, 7, 2047, 63] is infinite");
+    tile_scalar_write(TILE_f16, o + count - 1, 7);
+    bench_reference_compare(r, o, &error);
+    cr_assert(error.most > 6.5 && error.share > 1 && !error.all, "%g", error.most);
+    free(o);
+    bench_reference_destroy(r);
+    bench_pattern_destroy(pattern);
+}
+
+/* Every number of 16 bits, what lies halfway between it and the next one, and the floats beside. */
+static void check_floats(tile_scalar scalar, unsigned last) {
+    for (unsigned word = 0; word <= last; word++) {
+        uint16_t words[2] = {(uint16_t)word, (uint16_t)(word + 1)};
+        float at[2], wide[4], back[4];
+        uint16_t stored[4];
+        bench_load_floats(scalar, words, 2, at);
+        cr_assert(at[0] == tile_scalar_read(scalar, &words[0]), "%x", word);
+        float middle = (float)(((double)at[0] + at[1]) / 2);
+        float all[4] = {at[0], middle, -nextafterf(middle, 0), nextafterf(middle, INFINITY)};
+        memcpy(wide, all, sizeof wide);
+        bench_store_floats(scalar, wide, 4, stored);
+        bench_load_floats(scalar, stored, 4, back);
+        for (int i = 0; i < 4; i++) {
+            uint16_t wanted;
+            tile_scalar_write(scalar, &wanted, wide[i]);
+            cr_assert(stored[i] == wanted, "%a gives %x, not %x", wide[i], stored[i], wanted);
+            cr_assert(back[i] == tile_scalar_read(scalar, &wanted));
+        }
+    }
+}
+
+Test(bench, floats_are_rounded_as_one_by_one) {
+    check_floats(TILE_f16, 0x7bfe);
+    check_floats(TILE_bf16, 0x7f7e);
+}
+
+Test(bench, what_is_not_finite_is_found_where_it_is) {
+    static const tile_scalar scalars[] = {TILE_f16, TILE_bf16, TILE_f32};
+    enum { COUNT = 10000 };
+    for (size_t s = 0; s < sizeof scalars / sizeof *scalars; s++) {
+        size_t width = tile_scalar_bytes(scalars[s]);
+        char *data = calloc(COUNT, width);
+        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == COUNT);
+        tile_scalar_write(scalars[s], data + 9999 * width, -INFINITY);
+        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == 9999);
+        tile_scalar_write(scalars[s], data + 4097 * width, NAN);
+        cr_assert(bench_find_unfinished(scalars[s], data, COUNT) == 4097);
+        free(data);
+    }
+}
+
+static void mark(size_t index, void *user) {
+    unsigned char *seen = user;
+    seen[index]++;
+}
+
+Test(bench, shared_work_is_done_once) {
+    enum { COUNT = 5000 };
+    unsigned char seen[COUNT] = {0};
+    bench_share(0, mark, seen);
+    bench_share(COUNT, mark, seen);
+    for (int i = 0; i < COUNT; i++) cr_assert(seen[i] == 1);
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -294,6 +443,73 @@ Test(bench, json_escapes_what_it_has_to) {
     cr_assert_not_null(
         strstr(text, "\"note\": \"failed: \\\"it\\\" <hangs> & more,\\u000asays\\u0009'it'\""));
     free(text);
+    bench_report_free(&r);
+}
+
+/* Limits -------------------------------------------------------------------------------------- */
+
+Test(bench, errors_are_beside_what_flash_allows) {
+    bench_shares s = {0, 0};
+    bench_error flash = {.most = 4e-4, .norm = 1e-4}, own = {.most = 4e-4, .norm = 1.3e-4};
+    bench_shares_add(&s, &own, &flash);
+    cr_assert(fabs(s.most - 0.5) < 1e-9 && fabs(s.norm - 1) < 1e-9, "%g %g", s.most, s.norm);
+    /* The worst of all checks stays. */
+    bench_shares_add(&s, &(bench_error){.most = 1e-3, .norm = 1e-5}, &flash);
+    cr_assert(fabs(s.most - 1.25) < 1e-9 && fabs(s.norm - 1) < 1e-9, "%g %g", s.most, s.norm);
+    /* Who has no error allows none in the norm. */
+    bench_shares exact = {0, 0};
+    bench_shares_add(&exact, &(bench_error){0}, &(bench_error){0});
+    cr_assert(exact.most == 0 && exact.norm == 0);
+    bench_shares_add(&exact, &(bench_error){.most = 1e-5, .norm = 1e-5}, &(bench_error){0});
+    cr_assert(fabs(exact.most - 0.05) < 1e-9 && exact.norm > 1000);
+}
+
+/* A report with one kernel that knows all columns of limits.def. */
+static bool check_limits(double error, double norm, double ratio, bool times, tool_text *text) {
+    bench_report r = {.title = "f16"};
+    for (int i = 0; i < 3; i++) {
+        /* A peer and a kernel that is wrong are not looked at. */
+        bench_row *row = add_row(&r, 0, 0, "mine", i == 1 ? "cudnn" : "kernel", 2, 1);
+        if (i == 2) bench_set_text(row, BENCH_status, "wrong");
+        bench_set_number(row, BENCH_error_peer, i ? 9 : error);
+        bench_set_number(row, BENCH_norm_peer, i ? 9 : norm);
+        bench_set_number(row, BENCH_type_ratio, i ? 0.1 : ratio);
+    }
+    bool kept = bench_limits_check(&r, times, tool_append, text);
+    bench_report_free(&r);
+    return kept;
+}
+
+Test(bench, each_limit_is_kept_or_broken) {
+    static const struct {
+        double error, norm, ratio;
+        bool times, kept;
+        const char *told;
+    } cases[] = {
+        {1, 1, 0.97, true, true, "is at most 1 in 1 of 1, 1.000 at worst"},
+        {1.001, 1, 0.97, true, false,
+         "broken: mine 16 32 64 f16 NN dirty: 1.001 is the largest error over 1.5 times flash's"},
+        {0.1, 1.01, 0.97, true, false, ": 1.010 is the error's norm over 1.3 times flash's"},
+        {0.1, 0.1, 0.96, true, false,
+         ": 0.960 is the speed of bf16 over that of f16, below 0.97\n"},
+        {0.1, 0.1, 0.96, false, true, "in 1 of 1, 0.100 at worst"},
+        {NAN, 0.1, 1, true, false, "broken: mine"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tool_text text = {NULL, 0, 0};
+        bool kept =
+            check_limits(cases[i].error, cases[i].norm, cases[i].ratio, cases[i].times, &text);
+        cr_assert(kept == cases[i].kept, "%zu: %s", i, text.data);
+        cr_assert_not_null(strstr(text.data, cases[i].told), "%zu: %s", i, text.data);
+        free(text.data);
+    }
+}
+
+/* What was not compared breaks nothing, and says nothing. */
+Test(bench, unknown_columns_have_no_limit) {
+    bench_report r = make_report();
+    tool_text text = {NULL, 0, 0};
+    cr_assert(bench_limits_check(&r, true, tool_append, &text) && text.size == 0);
     bench_report_free(&r);
 }
 

@@ -151,32 +151,50 @@ Test(cpu, ldmatrix_and_mma_multiply) {
     cpu_close(&x);
 }
 
-/* What is copied is read when the wait comes: the store in between is seen. */
-Test(cpu, copies_land_at_the_wait_that_covers_them) {
-    cpu_fixture x;
+/* Two copies, the second one of 16 lanes; what `between` does to the first before their waits, to
+ * the second before its own. */
+static tile_status copy_twice(cpu_fixture *x, const char *before, const char *between) {
+    char text[1024];
     int32_t data[64] = {0}, out[64];
-    cpu_open(&x, 3, 0,
-             "kernel @k(%p: ptr<i32>, %q: ptr<i32>) grid [1] warps 1 {\n"
-             "  %t = thread_id\n"
-             "  %s = alloc_shared : shared<i32[64]>\n"
-             "  cp_async %p[%t], %s[%t] {bytes = 4}\n"
+    snprintf(text, sizeof text,
+             "kernel @k(%%p: ptr<i32>, %%q: ptr<i32>) grid [1] warps 1 {\n"
+             "  %%t = thread_id\n"
+             "  %%s = alloc_shared : shared<i32[64]>\n"
+             "  cp_async %%p[%%t], %%s[%%t] {bytes = 4}\n"
              "  commit_group\n"
-             "  cp_async %p[%t + 32], %s[%t + 32], %t < 16 {bytes = 4}\n"
-             "  commit_group\n"
-             "  st_global 1, %p[%t]\n  st_global 1, %p[%t + 32]\n"
-             "  wait_group 1\n"
-             "  st_global 2, %p[%t]\n  st_global 2, %p[%t + 32]\n"
+             "  cp_async %%p[%%t + 32], %%s[%%t + 32], %%t < 16 {bytes = 4}\n"
+             "  commit_group\n%s"
+             "  wait_group 1\n%s"
              "  wait_group 0\n"
-             "  %a = ld_shared %s[%t] : i32\n  %b = ld_shared %s[%t + 32] : i32\n"
-             "  st_global %a, %q[%t]\n  st_global %b, %q[%t + 32]\n}\n");
-    cpu_pass(&x, data, sizeof data);
-    cpu_pass(&x, NULL, sizeof out);
-    CPU_RUN(&x);
-    cpu_get(&x, 1, out, sizeof out);
-    for (int t = 0; t < 32; t++) {
-        cr_assert_eq(out[t], 1);
-        cr_assert_eq(out[t + 32], t < 16 ? 2 : 0, "a false predicate copies zeros");
+             "  %%a = ld_shared %%s[%%t] : i32\n  %%b = ld_shared %%s[%%t + 32] : i32\n"
+             "  st_global %%a, %%q[%%t]\n  st_global %%b, %%q[%%t + 32]\n}\n",
+             before, between);
+    for (int i = 0; i < 64; i++) data[i] = i + 1;
+    cpu_open(x, 3, 0, text);
+    cpu_pass(x, data, sizeof data);
+    cpu_pass(x, NULL, sizeof out);
+    tile_status status = cpu_launch_text(x);
+    if (status == TILE_OK) cpu_get(x, 1, out, sizeof out);
+    for (int t = 0; t < 32 && status == TILE_OK; t++) {
+        cr_assert_eq(out[t], t + 1);
+        cr_assert_eq(out[t + 32], t < 16 ? t + 33 : 0, "a false predicate copies zeros");
     }
+    return status;
+}
+
+/* Until the wait that covers it, and not after it, a copy's source may not be written. */
+Test(cpu, copies_land_at_the_wait_that_covers_them) {
+    static const char first[] = "  st_global 0, %p[%t]\n";
+    static const char second[] = "  st_global 0, %p[%t + 32], %t < 16\n";
+    static const char others[] = "  st_global 0, %p[%t + 32], %t >= 16\n";
+    cpu_fixture x;
+    cr_assert_eq(copy_twice(&x, others, first), TILE_OK, "%s", x.text.messages);
+    cpu_close(&x);
+    cr_assert_eq(copy_twice(&x, first, ""), TILE_FAULT);
+    cr_assert(strstr(x.text.messages, "4:3: error: cp_async: what it copies"));
+    cpu_close(&x);
+    cr_assert_eq(copy_twice(&x, "", second), TILE_FAULT);
+    cr_assert(strstr(x.text.messages, "6:3: error: cp_async: what it copies"));
     cpu_close(&x);
 }
 

@@ -258,6 +258,48 @@ Test(misuse, attributes) {
             tile_op_set_expr(x->kernel, op, TILE_ATTR_offset, tile_expr_arg(x->context, 0)));
 }
 
+/* Attributes that hold what is not of their kind: refused, and printed all the same. */
+Test(misuse, attributes_of_other_kinds) {
+    const int64_t list[] = {1, 2};
+    const tile_loc no_place = {0};
+#define ASSERT \
+    tile_build_assert(&x->b, tile_build_lt(&x->b, x->n, x->n)); \
+    tile_op op = \
+        tile_op_next(x->kernel, tile_region_first(x->kernel, tile_function_body(x->kernel)))
+    REFUSED("wrong kind", ASSERT; tile_op_set_int(x->kernel, op, TILE_ATTR_text, 1));
+    REFUSED("wrong kind", ASSERT; tile_op_set_list(x->kernel, op, TILE_ATTR_text, list, 2));
+#define LOAD \
+    tile_value pointer = tile_function_arg(x->kernel, 1); \
+    tile_build_ld_global(&x->b, pointer, &x->n, 1, NO_VALUE, \
+                         tile_type_scalar(x->context, TILE_f32)); \
+    tile_op op = tile_region_first(x->kernel, tile_function_body(x->kernel))
+    REFUSED("", LOAD; tile_op_set_int(x->kernel, op, TILE_ATTR_pad, 1));
+    REFUSED("", LOAD; tile_op_set_flag(x->kernel, op, TILE_ATTR_pad));
+    REFUSED("", LOAD; tile_op_set_flag(x->kernel, op, TILE_ATTR_cache));
+#define LAUNCH \
+    tile_function *plan = tile_function_create(x->module, TILE_PLAN, "q", no_place); \
+    tile_builder b = tile_builder_at_end(plan, tile_function_body(plan)); \
+    tile_op op = tile_build_launch(&b, "k", NULL, 0, NULL, 0)
+    REFUSED("", LAUNCH; tile_op_set_list(plan, op, TILE_ATTR_values, list, 2));
+    REFUSED("", LAUNCH; tile_op_set_int(plan, op, TILE_ATTR_callee, 2));
+    REFUSED("", LAUNCH; tile_op_set_int(plan, op, TILE_ATTR_otherwise, 2));
+}
+
+/* What is printed parses again, so what cannot be said is refused. */
+Test(misuse, what_no_text_says) {
+    REFUSED("from 1 to 2^30", tile_function_set_arg_divisible(x->kernel, 1, 1u << 31));
+    REFUSED("nothing to print", tile_build_print(&x->b, NULL, 0, NULL, 0));
+    REPORTED("the number of participating warps",
+             tile_build_sync(&x->b, NO_VALUE, tile_build_int(&x->b, 1)));
+}
+
+Test(misuse, huge_elements) {
+    REPORTED("out of range", const tile_type *four = tile_type_vector(x->context, TILE_i32, 4);
+             tile_value v = tile_build_splat(&x->b, x->n, four);
+             tile_build_extract(&x->b, v, tile_build_int(&x->b, INT64_MAX),
+                                tile_type_vector(x->context, TILE_i32, 2)));
+}
+
 Test(misuse, segments) {
     const tile_value more[] = {{1}, {1}};
     const tile_segment tail = {{1}, more, 2}, absent = {{1}, NULL, 2}, head = {{1}, more, 1};

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "lib/ir/kinds.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/reduce.h"
 #include "test/unit/axis_fixture.h"
 
 static const axis_shape shapes[] = {
@@ -122,6 +124,63 @@ Test(reduce, random_layouts, .timeout = 300) {
         check_kind(&x, &s, round % 3 == 1 ? 6 : 0, round % s.from.rank, round % 16 == 0);
     }
     text_close(&x);
+}
+
+/* A layout of [8, 64] by 2 warps, of whose lanes some hold what others do, in any order; without a
+ * fault only now and then. */
+static tile_layout draw_layout(uint64_t *seed) {
+    const uint32_t dims[] = {8, 64};
+    tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, 2);
+    layout.reg_bits = 4;
+    layout.warp_bits = 1;
+    for (unsigned i = 0; i < 10; i++) {
+        uint32_t *bits = i < 4 ? &layout.reg[i] : i < 9 ? &layout.lane[i - 4] : &layout.warp[i - 9];
+        *bits = UINT32_C(1) << axis_random(seed) % 9;
+        if (axis_random(seed) % 4 == 0) *bits ^= UINT32_C(1) << axis_random(seed) % 9;
+    }
+    return layout;
+}
+
+/* The elements along the row that a thread combines for its first result, step by step. */
+static void list_steps(const tile_reduce_plan *plan, uint32_t thread, uint32_t row[16]) {
+    for (uint32_t step = 0; step < 1u << plan->own_steps; step++)
+        row[step] = tile_layout_apply(&plan->source, tile_reduce_register(plan, 0, step, 0),
+                                      thread % 32, thread / 32);
+}
+
+static bool same_elements(const uint32_t *a, const uint32_t *b, unsigned count) {
+    unsigned found = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < count; k++) found += a[i] == b[k];
+    return found == count;
+}
+
+/* Who combines the same elements does it in the same order. Without that rule some would not. */
+Test(reduce, holders_keep_the_order) {
+    unsigned in_order = 0, others = 0, differing = 0;
+    uint64_t seed = 1;
+    for (unsigned round = 0; round < 400000; round++) {
+        tile_layout layout = draw_layout(&seed);
+        if (tile_layout_find_fault(&layout)) continue;
+        tile_reduce_plan plan = tile_reduce_make_plan(&layout, round % 2);
+        unsigned steps = 1u << plan.own_steps;
+        bool differs = false;
+        for (uint32_t t = 1; t < 64; t++)
+            for (uint32_t u = 0; u < t; u++) {
+                uint32_t one[16], other[16];
+                list_steps(&plan, t, one);
+                list_steps(&plan, u, other);
+                differs |= same_elements(one, other, steps) &&
+                           memcmp(one, other, steps * sizeof *one) != 0;
+            }
+        bool ordered = tile_reduce_in_order(&plan);
+        in_order += ordered;
+        others += !ordered;
+        differing += differs;
+        cr_assert(!(ordered && differs), "round %u", round);
+    }
+    cr_assert(in_order > 20 && others > 20 && differing > 5, "%u %u %u", in_order, others,
+              differing);
 }
 
 /* As ops.def says of NaN, and of sums of f16 that leave f16 on the way. */

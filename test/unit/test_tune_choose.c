@@ -430,3 +430,44 @@ Test(tune_choose, kernels_of_a_plan_are_cut_on_their_own) {
     cr_expect_eq(choose_split(&x, "both", "split_2", 8, 1000000), 1);
     text_close(&x);
 }
+
+/* Convolutions that are scheduled ---------------------------------------------------------------
+ */
+
+static const char convolution[] =
+    "compute @k<n: dim, h: dim, w: dim, c: dim, p: dim, q: dim, k: dim, r: dim, s: dim>(\n"
+    "    %stride: i32, %pad: i32, %x: tensor<f16[n, h, w, c]>, %f: tensor<f16[r, s, c, k]>,\n"
+    "    %z: tensor<f16[n, p, q, k]>) -> (%y: tensor<f16[n, p, q, k]>) {\n"
+    "  %v = window %x, [%stride, %stride], [%pad, %pad] {axis = 1} : [n, p, q, r, s, c]\n"
+    "  %m = matmul((reshape(%v) : [n * p * q, r * s * c]), (reshape(%f) : [r * s * c, k])) : f32\n"
+    "  %y = f16((reshape(%m) : [n, p, q, k]) + f32(%z))\n"
+    "}\n";
+
+/* Each block finds the elements that it copies: large tiles and many parts copy, and find, less
+ * (H200: split 16 is the fastest at 8 x 7 x 7 x 512, none at 32 x 28 x 28 x 256). */
+Test(tune_choose, convolutions_count_how_elements_are_found) {
+    static const struct {
+        int64_t n, side, channels;
+        const char *parts;
+    } cases[] = {{8, 7, 512, "16"}, {32, 28, 256, "1"}, {32, 56, 64, "1"}};
+    text_fixture x;
+    text_open(&x);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t n = cases[i].n, side = cases[i].side, channels = cases[i].channels;
+        const int64_t sizes[16] = {n, side, side, channels, side, side, channels, 3, 3, 1, 1};
+        const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
+        tile_module *module = text_parse(&x, convolution);
+        unsigned given = 0, count = 0;
+        const char *name;
+        cr_assert(module, "%s", x.messages);
+        cr_assert_eq(tile_schedule(module, "k", device.target, NULL, &given, &name), TILE_OK);
+        const tile_binding *bindings =
+            tune_choose_point(&device, module, name, NULL, 0, sizes, &x.arena, &count);
+        cr_assert(bindings);
+        for (unsigned b = 0; b < count; b++)
+            if (strcmp(bindings[b].name, "split") == 0)
+                cr_expect_str_eq(bindings[b].value, cases[i].parts);
+        tile_module_destroy(module);
+    }
+    text_close(&x);
+}

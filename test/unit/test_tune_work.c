@@ -402,6 +402,37 @@ Test(tune_work, threads_compute_between_products) {
     close_point(&x);
 }
 
+/* In each iteration, for each of the 64 x 8 vectors of 16 bytes: a sum, a quotient and its
+ * remainder, and where each of three dims leads; each of 128 threads divides once. Such copies are
+ * no boxes. */
+Test(tune_work, threads_find_what_gathered_copies_move) {
+    const int64_t sizes[6] = {640, 7};
+    fixture x;
+    read_text(
+        &x,
+        "kernel @k(%k: i32, %q: i32, %a: view<f16[100, %q, %k]>, %b: view<f16[%k, 64]>,\n"
+        "          %c: view<f32[64, 64]>) grid [1]  warps 4\n"
+        "{\n"
+        "  %before = iota(axis = 0) : tile<i32[64]>\n"
+        "  %first = %before * %q\n"
+        "  %s = alloc_shared : shared<f16[64, 64]>\n"
+        "  %sb = alloc_shared : shared<f16[64, 64]>\n"
+        "  %sum = for %i = 0 to %k step 64 iter (%t = 0.0 : tile<f32[64, 64]>) pipelined (3) {\n"
+        "    %row = %first + %i / %q\n"
+        "    copy %a[%row / %q, rem(%row, %q), %i], %s\n"
+        "    copy %b[%i, 0], %sb\n"
+        "    yield dot(%s, %sb, %t)\n"
+        "  }\n"
+        "  store %sum, %c[0, 0]\n"
+        "}\n",
+        NULL, 0, sizes);
+    double vectors = 64 * 64 * 2 / 16, points = 1 + 22 + 2 + 3 * 4 + 4;
+    cr_assert_float_eq(x.work.loop.indexing, 10 * (vectors * points + 128 * 22), 0.1);
+    cr_assert_float_eq(x.work.once.indexing, 0, 0.1);
+    cr_assert_not(x.work.may_have_roles);
+    close_point(&x);
+}
+
 /* An operand that is made in registers is not read from shared memory by each warp that shares it.
  */
 Test(tune_work, operands_in_registers_are_not_read) {
@@ -425,6 +456,40 @@ Test(tune_work, operands_in_registers_are_not_read) {
         snprintf(whole, sizeof whole, text, rhs[i]);
         read_text(&x, whole, NULL, 0, sizes);
         cr_assert_float_eq(x.work.loop.reads, 2 * 64 * reads[i], 0.1, "%s", rhs[i]);
+        close_point(&x);
+    }
+}
+
+/* Each group has stages and sums of its own, and so many iterations less; what all of them bring
+ * and multiply stays the same. */
+Test(tune_work, groups_share_the_iterations) {
+    static const char text[] =
+        "kernel @k<g: int>(%k: i32, %a: view<f16[16, %k]>, %b: view<f16[%k, 64]>, %c: view<f32[16, "
+        "64]>)\n"
+        "    grid [1]  warps 8\n"
+        "{\n"
+        "  %sa = alloc_shared : shared<f16[16, 64]>\n"
+        "  %sum = for %i = 0 to %k step 64 iter (%s = 0.0 : tile<f32[16, 64]>) groups (g) "
+        "pipelined "
+        "(3) {\n"
+        "    copy %a[0, %i], %sa\n"
+        "    yield dot(%sa, (load %b[%i, 0] : [64, 64]), %s, policy = columns)\n"
+        "  }\n"
+        "  store %sum, %c[0, 0]\n"
+        "}\n";
+    const char *const groups[] = {"1", "4"};
+    const int64_t sizes[4] = {640};
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_pass_option options[] = {{"g", groups[i]}};
+        const double each = i ? 4 : 1, stage = 2 * (16 * 64 + 64 * 64);
+        fixture x;
+        read_text(&x, text, options, 1, sizes);
+        cr_assert_eq(x.work.trips, i ? 3 : 10);
+        cr_assert_eq(x.work.shared, (int64_t)(3 * each * stage));
+        cr_assert_float_eq(x.work.in_flight, each * stage, 0.1);
+        cr_assert_float_eq(x.work.accumulator, each * 4 * 16 * 64, 0.1);
+        cr_assert_float_eq(x.work.loop.loaded, 10 * stage, 0.1);
+        cr_assert_float_eq(x.work.loop.reads, 10 * 2 * 64 * (8 / each * 16 + 64), 0.1);
         close_point(&x);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef TILE_TOOLS_TILE_BENCH_ARRAYS_H
 #define TILE_TOOLS_TILE_BENCH_ARRAYS_H
 
+#include "tools/tile-bench/inputs.h"
 #include "tools/tile-bench/lab.h"
 #include "tools/tile-bench/operands.h"
 #include "tools/tile-bench/problem.h"
@@ -17,8 +18,10 @@ typedef struct bench_arrays {
     bool is_filled;
 } bench_arrays;
 
-/* All arrays of its problem, with the constants in them. */
+/* All arrays of its problem, with the constants in them. Those of a problem that is only prepared
+ * for have addresses and no memory. */
 tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *arrays);
+tile_status bench_arrays_pretend(bench_lab *lab, bench_arrays *arrays);
 /* The problem has none any more; the pattern stays. */
 void bench_arrays_free(bench_lab *lab, bench_arrays *arrays);
 

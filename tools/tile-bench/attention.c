@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tools/tile-bench/bench.h"
+#include "tools/tile-bench/estimate.h"
 #include "tools/tile-bench/options.h"
 
 static const char help_head[] =
@@ -16,7 +17,9 @@ static const char help_head[] =
     "cuDNN backends and the floors of memory and tensor cores. A kernel takes %batch, %heads,\n"
     "%groups, %m, %n, %d, %causal, %scale as far as it needs them, the arrays %q, %k, %v, %o, "
     "and\n"
-    "%lengths (all are n), %slopes (0), %window (0), %lse.\n"
+    "%lengths (all are n), %slopes (0), %window (0), %lse. One with an array %table gets its keys "
+    "in\n"
+    "pages of 16 (%pages, %page, %most).\n"
     "Every result is checked first, against f64; each candidate has a process of its own.\n"
     "\n"
     "  --kernel=FILE[:NAME]  a kernel, plan or (by name) compute; NAME if FILE has several. May "
@@ -38,6 +41,14 @@ static const char help_shapes[] =
 static const char help_own[] =
     "  --type=f16            of q, k and v: f16 bf16 e4m3 (o is bf16 then, and\n"
     "                        v has its keys one after the other); several with commas\n"
+    "  --all                 everything that the README's table has, of f16 and bf16, with all\n"
+    "                        checks, by both protocols (--pairs=3 --seconds=0.6), unless options "
+    "behind it\n"
+    "                        say otherwise (--shape: these, for each kernel): first the plan, then "
+    "each result as it comes\n"
+    "  --plan                says what would be measured and about how long it would take on an "
+    "H200,\n"
+    "                        and needs none\n"
     "  --check=random        inputs of the check, with commas, or all:\n";
 
 static const char help_peers[] = "  --python=PROGRAM      runs attention_peers.py, which asks "
@@ -51,14 +62,21 @@ static const char help_end[] =
     "FLOP are 4 d for each score, half of them in causal squares. The error is the largest one of\n"
     "the rows that are looked at: beside what rounding explains there, and beside 1.5 times "
     "flash's\n"
-    "own on the same inputs and 2e-4. Exit status: 0 if each shape had a candidate that is right, "
-    "1\n"
-    "otherwise.\n";
+    "own on the same inputs and 2e-4; its norm is beside 1.3 times flash's. On a GPU bf16 is "
+    "beside "
+    "f16,\n"
+    "of whose speed it has to have 0.97. Exit status: 0 if each shape had a candidate that is "
+    "right "
+    "and all\n"
+    "right kernels kept these limits, 1 otherwise.\n";
+
+enum { MAX_PART_SHAPES = 64 }; /* of --all */
 
 typedef struct options {
     bench_options common;
     const char *python;
-    bool no_peers;
+    bool no_peers, all, plans;
+    unsigned part_of[MAX_PART_SHAPES]; /* of --all: the first of attention_parts.def with it */
 } options;
 
 /* Options ------------------------------------------------------------------------------------- */
@@ -87,6 +105,15 @@ static bool add_checks(options *o, const char *value) {
     return true;
 }
 
+/* What stands behind it may say otherwise. */
+static bool begin_all(options *o) {
+    bench_plan *plan = &o->common.plan;
+    plan->interleaved = plan->sustained = o->common.as_they_come = true;
+    plan->pairs = 3;
+    plan->seconds = 0.6;
+    return o->all = true;
+}
+
 static bool parse_option(options *o, tool_arguments *words) {
     const char *value;
     bool taken;
@@ -95,6 +122,8 @@ static bool parse_option(options *o, tool_arguments *words) {
     if (tool_option(words, "--check", &value)) return add_checks(o, value);
     if (tool_option(words, "--python", &o->python)) return true;
     if (tool_flag(words, "--no-peers")) return o->no_peers = true;
+    if (tool_flag(words, "--all")) return begin_all(o);
+    if (tool_flag(words, "--plan")) return o->plans = true;
     return bench_complain(&o->common, "unknown or incomplete option", tool_current(words));
 }
 
@@ -123,64 +152,164 @@ static void add_peer(options *o, const char *script, const char *name, const cha
     bench_contender_add_word(c, bench_word("--folder=", plan->folder, strlen(plan->folder)));
 }
 
-/* On the CPU device nobody is compared with who is not asked for. False after a message. */
-static bool add_peers(options *o, char folder[]) {
+/* On the CPU device nobody is compared with who is not asked for. */
+static void add_peers(options *o) {
     static char script[700];
-    if ((!o->common.plan.cuda && !o->python) || o->no_peers) return true;
+    if ((!o->common.plan.cuda && !o->python) || o->no_peers) return;
     if (!bench_find_script("attention_peers.py", script, sizeof script)) {
         fputs("remark: attention_peers.py is not beside the program, so there are no peers\n",
               stderr);
-        return true;
+        return;
     }
-    if (!mkdtemp(folder)) {
-        fprintf(stderr, "error: no folder could be made: %s\n", folder);
-        return false;
-    }
-    o->common.plan.folder = folder;
     add_peer(o, script, "flash", "flash");
     add_peer(o, script, "cuDNN", "cudnn");
-    return true;
 }
 
+/* Where inputs and results lie. False after a message. */
+static bool make_folder(options *o) {
+    static char folder[240];
+    const char *temporary = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/tile-bench-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    o->common.plan.folder = mkdtemp(folder);
+    if (!o->common.plan.folder) fprintf(stderr, "error: no folder could be made: %s\n", folder);
+    return o->common.plan.folder != NULL;
+}
+
+/* A worker that was stopped may have left its result. */
 static void remove_folder(const char *folder) {
-    static const char *const names[] = {"q", "k", "v", "o"};
     char path[300];
-    for (unsigned i = 0; i < 4; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    for (unsigned i = 0; i < BENCH_MAX_CANDIDATES + 2; i++) {
+        if (i < BENCH_MAX_CANDIDATES)
+            snprintf(path, sizeof path, "%s/o%u", folder, i);
+        else
+            snprintf(path, sizeof path, "%s/%s", folder,
+                     i == BENCH_MAX_CANDIDATES ? "numbers" : "factors");
         remove(path);
     }
     rmdir(folder);
 }
 
+/* Parts --------------------------------------------------------------------------------------- */
+
+typedef struct part {
+    const char *shapes, *file, *kernel;
+    bool latency_alone;
+    const char *meaning;
+} part;
+
+enum { PROTOCOLS_all, PROTOCOLS_latency };
+
+/* What --all measures. */
+static const part parts[] = {
+#define PART(shapes, file, kernel, protocols, meaning) \
+    {#shapes, file, kernel, PROTOCOLS_##protocols == PROTOCOLS_latency, meaning},
+#include "tools/tile-bench/attention_parts.def"
+#undef PART
+};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* Neighbours of the same shapes have one number, from 1 on. */
+static unsigned number_of(unsigned index) {
+    unsigned number = 1;
+    for (unsigned i = 1; i <= index; i++)
+        number += strcmp(parts[i].shapes, parts[i - 1].shapes) != 0;
+    return number;
+}
+
+static bool add_all_kernels(options *o) {
+    static const char *const params[] = {"d={d}", "T={type}", NULL};
+    for (unsigned i = 0; i < PARTS; i++) {
+        const char *const files[] = {parts[i].file, NULL};
+        unsigned before = o->common.plan.contender_count;
+        if (!bench_add_shipped(&o->common, files, parts[i].kernel, params)) return false;
+        for (; before < o->common.plan.contender_count; before++)
+            o->common.plan.contenders[before].part = number_of(i);
+    }
+    return true;
+}
+
+/* Each part's own shapes, or those that were given. */
+static bool add_all_shapes(options *o) {
+    bench_shapes *shapes = &o->common.shapes;
+    const size_t given = shapes->count;
+    for (unsigned i = 0; i < PARTS; i++) {
+        size_t before = given && i == 0 ? 0 : shapes->count;
+        if (i && number_of(i) == number_of(i - 1)) continue;
+        if (!given && !bench_shapes_add_list(shapes, parts[i].shapes)) return false;
+        if (given && i) bench_shapes_repeat(shapes, given);
+        if (shapes->count > MAX_PART_SHAPES)
+            return bench_complain(&o->common, "there are too many shapes for", "--all");
+        for (; before < shapes->count; before++) o->part_of[before] = i;
+    }
+    return true;
+}
+
+static bool take_all(options *o) {
+    if (o->common.plan.contender_count)
+        return bench_complain(&o->common, "--all has kernels of its own; leave out", "--kernel");
+    if (!o->common.type_count && !bench_add_types(&o->common, "f16,bf16")) return false;
+    for (unsigned t = 0; t < o->common.type_count; t++)
+        if (tile_scalar_bytes(o->common.types[t]->operand) == 1)
+            return bench_complain(&o->common, "--all takes f16 and bf16, not",
+                                  o->common.types[t]->name);
+    return (o->common.plan.check_count || add_checks(o, "all")) && add_all_shapes(o);
+}
+
 /* The run ------------------------------------------------------------------------------------- */
+
+static bool add_problem(options *o, size_t s, unsigned type) {
+    const int64_t *shape = o->common.shapes.shapes[s];
+    bench_problem *p = &o->common.plan.problems[o->common.plan.problem_count++];
+    p->is_attention = true;
+    p->part = o->all ? number_of(o->part_of[s]) : 0;
+    p->latency_alone = o->all && parts[o->part_of[s]].latency_alone;
+    p->attention = (bench_attention){.batch = shape[0],
+                                     .heads = shape[1],
+                                     .groups = shape[2],
+                                     .m = shape[3],
+                                     .n = shape[4],
+                                     .d = shape[5],
+                                     .causal = shape[6] != 0,
+                                     .type = o->common.types[type]};
+    if (shape[1] % shape[2] == 0) return true;
+    fprintf(stderr,
+            "error: %lld heads cannot share the keys of %lld groups: give groups that divide "
+            "them\n",
+            (long long)shape[1], (long long)shape[2]);
+    return false;
+}
 
 /* The shapes, and each of them with all types. False after a message. */
 static bool add_problems(options *o) {
     bench_plan *plan = &o->common.plan;
-    const bench_options *common = &o->common;
-    plan->problems = calloc(common->shapes.count * common->type_count, sizeof *plan->problems);
+    plan->problems = calloc(o->common.shapes.count * o->common.type_count, sizeof *plan->problems);
     if (!plan->problems) abort();
-    for (size_t s = 0; s < common->shapes.count; s++)
-        for (unsigned t = 0; t < common->type_count; t++) {
-            const int64_t *shape = common->shapes.shapes[s];
-            bench_problem *p = &plan->problems[plan->problem_count++];
-            p->is_attention = true;
-            p->attention = (bench_attention){.batch = shape[0],
-                                             .heads = shape[1],
-                                             .groups = shape[2],
-                                             .m = shape[3],
-                                             .n = shape[4],
-                                             .d = shape[5],
-                                             .causal = shape[6] != 0,
-                                             .type = common->types[t]};
-            if (shape[1] % shape[2] == 0) continue;
-            fprintf(stderr,
-                    "error: %lld heads cannot share the keys of %lld groups: give groups "
-                    "that divide them\n",
-                    (long long)shape[1], (long long)shape[2]);
-            return false;
-        }
+    for (size_t s = 0; s < o->common.shapes.count; s++)
+        for (unsigned t = 0; t < o->common.type_count; t++)
+            if (!add_problem(o, s, t)) return false;
     return true;
+}
+
+/* What is going to be measured, and how long that takes. */
+static void write_plan(const options *o) {
+    const bench_plan *plan = &o->common.plan;
+    double all = bench_start_estimate(plan);
+    printf("plan: about %.0f s to start\n", all);
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        char line[BENCH_PROBLEM_LINE];
+        double seconds = bench_problem_estimate(plan, &plan->problems[i]);
+        bench_problem_write(&plan->problems[i], "", line);
+        printf("  %s: %.1f s:", line, seconds);
+        for (unsigned c = 0; c < plan->contender_count; c++)
+            if (bench_takes_part(&plan->contenders[c], &plan->problems[i]))
+                printf(" %s", plan->contenders[c].name);
+        printf("\n");
+        all += seconds;
+    }
+    printf("all in all about %.0f s on an H200\n\n", all);
+    fflush(stdout);
 }
 
 static void write_title(const options *o, bench_report *report) {
@@ -206,7 +335,6 @@ static bool add_shipped_kernels(options *o) {
 }
 
 int tile_bench_attention(tool_arguments *words) {
-    static char folder[] = "/tmp/tile-bench-XXXXXX";
     static options o = {.common = {.command = "attention",
                                    .subject = "shapes",
                                    .allowed_types = "f16 bf16 e4m3",
@@ -215,6 +343,7 @@ int tile_bench_attention(tool_arguments *words) {
                                    .plan = BENCH_PLAN_DEFAULTS}};
     bench_report report = {.peer_name = "cuDNN"};
     o.common.plan.peer_kind = "cudnn";
+    o.common.has_limits = true;
     while (words->next < words->argc) {
         if (tool_flag(words, "--help") || tool_flag(words, "-h")) {
             print_help();
@@ -222,13 +351,20 @@ int tile_bench_attention(tool_arguments *words) {
         }
         if (!parse_option(&o, words)) return 1;
     }
+    if (o.all && !take_all(&o)) return 1;
+    if (o.plans) o.common.device = "cpu";
     if (!bench_options_ready(&o.common, &report) || !add_problems(&o)) return 1;
+    o.common.plan.cuda |= o.plans;
     if (!o.common.plan.check_count && !add_checks(&o, "random")) return 1;
-    if (!o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
+    if (o.all ? !add_all_kernels(&o)
+              : !o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
         return 1;
-    if (!add_peers(&o, folder)) return 1;
+    if (!make_folder(&o)) return 1;
+    add_peers(&o);
+    bench_add_floor(&o.common);
     write_title(&o, &report);
-    bool right = bench_measure(&o.common, &report);
-    if (o.common.plan.folder) remove_folder(folder);
+    if (o.all || o.plans) write_plan(&o);
+    bool right = o.plans || bench_measure(&o.common, &report);
+    remove_folder(o.common.plan.folder);
     return tool_finish(right);
 }

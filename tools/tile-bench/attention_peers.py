@@ -2,12 +2,15 @@
 """One of PyTorch's backends of scaled_dot_product_attention, for `tile-bench attention`, which starts this.
 
 It is a worker as `tile-bench worker` is one: a request on each line of standard input, an answer on each
-line of standard output. q, k and v are files of the folder, and so is the result, o.
+line of standard output. q, k and v are made here, of two files of the folder: `numbers` has as many floats of
+32 bits for each of the three, `factors` one for each row of q, then of k. An array repeats its numbers as it lies
+in memory, each times its row's factor.
 
   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   ready -1 -1 -1 WHAT
   flush FLUSH                                            flushing
-  inputs                                                 loaded: q, k and v are read again
-  compute                                                computed: o is written
+  inputs own|first                                       loaded: they are made again; first: all keys of a head
+                                                         have the numbers of the first one
+  compute FILE                                           computed: the result is written
   turn WARMUP COUNT                                      times SECONDS ..
   sustain SECONDS                                        sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
   version                                                version OF-THE-LIBRARY
@@ -89,7 +92,7 @@ class Power:
 
 class Peer:
     def __init__(self, backend, folder):
-        self.backend, self.folder = backend, folder
+        self.backend, self.folder, self.device = backend, folder, "cuda"
         self.arrays, self.power = None, None
 
     def attention(self, *words):
@@ -99,7 +102,7 @@ class Peer:
         if self.type is None:
             return f"failed it has no attention of {words[7]}"
         self.flush = words[8]
-        self.shapes = [("q", (batch, heads, m, d)), ("k", (batch, groups, n, d)), ("v", (batch, groups, n, d))]
+        self.shapes = [(batch, heads, m, d), (batch, groups, n, d), (batch, groups, n, d)]
         # PyTorch counts a row's own key from the first one; where that differs, it takes a mask of this kind.
         self.options = {"is_causal": bool(causal)} if m == n else {"attn_mask": causal_lower_right(m, n) if causal else None}
         if heads != groups:
@@ -109,12 +112,31 @@ class Peer:
         torch.cuda.synchronize()
         return f"ready -1 -1 -1 PyTorch {torch.__version__}"
 
-    def inputs(self):
-        self.arrays = []
-        for name, shape in self.shapes:
-            count = torch.Size(shape).numel()
-            data = torch.from_file(os.path.join(self.folder, name), size=count, dtype=self.type)
-            self.arrays.append(data.cuda().view(shape))
+    def read(self, name):
+        path = os.path.join(self.folder, name)
+        floats = torch.from_file(path, size=os.path.getsize(path) // 4, dtype=torch.float32)
+        return floats.to(self.device, copy=True)
+
+    def make(self, shape, numbers, factors, first):
+        """Batch by batch, for the indices are larger than the array."""
+        made = torch.empty(shape, dtype=self.type, device=self.device)
+        count = made[0].numel()
+        for batch in range(shape[0]):
+            place = torch.arange(batch * count, (batch + 1) * count, device=self.device) % numbers.numel()
+            part = numbers[place].view(shape[1:])
+            if first:
+                part = part[:, :1]
+            if factors is not None:
+                part = part * factors.view(1, -1, 1)
+            made[batch] = part.to(self.type)
+        return made
+
+    def inputs(self, whose="own"):
+        self.arrays = None
+        numbers, factors = self.read("numbers").view(3, -1), self.read("factors")
+        rows = self.shapes[0][2]
+        self.arrays = [self.make(shape, numbers[i], (factors[:rows], factors[rows:], None)[i], i == 1 and whose == "first")
+                       for i, shape in enumerate(self.shapes)]
         torch.cuda.synchronize()
         return "loaded"
 
@@ -123,9 +145,9 @@ class Peer:
         with sdpa_kernel(which):
             return functional.scaled_dot_product_attention(*self.arrays, **self.options)
 
-    def compute(self):
+    def compute(self, path):
         result = self.launch().contiguous().cpu()
-        with open(os.path.join(self.folder, "o"), "wb") as file:
+        with open(path, "wb") as file:
             file.write(ctypes.string_at(result.data_ptr(), result.numel() * result.element_size()))
         return "computed"
 
@@ -217,7 +239,7 @@ class Peer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=["flash", "cudnn"], required=True)
-    parser.add_argument("--folder", required=True, help="of the files q, k, v and o")
+    parser.add_argument("--folder", required=True, help="of numbers and factors")
     options = parser.parse_args()
     peer = Peer(options.backend, options.folder)
     # What PyTorch prints is no answer.

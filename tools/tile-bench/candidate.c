@@ -349,21 +349,20 @@ static tile_status set_cublas(bench_candidate *c, tile_flush flush) {
     return TILE_OK;
 }
 
+/* On the CPU device one is as good as the other, and slow. */
 static tile_status set_reader(bench_candidate *c, tile_flush flush) {
     size_t bytes = (size_t)bench_problem_read_bytes(&c->data.problem);
-    tile_device *device = bench_lab_device(c->lab);
+    const unsigned count = bench_lab_is_cuda(c->lab) ? BENCH_READER_POINTS : 0;
     double best = 0;
     unsigned chosen = 0;
-    for (unsigned i = 0; i <= BENCH_READER_POINTS; i++) {
-        double seconds;
-        bool last = i == BENCH_READER_POINTS;
-        bench_reader_destroy(c->reader);
-        c->reader = bench_reader_create(c->context, device, bytes, last ? chosen : i);
-        if (!c->reader) return TILE_FAILED;
-        /* On the CPU device one is as good as the other, and slow. */
-        if (last || !bench_lab_is_cuda(c->lab)) break;
+    bench_reader_destroy(c->reader);
+    c->reader = bench_reader_create(c->context, bench_lab_device(c->lab), bytes);
+    if (!c->reader) return TILE_FAILED;
+    for (unsigned i = 0; i < count; i++) {
         const tile_work work = {bench_reader_launch, c->reader};
-        tile_status status = time_choice(c, &work, flush, best, &seconds);
+        double seconds;
+        tile_status status = bench_reader_choose(c->reader, i);
+        if (status == TILE_OK) status = time_choice(c, &work, flush, best, &seconds);
         if (status != TILE_OK) return status;
         if (seconds > 0 && (best == 0 || seconds < best)) {
             best = seconds;
@@ -371,7 +370,7 @@ static tile_status set_reader(bench_candidate *c, tile_flush flush) {
         }
     }
     snprintf(c->point, sizeof c->point, "%s", bench_reader_point(chosen));
-    return TILE_OK;
+    return bench_reader_choose(c->reader, chosen);
 }
 
 /* The candidate ------------------------------------------------------------------------------- */
@@ -416,13 +415,25 @@ void bench_candidate_destroy(bench_candidate *c) {
     free(c);
 }
 
+/* The problem as the candidate has it: who takes a table gets its keys in pages. */
+static tile_status take_problem(bench_candidate *c, const bench_problem *problem) {
+    enum { PAGE = 16 }; /* keys, as servers of language models have them */
+    c->data.problem = *problem;
+    if (c->options->kind != BENCH_KERNEL || !problem->is_attention) return TILE_OK;
+    const tile_function *f = find_function(c);
+    for (unsigned i = 0; f && i < tile_function_arg_count(f); i++)
+        if (strcmp(tile_function_arg_name(f, i), "table") == 0)
+            c->data.problem.attention.page = PAGE;
+    return f ? TILE_OK : TILE_INVALID;
+}
+
 static tile_status set_problem(bench_candidate *c, const bench_problem *problem, tile_flush flush) {
     bench_arrays_free(c->lab, &c->data);
-    c->data.problem = *problem;
+    tile_status status = take_problem(c, problem);
     *c->point = 0;
     if (c->cublas && problem->is_attention) return refuse(c, "cuBLASLt has no attention", NULL);
-    tile_status status =
-        c->options->kind == BENCH_READ ? TILE_OK : bench_arrays_allocate(c->lab, &c->data);
+    if (status == TILE_OK && c->options->kind != BENCH_READ)
+        status = bench_arrays_allocate(c->lab, &c->data);
     /* What is chosen by time is chosen on the numbers that are measured. */
     if (status == TILE_OK && c->cublas) status = bench_arrays_fill_random(&c->data);
     if (status != TILE_OK) return status;
@@ -441,6 +452,15 @@ tile_status bench_candidate_set(bench_candidate *c, const bench_problem *problem
     tile_status status = set_problem(c, problem, flush);
     c->is_set = status == TILE_OK;
     return status;
+}
+
+tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *problem) {
+    bench_arrays_free(c->lab, &c->data);
+    c->is_set = false;
+    if (c->options->kind != BENCH_KERNEL || c->options->budget != 0) return TILE_OK;
+    tile_status status = take_problem(c, problem);
+    if (status == TILE_OK) status = bench_arrays_pretend(c->lab, &c->data);
+    return status == TILE_OK ? set_kernel(c, TILE_FLUSH_NONE) : status;
 }
 
 static tile_work work_of(bench_candidate *c) {
@@ -474,34 +494,33 @@ static tile_status check_product(bench_candidate *c, bench_verdict *verdict) {
     return status;
 }
 
-static tile_status check_attention(bench_candidate *c, bench_inputs inputs,
-                                   bench_verdict *verdict) {
+tile_status bench_candidate_check(bench_candidate *c, bench_verdict *verdict) {
+    *verdict = (bench_verdict){.by_elements = true};
+    if (!c->is_set || c->data.problem.is_attention) return refuse(c, nothing_set, NULL);
+    return c->options->kind == BENCH_READ ? TILE_OK : check_product(c, verdict);
+}
+
+tile_status bench_candidate_fill(bench_candidate *c, bench_inputs inputs) {
+    if (!c->is_set || !c->data.problem.is_attention) return refuse(c, nothing_set, NULL);
+    return bench_arrays_fill(&c->data, inputs);
+}
+
+tile_status bench_candidate_compute(bench_candidate *c, const char *path, bool *differ) {
+    if (!c->is_set || !c->data.is_filled || c->options->kind == BENCH_READ)
+        return refuse(c, nothing_set, NULL);
     size_t bytes = tile_buffer_size(bench_arrays_result(&c->data));
-    char *first = malloc(2 * bytes), *second = first + bytes;
-    tile_status status = first ? bench_arrays_fill(&c->data, inputs) : TILE_FAILED;
+    char *first = malloc(2 * bytes), *second = first ? first + bytes : NULL;
+    tile_status status = first ? TILE_OK : TILE_FAILED;
     for (int i = 0; i < 2 && status == TILE_OK; i++) {
         status = launch_once(c);
         if (status == TILE_OK)
             status = tile_buffer_read(bench_arrays_result(&c->data), 0, i ? second : first, bytes);
     }
-    if (status == TILE_OK) {
-        bench_attention_check(&c->data.problem.attention, c->data.pattern, inputs, first,
-                              &verdict->error);
-        verdict->by_elements = verdict->error.all;
-        snprintf(verdict->wrong, sizeof verdict->wrong, "%s", verdict->error.wrong);
-        if (!*verdict->wrong && memcmp(first, second, bytes) != 0)
-            snprintf(verdict->wrong, sizeof verdict->wrong, "two launches differ");
-    }
+    *differ = status == TILE_OK && memcmp(first, second, bytes) != 0;
+    if (status == TILE_OK && !tool_write_file(path, first, bytes))
+        status = refuse(c, "the result cannot be written", path);
     free(first);
     return status;
-}
-
-tile_status bench_candidate_check(bench_candidate *c, bench_inputs inputs, bench_verdict *verdict) {
-    *verdict = (bench_verdict){.by_elements = true};
-    if (!c->is_set) return refuse(c, nothing_set, NULL);
-    if (c->options->kind == BENCH_READ) return TILE_OK;
-    return c->data.problem.is_attention ? check_attention(c, inputs, verdict)
-                                        : check_product(c, verdict);
 }
 
 tile_status bench_candidate_work(bench_candidate *c, tile_work *work) {

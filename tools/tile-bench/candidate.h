@@ -4,7 +4,6 @@
 #define TILE_TOOLS_TILE_BENCH_CANDIDATE_H
 
 #include "tools/tile-bench/arrays.h"
-#include "tools/tile-bench/arrays.h"
 
 typedef enum bench_kind {
     BENCH_KERNEL,         /* a kernel or plan of a file */
@@ -48,11 +47,18 @@ void bench_candidate_destroy(bench_candidate *candidate);
 tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,
                                 tile_flush flush);
 
-/* Computes twice and compares: the product of whole numbers for equality, attention of these inputs
- * with f64. A floor is never wrong. */
-tile_status bench_candidate_check(bench_candidate *candidate, bench_inputs inputs,
-                                  bench_verdict *verdict);
-/* What is measured, on random numbers. Both refuse before a problem is set. */
+/* Compiles what a problem needs, and no more: into the cache, where others find it. The problem
+ * that was set is so no longer. */
+tile_status bench_candidate_prepare(bench_candidate *candidate, const bench_problem *problem);
+
+/* Computes the product of whole numbers twice, and compares for equality. A floor is never wrong.
+ */
+tile_status bench_candidate_check(bench_candidate *candidate, bench_verdict *verdict);
+/* The operands of attention are these from now on. */
+tile_status bench_candidate_fill(bench_candidate *candidate, bench_inputs inputs);
+/* Computes attention twice into a file; whether both have the same bits. */
+tile_status bench_candidate_compute(bench_candidate *candidate, const char *path, bool *differ);
+/* What is measured, on random numbers. All refuse before a problem is set. */
 tile_status bench_candidate_work(bench_candidate *candidate, tile_work *work);
 
 /* Of the library that it calls: "13.1.0"; "" if it calls none. */

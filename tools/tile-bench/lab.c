@@ -90,6 +90,12 @@ tile_status bench_memory_create(bench_lab *lab, size_t bytes, bench_memory *memo
     return tile_buffer_wrap(lab->device, address, bytes, &memory->buffer);
 }
 
+tile_status bench_memory_pretend(bench_lab *lab, size_t bytes, bench_memory *memory) {
+    const uint64_t nowhere = UINT64_C(1) << 40;
+    *memory = (bench_memory){0};
+    return tile_buffer_wrap(lab->device, nowhere, bytes, &memory->buffer);
+}
+
 void bench_memory_destroy(bench_lab *lab, bench_memory *memory) {
     tile_buffer_destroy(memory->buffer);
     if (memory->address) lab->driver->cuMemFree(memory->address);

@@ -173,6 +173,7 @@ int tile_bench_matmul(tool_arguments *words) {
     if (!o.common.plan.contender_count && !o.common.no_kernels && !add_shipped_kernels(&o))
         return 1;
     add_peers(&o);
+    bench_add_floor(&o.common);
     add_problems(&o);
     write_title(&o, &report);
     return tool_finish(bench_measure(&o.common, &report));

@@ -6,12 +6,11 @@
 #define TILE_TOOLS_TILE_BENCH_OPERANDS_H
 
 #include "tile/device.h"
-#include "tools/tile-bench/heads.h"
+#include "tools/tile-bench/product.h"
 
 typedef struct bench_verdict {
-    bool by_elements;  /* each was compared; else Freivalds' test, or some rows */
-    char wrong[160];   /* empty: everything is right */
-    bench_error error; /* of attention */
+    bool by_elements; /* each was compared; else Freivalds' test */
+    char wrong[160];  /* empty: everything is right */
 } bench_verdict;
 
 typedef enum bench_fill {

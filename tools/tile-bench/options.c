@@ -9,6 +9,7 @@
 
 #include "tools/common/assembler.h"
 #include "tools/common/worker.h"
+#include "tools/tile-bench/limits.h"
 #include "tools/tile-bench/pool.h"
 
 const char bench_kernel_help[] =
@@ -311,7 +312,8 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
     if (tool_option(words, "--point", &value)) return add_point(o, value);
     if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->shapes, value);
     if (tool_option(words, "--shapes", &value)) return bench_shapes_add_list(&o->shapes, value);
-    if (tool_option(words, "--type", &value)) return bench_add_types(o, value);
+    if (tool_option(words, "--type", &value) || tool_option(words, "--types", &value))
+        return bench_add_types(o, value);
     if (tool_option(words, "--device", &o->device) || tool_option(words, "--csv", &o->csv) ||
         tool_option(words, "--json", &o->json) || tool_option(words, "--svg", &o->svg) ||
         tool_option(words, "--ptxas", &o->ptxas) || tool_cache_option(words, &o->cache))
@@ -472,19 +474,70 @@ static bool is_output(const char *path) {
     return path && strcmp(path, "-") == 0;
 }
 
-static bool write_report(const bench_options *o, const bench_report *report) {
-    bool colour = isatty(1) && !getenv("NO_COLOR");
-    if (!is_output(o->csv) && !is_output(o->json) && !is_output(o->svg))
-        bench_write_text(report, colour, tool_write, stdout);
-    /* What can be written is, also where another file cannot. */
+static bool has_text(const bench_options *o) {
+    return !is_output(o->csv) && !is_output(o->json) && !is_output(o->svg);
+}
+
+static bool has_colour(void) {
+    return isatty(1) && !getenv("NO_COLOR");
+}
+
+/* What can be written is, also where another file cannot. */
+static bool write_files(const bench_options *o, const bench_report *report) {
     bool csv = write_file(o->csv, report, bench_write_csv);
     bool json = write_file(o->json, report, bench_write_json);
     bool svg = write_file(o->svg, report, bench_write_svg);
     return csv && json && svg;
 }
 
-bool bench_measure(bench_options *o, bench_report *report) {
+/* Files have what there is so far, and so has the text if it comes by and by: a run that is cut off
+ * loses what it was at. */
+static void write_so_far(const bench_report *report, size_t first, void *user) {
+    const bench_options *o = user;
+    bench_options files = *o;
+    if (is_output(o->csv)) files.csv = NULL;
+    if (is_output(o->json)) files.json = NULL;
+    if (is_output(o->svg)) files.svg = NULL;
+    write_files(&files, report);
+    if (!o->as_they_come || !has_text(o) || first == report->count) return;
+    bench_report rows = *report;
+    rows.rows += first;
+    rows.count -= first;
+    bench_print(tool_write, stdout, "%s, at %.0f s\n", bench_text_of(rows.rows, BENCH_type),
+                bench_clock() - o->began);
+    bench_write_table(&rows, has_colour(), tool_write, stdout);
+    fputs("\n", stdout);
+    fflush(stdout);
+}
+
+static void begin_text(const bench_options *o, const bench_report *report) {
+    if (has_text(o)) bench_write_title(report, tool_write, stdout);
+    fflush(stdout);
+}
+
+static bool write_report(const bench_options *o, const bench_report *report) {
+    FILE *to = has_text(o) ? stdout : stderr;
+    if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
+    if (has_text(o) && o->as_they_come)
+        bench_print(tool_write, stdout, "all in all %.0f s%s%s\n", bench_clock() - o->began,
+                    *report->peer ? ", beside " : "", report->peer);
+    bool written = write_files(o, report);
+    return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;
+}
+
+/* Where compiled code is kept, workers find what was compiled before. */
+static bool has_cache(const bench_options *o) {
+    char *folder = tool_cache_folder(&o->cache);
+    bool has = folder != NULL;
+    free(folder);
+    return has;
+}
+
+void bench_add_floor(bench_options *o) {
     if (o->plan.cuda && !o->no_floor) bench_add_contender(o, "read floor", "read");
+}
+
+bool bench_measure(bench_options *o, bench_report *report) {
     finish_contenders(o);
     if (!o->plan.contender_count)
         return bench_complain(o, "there is nothing to measure on the CPU device with",
@@ -497,6 +550,11 @@ bool bench_measure(bench_options *o, bench_report *report) {
     describe_peak(o, report);
     report->best = o->best;
     report->peer_kind = o->plan.peer_kind;
+    o->plan.compiles_ahead = o->plan.cuda && o->plan.budget == 0 && has_cache(o);
+    o->plan.done = write_so_far;
+    o->plan.user = o;
+    o->began = bench_clock();
+    if (o->as_they_come) begin_text(o, report);
     bool right = bench_run(&o->plan, report);
     bool written = write_report(o, report);
     bench_report_free(report);

@@ -24,6 +24,9 @@ typedef struct bench_options {
     unsigned best;
     const char *device, *target, *ptxas, *csv, *json, *svg;
     bool no_kernels, no_floor, retunes, splits, profiles;
+    double began;      /* when the run did, by bench_clock */
+    bool as_they_come; /* the text has the rows of each problem when they are whole */
+    bool has_limits;   /* the report has to keep limits.def */
     tool_cache cache;
 } bench_options;
 
@@ -52,6 +55,8 @@ bool bench_add_param(bench_options *options, const char *value);
  * both lists end with NULL. False after a message. */
 bool bench_add_shipped(bench_options *options, const char *const *names, const char *kernel,
                        const char *const *params);
+/* Where there is a GPU, and unless --no-floor was said: reading. The last one. */
+void bench_add_floor(bench_options *options);
 /* The path of a script that comes with the tools; false if it is nowhere. */
 bool bench_find_script(const char *name, char *path, size_t size);
 

@@ -39,7 +39,7 @@ bool bench_is_stopped(void) {
     return stopped != 0;
 }
 
-static double now(void) {
+double bench_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -104,7 +104,8 @@ bench_worker *bench_worker_start(const char *program, const char *const *words, 
 /* Killing a process whose kernel runs on may take the driver a while. */
 static int reap(pid_t process, double seconds) {
     int status = 0;
-    for (double end = now() + seconds; waitpid(process, &status, WNOHANG) == 0 && now() < end;)
+    for (double end = bench_clock() + seconds;
+         waitpid(process, &status, WNOHANG) == 0 && bench_clock() < end;)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     return status;
 }
@@ -120,7 +121,7 @@ bool bench_worker_finish(bench_worker *worker, double seconds) {
     close(worker->requests);
     worker->requests = -1;
     bool ended = false;
-    for (double end = now() + seconds; !ended && now() < end;) {
+    for (double end = bench_clock() + seconds; !ended && bench_clock() < end;) {
         ended = waitpid(worker->process, NULL, WNOHANG) != 0;
         if (!ended) nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
@@ -166,7 +167,7 @@ static const char *lose(bench_worker *w, double seconds) {
 }
 
 const char *bench_worker_hear(bench_worker *w, double seconds) {
-    const double end = now() + seconds;
+    const double end = bench_clock() + seconds;
     if (!w->process) return w->failure;
     if (stopped) return "failed the run was stopped";
     if (w->text.size) {
@@ -176,7 +177,7 @@ const char *bench_worker_hear(bench_worker *w, double seconds) {
     }
     for (;;) {
         char piece[4096], *line_end = w->text.size ? strchr(w->text.data, '\n') : NULL;
-        double left = end - now();
+        double left = end - bench_clock();
         if (line_end) {
             *line_end = 0;
             w->heard = (size_t)(line_end - w->text.data) + 1;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/tile-bench/pages.h"
+
 /* Requests ------------------------------------------------------------------------------------ */
 
 void bench_problem_write(const bench_problem *problem, const char *flush,
@@ -132,9 +134,12 @@ static bool size_of_product(const bench_product *p, const char *name, int64_t *v
 }
 
 static bool size_of_attention(const bench_attention *a, const char *name, int64_t *value) {
-    const named_size sizes[] = {{"batch", a->batch},   {"heads", a->heads}, {"groups", a->groups},
-                                {"m", a->m},           {"n", a->n},         {"d", a->d},
-                                {"causal", a->causal}, {"window", 0}};
+    const int64_t pages = a->page ? bench_pages_count(a) : 0;
+    const named_size sizes[] = {
+        {"pages", pages},      {"page", a->page},   {"most", a->page ? bench_pages_each(a) : 0},
+        {"batch", a->batch},   {"heads", a->heads}, {"groups", a->groups},
+        {"m", a->m},           {"n", a->n},         {"d", a->d},
+        {"causal", a->causal}, {"window", 0}};
     return find_size(sizes, sizeof sizes / sizeof *sizes, name, value);
 }
 
@@ -155,7 +160,8 @@ const char *bench_problem_arguments(const bench_problem *p) {
     return p->is_attention
                ? "a kernel to be measured takes batch, heads, groups, m, n, d, causal, window, "
                  "scale, "
-                 "and arrays q, k, v, o, lengths, slopes, lse"
+                 "and arrays q, k, v, o, lengths, slopes, lse; of keys in pages also pages, page, "
+                 "most and the array table"
                : "a kernel to be measured takes m, n, k, their pitches lda, ldb, ldc, and arrays "
                  "a, b, c";
 }
@@ -195,6 +201,19 @@ static bench_array constant(const char *name, tile_scalar scalar, double value, 
                          .folds = true};
 }
 
+/* What takes the place of k and v, and the table behind all others. */
+static unsigned lay_out_pages(const bench_attention *a, bench_array *arrays, unsigned count) {
+    tile_scalar scalar = a->type->operand;
+    for (unsigned i = 1; i < 3; i++) {
+        arrays[i] =
+            heads_array(arrays[i].name, scalar, bench_pages_count(a), a->page, a->groups, a->d);
+        arrays[i].turns = arrays[i].folds = false;
+    }
+    arrays[count] = constant("table", TILE_i32, 0, bench_pages_count(a));
+    arrays[count].role = BENCH_TABLE;
+    return count + 1;
+}
+
 unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[BENCH_MAX_ARRAYS]) {
     const bench_product *p = &problem->product;
     const bench_attention *a = &problem->attention;
@@ -219,7 +238,7 @@ unsigned bench_problem_arrays(const bench_problem *problem, bench_array arrays[B
     arrays[4] = constant("lengths", TILE_i32, (double)a->n, a->batch);
     arrays[5] = constant("slopes", TILE_f32, 0, a->heads);
     arrays[6] = constant("lse", TILE_f32, 0, a->batch * a->heads * a->m);
-    return 7;
+    return a->page ? lay_out_pages(a, arrays, 7) : 7;
 }
 
 unsigned bench_problem_result(const bench_problem *problem) {

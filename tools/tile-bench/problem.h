@@ -7,12 +7,15 @@
 #include "tools/tile-bench/heads.h"
 #include "tools/tile-bench/product.h"
 
-enum { BENCH_MAX_ARRAYS = 7, BENCH_PROBLEM_LINE = 200 };
+enum { BENCH_MAX_ARRAYS = 8, BENCH_PROBLEM_LINE = 200 };
 
 typedef struct bench_problem {
     bool is_attention;
     bench_product product;     /* unless it is */
     bench_attention attention; /* if it is */
+    unsigned part;             /* of the run: candidates of that part are measured on it, and those
+                                  of part 0 */
+    bool latency_alone;        /* is not run back to back */
 } bench_problem;
 
 /* The request to a worker: "product 16 24 32 f16 NN dirty", "attention 1 2 2 33 40 64 1 f16 dirty".
@@ -42,6 +45,7 @@ const char *bench_problem_arguments(const bench_problem *problem);
 typedef enum bench_role {
     BENCH_OPERAND,  /* filled with numbers */
     BENCH_RESULT,   /* what is checked; the last array but for the following */
+    BENCH_TABLE,    /* of pages */
     BENCH_CONSTANT, /* small, all elements are `value`: what only some kernels take */
 } bench_role;
 

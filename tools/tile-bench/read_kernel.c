@@ -36,7 +36,9 @@ static const struct {
 };
 
 struct bench_reader {
-    tile_kernel *kernel;
+    tile_device *device;
+    tile_module *module;
+    tile_kernel *kernel; /* of the point that was chosen */
     tile_buffer *from, *to;
     int64_t count;
 };
@@ -47,39 +49,50 @@ const char *bench_reader_point(unsigned point) {
 
 /* What nobody has written must not be read. */
 static bool write_zeros(tile_buffer *buffer, size_t bytes) {
-    enum { PIECE = 1 << 20 };
-    static const char zeros[PIECE];
-    bool ok = true;
-    for (size_t at = 0; ok && at < bytes; at += PIECE)
-        ok = tile_buffer_write(buffer, at, zeros, bytes - at < PIECE ? bytes - at : PIECE) ==
+    const size_t most = 64 << 20, piece = bytes < most ? bytes : most;
+    char *zeros = calloc(piece, 1);
+    bool ok = zeros != NULL;
+    for (size_t at = 0; ok && at < bytes; at += piece)
+        ok = tile_buffer_write(buffer, at, zeros, bytes - at < piece ? bytes - at : piece) ==
              TILE_OK;
+    free(zeros);
     return ok;
 }
 
-bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes,
-                                  unsigned point) {
+static size_t most_out_bytes(void) {
+    size_t most = 0;
+    for (unsigned i = 0; i < BENCH_READER_POINTS; i++)
+        most = points[i].out_bytes > most ? points[i].out_bytes : most;
+    return most;
+}
+
+bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes) {
+    size_t rounded = (bytes + 15) / 16 * 16;
+    bench_reader *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    *r = (bench_reader){.device = device, .count = (int64_t)(rounded / 4)};
+    r->module = tile_module_parse(context, "the reading kernel", text, sizeof text - 1);
+    if (r->module && tile_buffer_create(device, rounded, &r->from) == TILE_OK &&
+        write_zeros(r->from, rounded) &&
+        tile_buffer_create(device, most_out_bytes(), &r->to) == TILE_OK)
+        return r;
+    bench_reader_destroy(r);
+    return NULL;
+}
+
+tile_status bench_reader_choose(bench_reader *r, unsigned point) {
     const tile_binding bindings[] = {{"block", points[point].block},
                                      {"blocks", points[point].blocks},
                                      {"policy", points[point].policy}};
-    size_t rounded = (bytes + 15) / 16 * 16;
-    bench_reader *r = calloc(1, sizeof *r);
-    tile_module *module = tile_module_parse(context, "the reading kernel", text, sizeof text - 1);
-    if (!r || !module ||
-        tile_kernel_create(device, module, "read", bindings, 3, &r->kernel) != TILE_OK ||
-        tile_buffer_create(device, rounded, &r->from) != TILE_OK ||
-        !write_zeros(r->from, rounded) ||
-        tile_buffer_create(device, points[point].out_bytes, &r->to) != TILE_OK) {
-        bench_reader_destroy(r);
-        r = NULL;
-    }
-    if (r) r->count = (int64_t)(rounded / 4);
-    tile_module_destroy(module);
-    return r;
+    tile_kernel_destroy(r->kernel);
+    r->kernel = NULL;
+    return tile_kernel_create(r->device, r->module, "read", bindings, 3, &r->kernel);
 }
 
 void bench_reader_destroy(bench_reader *reader) {
     if (!reader) return;
     tile_kernel_destroy(reader->kernel);
+    tile_module_destroy(reader->module);
     tile_buffer_destroy(reader->from);
     tile_buffer_destroy(reader->to);
     free(reader);

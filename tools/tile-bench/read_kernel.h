@@ -8,10 +8,10 @@ typedef struct bench_reader bench_reader;
 
 enum { BENCH_READER_POINTS = 8 };
 
-/* A kernel that reads `bytes` bytes of a buffer of its own, one of BENCH_READER_POINTS ways to do
- * it. NULL after a diagnostic. */
-bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes,
-                                  unsigned point);
+/* Kernels that read `bytes` bytes of a buffer of their own. NULL after a diagnostic. */
+bench_reader *bench_reader_create(tile_context *context, tile_device *device, size_t bytes);
+/* The one that is launched: one of BENCH_READER_POINTS ways to do it. */
+tile_status bench_reader_choose(bench_reader *reader, unsigned point);
 void bench_reader_destroy(bench_reader *reader);
 /* The launch of a tile_work. */
 tile_status bench_reader_launch(void *stream, void *reader);

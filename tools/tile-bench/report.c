@@ -282,13 +282,21 @@ static void write_headings(const bench_report *r, const int *widths, tile_writer
     put(writer, user, "\n");
 }
 
-void bench_write_text(const bench_report *r, bool colour, tile_writer writer, void *user) {
-    int widths[BENCH_COLUMNS];
-    for (int c = 0; c < BENCH_COLUMNS; c++) widths[c] = is_shown(r, c) ? measure_column(r, c) : -1;
+void bench_write_title(const bench_report *r, tile_writer writer, void *user) {
     write_facts(r, writer, user);
     bench_print(writer, user, "%s\n", r->title);
     if (*r->peak) bench_print(writer, user, "%s\n", r->peak);
     put(writer, user, "\n");
+}
+
+void bench_write_text(const bench_report *r, bool colour, tile_writer writer, void *user) {
+    bench_write_title(r, writer, user);
+    bench_write_table(r, colour, writer, user);
+}
+
+void bench_write_table(const bench_report *r, bool colour, tile_writer writer, void *user) {
+    int widths[BENCH_COLUMNS];
+    for (int c = 0; c < BENCH_COLUMNS; c++) widths[c] = is_shown(r, c) ? measure_column(r, c) : -1;
     write_headings(r, widths, writer, user);
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *row = &r->rows[i];

@@ -54,6 +54,9 @@ void bench_report_sort(bench_report *report);
 
 /* Text for a terminal; colour is for the best, what failed, and the floors. */
 void bench_write_text(const bench_report *report, bool colour, tile_writer writer, void *user);
+/* The two parts of it: what was measured how, and the table. */
+void bench_write_title(const bench_report *report, tile_writer writer, void *user);
+void bench_write_table(const bench_report *report, bool colour, tile_writer writer, void *user);
 void bench_write_csv(const bench_report *report, tile_writer writer, void *user);
 void bench_write_json(const bench_report *report, tile_writer writer, void *user);
 /* Bars and a roofline in one SVG file that needs nothing else, for light and dark. */

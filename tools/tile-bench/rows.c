@@ -1,7 +1,7 @@
 /* The rows of a report, and how those of one problem compare. */
-#include <math.h>
 #include <string.h>
 
+#include "tools/tile-bench/limits.h"
 #include "tools/tile-bench/state.h"
 #include "tools/tile-bench/statistics.h"
 
@@ -86,11 +86,11 @@ static const bench_entry *find_flash(const bench_state *r) {
 /* The worst of the checks: by what rounding explains, and by what flash has. */
 static void fill_errors(const bench_state *r, const bench_entry *e, bench_row *row) {
     const bench_entry *flash = find_flash(r);
-    double share = -1, beside = 0;
+    bench_shares beside = {0, 0};
+    double share = -1;
     for (unsigned i = 0; i < e->error_count; i++) {
         const bench_error *error = &e->errors[i];
-        if (flash && i < flash->error_count)
-            beside = fmax(beside, error->most / (1.5 * flash->errors[i].most + 2e-4));
+        if (flash && i < flash->error_count) bench_shares_add(&beside, error, &flash->errors[i]);
         if (error->share <= share) continue;
         share = error->share;
         bench_set_number(row, BENCH_error, error->most);
@@ -98,7 +98,9 @@ static void fill_errors(const bench_state *r, const bench_entry *e, bench_row *r
         bench_set_number(row, BENCH_error_share, share);
         bench_set_text(row, BENCH_error_inputs, bench_inputs_name(r->plan->checks[i]));
     }
-    if (flash && e->error_count) bench_set_number(row, BENCH_error_peer, beside);
+    if (!flash || !e->error_count) return;
+    bench_set_number(row, BENCH_error_peer, beside.most);
+    bench_set_number(row, BENCH_norm_peer, beside.norm);
 }
 
 static void fill_code(const bench_entry *e, bench_row *row) {
@@ -217,14 +219,37 @@ static void compare(group g, const char *peer_kind) {
                              bench_number_of(&g.rows[i], BENCH_sustained_rank));
 }
 
+/* Whether both are of one candidate at one shape, but for the type. */
+static bool is_sibling(const bench_row *a, const bench_row *b) {
+    bool same = a->series == b->series;
+    for (int c = 0; c <= BENCH_l2; c++) {
+        const char *x = bench_text_of(a, (bench_column)c), *y = bench_text_of(b, (bench_column)c);
+        if (c == BENCH_type) continue;
+        same &= a->cells[c].number == b->cells[c].number && strcmp(x ? x : "", y ? y : "") == 0;
+    }
+    return same;
+}
+
+/* Of bf16 beside f16, which was measured before. */
+static void compare_types(const bench_report *report, bench_row *row) {
+    double own = bench_number_of(row, BENCH_latency_us);
+    if (!is_ranked(row) || own == 0 || strcmp(bench_text_of(row, BENCH_type), "bf16") != 0) return;
+    for (const bench_row *other = report->rows; other < row; other++)
+        if (strcmp(bench_text_of(other, BENCH_type), "f16") == 0 && is_ranked(other) &&
+            is_sibling(other, row) && bench_number_of(other, BENCH_latency_us) > 0)
+            bench_set_number(row, BENCH_type_ratio, bench_number_of(other, BENCH_latency_us) / own);
+}
+
 bool bench_conclude(const bench_state *r, bench_report *report, unsigned number) {
     size_t before = report->count;
     bool right = false;
     for (unsigned i = 0; i < r->count; i++) {
+        if (!bench_takes_part(r->entries[i].contender, &r->problem)) continue;
         add_row(r, &r->entries[i], report, number);
         right |= r->entries[i].is_ready && !bench_is_read(&r->entries[i]);
     }
     add_peak(r, report, number);
     compare((group){report->rows + before, report->count - before}, report->peer_kind);
+    for (size_t i = before; i < report->count; i++) compare_types(report, &report->rows[i]);
     return right;
 }

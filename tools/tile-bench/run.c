@@ -25,6 +25,14 @@ bool bench_is_kernel(const bench_entry *e) {
     return strcmp(e->contender->kind, "kernel") == 0;
 }
 
+bool bench_takes_part(const bench_contender *c, const bench_problem *p) {
+    return c->part == 0 || c->part == p->part;
+}
+
+static bool takes_part(const bench_state *r, const bench_entry *e) {
+    return bench_takes_part(e->contender, &r->problem);
+}
+
 void bench_contender_add_word(bench_contender *contender, const char *word) {
     if (contender->word_count + 1 < BENCH_MAX_WORDS)
         contender->words[contender->word_count++] = word;
@@ -65,12 +73,26 @@ void bench_find_wrong(bench_entry *e, const char *why) {
     snprintf(e->note, sizeof e->note, "wrong: %s", why);
 }
 
-const char *bench_ask(const bench_state *r, bench_entry *e, const char *line, const char *word) {
-    bench_worker_tell(e->worker, line);
+void bench_tell(const bench_entry *e, const char *line) {
+    if (e->worker) bench_worker_tell(e->worker, line);
+}
+
+const char *bench_hear(const bench_state *r, bench_entry *e, const char *word) {
     return expect(e, bench_worker_hear(e->worker, r->plan->patience), word, true);
 }
 
+const char *bench_ask(const bench_state *r, bench_entry *e, const char *line, const char *word) {
+    bench_tell(e, line);
+    return bench_hear(r, e, word);
+}
+
 /* Getting ready ------------------------------------------------------------------------------- */
+
+/* Its process is up before it is asked: a peer takes seconds to come. */
+static void start_entry(bench_entry *e) {
+    if (!e->worker)
+        e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
+}
 
 static void begin_entry(bench_state *r, bench_entry *e) {
     char line[BENCH_PROBLEM_LINE];
@@ -79,10 +101,9 @@ static void begin_entry(bench_state *r, bench_entry *e) {
     e->count = 0;
     e->pairs = e->error_count = 0;
     *e->note = *e->point = 0;
-    if (!e->worker)
-        e->worker = bench_worker_start(e->contender->program, e->contender->words, NULL, NULL);
+    start_entry(e);
     bench_problem_write(&r->problem, r->flush, line);
-    bench_worker_tell(e->worker, line);
+    bench_tell(e, line);
 }
 
 static void end_entry(bench_state *r, bench_entry *e) {
@@ -99,44 +120,45 @@ static void end_entry(bench_state *r, bench_entry *e) {
 
 /* Whether it measures to make a choice. */
 static bool has_choice(const bench_state *r, const bench_entry *e) {
-    return !bench_is_kernel(e) || r->plan->budget != 0;
+    return bench_is_kernel(e) ? r->plan->budget != 0 : !bench_is_peer(e);
 }
 
-/* Kernels are compiled side by side. Who measures to make a choice has the device alone. */
+/* Kernels are compiled side by side, while other programs start and the references are made. Who
+ * measures to make a choice has the device alone. */
 static void make_ready(bench_state *r) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (!has_choice(r, &r->entries[i])) begin_entry(r, &r->entries[i]);
-    tell(r, "compiling", NULL);
-    for (unsigned i = 0; i < r->count; i++)
-        if (!has_choice(r, &r->entries[i])) end_entry(r, &r->entries[i]);
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
-        if (!has_choice(r, e)) continue;
+        e->is_ready = false;
+        if (takes_part(r, e)) start_entry(e);
+        if (takes_part(r, e) && !has_choice(r, e)) begin_entry(r, e);
+    }
+    tell(r, "compiling", NULL);
+    bench_references_make(r);
+    for (unsigned i = 0; i < r->count; i++)
+        if (takes_part(r, &r->entries[i]) && !has_choice(r, &r->entries[i]))
+            end_entry(r, &r->entries[i]);
+    for (unsigned i = 0; i < r->count; i++) {
+        bench_entry *e = &r->entries[i];
+        if (!takes_part(r, e) || !has_choice(r, e)) continue;
         tell(r, "choosing", e);
         begin_entry(r, e);
         end_entry(r, e);
     }
 }
 
-static void check_once(bench_state *r, bench_entry *e, const char *inputs) {
-    char line[40];
-    bench_error error = {0};
-    snprintf(line, sizeof line, "check%s%s", inputs ? " " : "", inputs ? inputs : "");
-    const char *how = bench_ask(r, e, line, "right");
-    if (!how) return;
-    bool all = strncmp(how, "elements", 8) == 0;
-    e->how = all ? "right" : inputs ? "right in some rows" : "right by Freivalds' test";
-    if (inputs && sscanf(how, "%*s %lf %lf %lf", &error.most, &error.norm, &error.share) == 3)
-        e->errors[e->error_count++] = error;
+static void check(bench_state *r, bench_entry *e) {
+    if (!e->is_ready || bench_is_read(e)) return;
+    tell(r, "checking", e);
+    const char *how = bench_ask(r, e, "check", "right");
+    if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
 }
 
-static void check(bench_state *r, bench_entry *e) {
-    if (!e->is_ready || bench_is_read(e) || bench_is_peer(e)) return;
-    tell(r, "checking", e);
-    if (!r->problem.is_attention) check_once(r, e, NULL);
-    e->error_count = 0;
-    for (unsigned i = 0; r->problem.is_attention && e->is_ready && i < r->plan->check_count; i++)
-        check_once(r, e, bench_inputs_name(r->plan->checks[i]));
+static void check_all(bench_state *r) {
+    tell(r, "checking", NULL);
+    if (r->problem.is_attention)
+        bench_attention_check(r);
+    else
+        for (unsigned i = 0; i < r->count; i++) check(r, &r->entries[i]);
 }
 
 /* Another flush: cuBLASLt and the reading kernel choose again, what was tuned stays as it is. */
@@ -154,7 +176,7 @@ static void change_flush(bench_state *r) {
         }
         begin_entry(r, e);
         end_entry(r, e);
-        check(r, e);
+        if (!r->problem.is_attention) check(r, e);
     }
 }
 
@@ -287,19 +309,18 @@ static void profile(bench_state *r) {
 /* False if nobody is right, or the run is to end and its rows are not whole. */
 static bool measure_problem(bench_state *r, bench_report *report, unsigned *number) {
     bool right = true;
-    if (!bench_peers_write(r, BENCH_INPUTS_random)) return false;
+    if (!bench_inputs_write(r, BENCH_INPUTS_random)) return false;
     for (unsigned f = 0; f < r->plan->flush_count && !bench_is_stopped(); f++) {
         r->flush = r->plan->flushes[f];
         if (f == 0) {
             make_ready(r);
-            for (unsigned i = 0; i < r->count; i++) check(r, &r->entries[i]);
-            bench_peers_check(r);
+            check_all(r);
             name_peer(r, report);
         } else {
             change_flush(r);
         }
         if (r->plan->interleaved) interleave(r);
-        if (r->plan->sustained && f == 0) sustain(r);
+        if (r->plan->sustained && f == 0 && !r->problem.latency_alone) sustain(r);
         if (f == 0) profile(r);
         if (!bench_is_stopped()) right &= bench_conclude(r, report, (*number)++);
     }
@@ -313,9 +334,16 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
     bench_catch_signals();
     unsigned number = 0;
     bool right = true;
+    for (unsigned i = 0; i < r.count && plan->problem_count; i++)
+        if (bench_takes_part(r.entries[i].contender, &plan->problems[0]))
+            start_entry(&r.entries[i]);
+    bench_compile_ahead(plan);
     for (size_t i = 0; i < plan->problem_count && !bench_is_stopped(); i++) {
+        size_t before = report->count;
         r.problem = plan->problems[i];
         right &= measure_problem(&r, report, &number);
+        bench_report_sort(report);
+        if (plan->done) plan->done(report, before, plan->user);
     }
     if (plan->tells_progress) fprintf(stderr, "\r\033[K");
     if (bench_is_stopped())
@@ -325,7 +353,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
         bench_worker_stop(r.entries[i].worker);
         free(r.entries[i].samples);
     }
+    bench_references_free(&r);
     bench_pattern_destroy(r.pattern);
-    bench_report_sort(report);
     return right;
 }

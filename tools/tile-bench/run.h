@@ -15,6 +15,7 @@ typedef struct bench_contender {
     char point[240];                    /* its parameters, for reports; "": the worker tells */
     const char *words[BENCH_MAX_WORDS]; /* the worker's, ended by NULL */
     unsigned word_count;
+    unsigned part; /* 0: measured on all problems; else on those of the part */
 } bench_contender;
 
 /* What is to be measured. */
@@ -41,12 +42,19 @@ typedef struct bench_plan {
     const char *ncu;     /* path of the profiler; NULL: nothing is profiled */
     uint64_t seed;       /* of the order in each round */
     bool tells_progress; /* on stderr */
+    bool compiles_ahead; /* there is a cache for it */
+    /* Called when the rows of a problem are whole, which are those of the last groups, from `first`
+     * on. The report is sorted. NULL: nobody waits for them. */
+    void (*done)(const bench_report *report, size_t first, void *user);
+    void *user;
 } bench_plan;
 
 /* What is not asked for otherwise. */
 #define BENCH_PLAN_DEFAULTS \
     { .interleaved = true, .rounds = 20, .turn = 5, .seconds = 1, .patience = 60, .seed = 1 }
 
+/* Whether the candidate is measured on the problem. */
+bool bench_takes_part(const bench_contender *contender, const bench_problem *problem);
 void bench_contender_add_word(bench_contender *contender, const char *word);
 
 /* Measures everything; the report's facts are there already. What goes wrong with a candidate is in

@@ -45,6 +45,12 @@ static bool refuse(const bench_shapes *to, const char *text, size_t length) {
     return false;
 }
 
+static void append(bench_shapes *to, const int64_t shape[BENCH_MAX_EXTENTS]) {
+    to->shapes = realloc(to->shapes, (to->count + 1) * sizeof *to->shapes);
+    if (!to->shapes) abort();
+    memcpy(to->shapes[to->count++], shape, sizeof *to->shapes);
+}
+
 static bool add(bench_shapes *to, const char *text, size_t length) {
     int64_t shape[BENCH_MAX_EXTENTS] = {0};
     const bench_shape_form *form = to->form;
@@ -63,10 +69,16 @@ static bool add(bench_shapes *to, const char *text, size_t length) {
         if (flagged) shape[d + 1] = 1;
         at = behind + 1;
     }
-    to->shapes = realloc(to->shapes, (to->count + 1) * sizeof *to->shapes);
-    if (!to->shapes) abort();
-    memcpy(to->shapes[to->count++], shape, sizeof shape);
+    append(to, shape);
     return true;
+}
+
+void bench_shapes_repeat(bench_shapes *to, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        int64_t shape[BENCH_MAX_EXTENTS];
+        memcpy(shape, to->shapes[i], sizeof shape);
+        append(to, shape);
+    }
 }
 
 bool bench_shapes_add(bench_shapes *to, const char *text) {

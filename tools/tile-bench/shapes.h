@@ -35,6 +35,8 @@ bool bench_shapes_add(bench_shapes *to, const char *text);
 /* A list by its name, or else a file: shapes between blanks, `#` to the end of a line is a comment.
  * False after a message. */
 bool bench_shapes_add_list(bench_shapes *to, const char *name);
+/* Adds the first `count` of them once more. */
+void bench_shapes_repeat(bench_shapes *to, size_t count);
 /* For --help: the names and what they are for. */
 void bench_shapes_describe(const bench_shape_form *form);
 

@@ -4,6 +4,7 @@
 
 #include "tools/tile-bench/pool.h"
 #include "tools/tile-bench/profile.h"
+#include "tools/tile-bench/reference.h"
 #include "tools/tile-bench/run.h"
 
 typedef struct bench_entry {
@@ -32,7 +33,10 @@ typedef struct bench_state {
     bench_entry entries[BENCH_MAX_CANDIDATES];
     unsigned count;
     uint64_t chance;
-    bench_pattern *pattern; /* of attention's inputs; NULL: nobody needed it */
+    /* Of attention. */
+    bench_pattern *pattern;                          /* NULL: nobody needed it */
+    bool has_numbers;                                /* it lies in the plan's folder */
+    bench_reference *references[BENCH_INPUTS_COUNT]; /* by the plan's checks */
 } bench_state;
 
 bool bench_is_read(const bench_entry *entry);
@@ -42,18 +46,27 @@ bool bench_is_kernel(const bench_entry *entry);
  * note. */
 const char *bench_ask(const bench_state *state, bench_entry *entry, const char *line,
                       const char *word);
+/* The two halves of it. */
+void bench_tell(const bench_entry *entry, const char *line);
+const char *bench_hear(const bench_state *state, bench_entry *entry, const char *word);
 /* The entry's result is wrong. */
 void bench_find_wrong(bench_entry *entry, const char *why);
+
+/* ahead.c: compiles what the plan's kernels need into the cache, side by side. */
+void bench_compile_ahead(const bench_plan *plan);
 
 /* rows.c: adds the rows of the problem with this flush. False if nobody is right. */
 bool bench_conclude(const bench_state *state, bench_report *report, unsigned number);
 
-/* peers.c: attention by another program, whose arrays are files of the plan's folder, so that all
- * have the same inputs and one reference. */
+/* compare.c: attention by a kernel or another program, which makes its inputs from the files of the
+ * plan's folder. */
 bool bench_is_peer(const bench_entry *entry);
-/* The inputs that are measured, where a peer finds them. False after a message. */
-bool bench_peers_write(bench_state *state, bench_inputs inputs);
-/* Has the peers that are ready compute all checks, and compares. */
-void bench_peers_check(bench_state *state);
+/* What peers make these inputs from. False after a message. */
+bool bench_inputs_write(bench_state *state, bench_inputs inputs);
+/* Of the problem, for all checks; nothing for products. */
+void bench_references_make(bench_state *state);
+void bench_references_free(bench_state *state);
+/* Has all that are ready compute all checks, compares, and leaves them with random inputs. */
+void bench_attention_check(bench_state *state);
 
 #endif

@@ -6,7 +6,10 @@
  *   product M N K TYPE TRANS FLUSH   ready REGISTERS LOCAL SHARED POINT
  *   attention BATCH HEADS GROUPS M N D CAUSAL TYPE FLUSH   likewise
  *   flush FLUSH                      flushing, from now on so before each launch
- *   check [INPUTS]                   right elements|part ERROR NORM SHARE | wrong WHY
+ *   check                            right elements|part | wrong WHY, of a product
+ *   inputs INPUTS                    loaded: the operands of attention are these
+ *   compute FILE                     computed: its result lies in the file | wrong WHY
+ *   prepare product|attention ..     prepared: compiled into the cache, no more
  *   turn WARMUP COUNT                times SECONDS ..
  *   sustain SECONDS                  sustained LAUNCHES SECONDS CLOCK POWER ENERGY CAPPED
  *   profile                          profiled, after a launch that a profiler may look at
@@ -84,18 +87,43 @@ static void set_problem(worker *w, const char *line) {
     printf("ready %d %d %d %s\n", d.registers, d.local_bytes, d.shared_bytes, d.point);
 }
 
-static void check(worker *w, const char *line) {
+static void prepare(worker *w, const char *line) {
+    bench_problem problem;
+    char flush[8];
+    if (!bench_problem_read(line, &problem, flush))
+        printf("failed the request '%s' is not understood\n", line);
+    else if (bench_candidate_prepare(w->candidate, &problem) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("prepared\n");
+}
+
+static void check(worker *w) {
     bench_verdict verdict;
-    bench_inputs inputs = BENCH_INPUTS_random;
-    if (*line && !bench_inputs_find(line, &inputs))
-        printf("failed there are no inputs '%s'\n", line);
-    else if (bench_candidate_check(w->candidate, inputs, &verdict) != TILE_OK)
+    if (bench_candidate_check(w->candidate, &verdict) != TILE_OK)
         answer_failure(w);
     else if (*verdict.wrong)
         printf("wrong %s\n", verdict.wrong);
     else
-        printf("right %s %.9g %.9g %.9g\n", verdict.by_elements ? "elements" : "part",
-               verdict.error.most, verdict.error.norm, verdict.error.share);
+        printf("right %s\n", verdict.by_elements ? "elements" : "part");
+}
+
+static void fill(worker *w, const char *word) {
+    bench_inputs inputs;
+    if (!bench_inputs_find(word, &inputs))
+        printf("failed there are no inputs '%s'\n", word);
+    else if (bench_candidate_fill(w->candidate, inputs) != TILE_OK)
+        answer_failure(w);
+    else
+        printf("loaded\n");
+}
+
+static void compute(worker *w, const char *path) {
+    bool differ;
+    if (bench_candidate_compute(w->candidate, path, &differ) != TILE_OK)
+        answer_failure(w);
+    else
+        printf(differ ? "wrong two launches differ\n" : "computed\n");
 }
 
 static void take_turn(worker *w, const char *line) {
@@ -161,8 +189,14 @@ static void answer(worker *w, const char *line) {
     } else if (strncmp(line, "flush ", 6) == 0) {
         w->flush = flush_of(line + 6);
         printf("flushing\n");
-    } else if (strcmp(line, "check") == 0 || strncmp(line, "check ", 6) == 0)
-        check(w, line + 5 + (line[5] == ' '));
+    } else if (strncmp(line, "prepare ", 8) == 0)
+        prepare(w, line + 8);
+    else if (strcmp(line, "check") == 0)
+        check(w);
+    else if (strncmp(line, "inputs ", 7) == 0)
+        fill(w, line + 7);
+    else if (strncmp(line, "compute ", 8) == 0)
+        compute(w, line + 8);
     else if (strncmp(line, "turn ", 5) == 0)
         take_turn(w, line);
     else if (strncmp(line, "sustain ", 8) == 0)
@@ -221,7 +255,7 @@ static bool parse_option(worker *w, tool_arguments *words) {
 
 int tile_bench_worker(tool_arguments *words) {
     static worker w;
-    char line[256];
+    char line[512];
     while (words->next < words->argc) {
         if (tool_flag(words, "--help")) {
             fputs(help, stdout);

@@ -53,8 +53,16 @@ static _Noreturn void tell(child *c, trial_kind kind, const char *detail) {
     _exit(0);
 }
 
-/* Whether a pass behind this one is to put barriers and fences where they are missing yet. */
-static bool is_unsynchronised(const child *c) {
+static bool synchronises(const tile_pass_info *info) {
+    return strstr(info->establishes, "synchronised");
+}
+
+static bool lowers(const tile_pass_info *info) {
+    return info->level_in == TILE_LEVEL_2 && info->level_out == TILE_LEVEL_3;
+}
+
+/* Whether such a pass comes behind this one. */
+static bool is_ahead(const child *c, bool (*is_such)(const tile_pass_info *info)) {
     const char *at = c->position.at ? opt_next_step(c->position.at) : c->position.pipeline;
     for (; *at; at = opt_next_step(at)) {
         const char *step = at;
@@ -63,13 +71,15 @@ static bool is_unsynchronised(const child *c) {
         for (unsigned i = 0; (info = tile_pass_at(i)); i++)
             if (strncmp(info->name, step, strlen(info->name)) == 0 &&
                 strcspn(step, "{, ") >= strlen(info->name) && length >= strlen(info->name) &&
-                strstr(info->establishes, "synchronised"))
+                is_such(info))
                 return true;
     }
     return false;
 }
 
-/* Something is wrong behind this pass; or behind an earlier one, and is so still. */
+/* Something is wrong behind this pass; or behind an earlier one, and is so still. It is nobody's
+ * fault while barriers and fences are still to come, or the level at which alone threads in roles
+ * run. */
 static void blame(child *c, trial_kind kind, const char *detail) {
     trial *s = &c->suspect;
     if (s->kind == TRIAL_RIGHT) {
@@ -79,7 +89,7 @@ static void blame(child *c, trial_kind kind, const char *detail) {
         snprintf(s->pass, sizeof s->pass, "%.*s", (int)strcspn(at, "{, "), at);
         s->detail = tool_copy(detail, strlen(detail));
     }
-    if (is_unsynchronised(c)) return;
+    if (is_ahead(c, kind == TRIAL_REFUSED ? lowers : synchronises)) return;
     fprintf(c->to, "at %zu %s\n", s->step, s->pass);
     tell(c, s->kind, s->detail);
 }

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 generator, assemble, ptxas = sys.argv[1:4]
+sys.path.insert(0, os.path.dirname(generator))  # what it imports lies beside it
 kernels = runpy.run_path(generator, run_name="kernels")
 cases = [kernels["Case"](text) for text in kernels["cases_of"](sys.argv[4:])]
 HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)

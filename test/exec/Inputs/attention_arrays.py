@@ -1,5 +1,6 @@
 """Arrays for the kernels of attention: attention_arrays.py FOLDER. Lengths of two batches, slopes of four heads, where the
-pages of two batches lie, and where three sequences begin that follow each other."""
+pages of two batches lie, where three sequences begin that follow each other, and numbers that are no lengths beside some
+that are."""
 import os
 import struct
 import sys
@@ -20,3 +21,4 @@ write("slopes.npy", "f", [0.5, 0.25, 0, 0.0625], 4)
 write("table.npy", "i", [3, 7, 0, 9, 1, 8, 2, 6, 5, 4], 2, 5)
 write("starts.npy", "i", [0, 50, 51, 128], 4)
 write("key_starts.npy", "i", [0, 33, 40, 173], 4)
+write("far.npy", "i", [0, -3, 150, 400, 2147483647, -2147483648], 6, 1, 1)

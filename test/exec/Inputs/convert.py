@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import crowd
+
 CODES = {"i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "bf16": "<u2", "f32": "<f4",
          "f64": "<f8", "tf32": "<f4", "e4m3": "|i1", "e5m2": "|i1"}
 BYTES = {"i8": 1, "e4m3": 1, "e5m2": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "tf32": 4, "i64": 8,
@@ -95,9 +97,12 @@ for word in sys.argv[2:]:
         body = word
     elif not word.startswith("--"):
         pairs.append(word.split(":") + [body])
-with tempfile.TemporaryDirectory() as folder:
-    for source, target, way in pairs:
-        elements = words(source)
+
+
+def check(pair):
+    source, target, way = pair
+    elements = words(source)
+    with tempfile.TemporaryDirectory() as folder:
         save(folder + "/x.npy", source, elements)
         with open(folder + "/convert.tile", "w") as file:
             lines = "\n  ".join(BODIES[way]).format(T=source, U=target)
@@ -107,4 +112,7 @@ with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode or "0 wrong" not in result.stdout:
             sys.exit(" ".join(command) + "\n" + result.stdout + result.stderr)
+
+
+crowd.for_each(check, pairs)
 print(len(pairs), "conversions, all right")

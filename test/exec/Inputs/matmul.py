@@ -6,6 +6,8 @@ import argparse
 import subprocess
 import sys
 
+import crowd
+
 parser = argparse.ArgumentParser()
 parser.add_argument("kernel")
 parser.add_argument("--device", default="cpu")
@@ -17,23 +19,26 @@ parser.add_argument("--sizes", required=True)
 parser.add_argument("--points", required=True)
 options = parser.parse_args()
 
-count = 0
-for point in options.points.split(","):
+
+def command_of(point, size):
     params = [word for pair in point.split(":") for word in ("--param", pair)]
-    for size in options.sizes.split(","):
-        m, n, k = size.split("x")
-        command = ["tile-run", options.kernel, "--device=" + options.device, *params,
-                   "--arg", "m=" + m, "--arg", "n=" + n, "--arg", "k=" + k,
-                   "--arg", f"a={options.fill}:f16[{m},{k}]", "--arg", f"b={options.fill}:f16[{k},{n}]",
-                   "--arg", f"c=poison:f16[{m},{n}]", "--check", "c=matmul(a,b)"]
-        if options.level:
-            command.append("--level=" + options.level)
-        if options.seed:
-            command.append("--seed=" + options.seed)
-        if options.sms:
-            command.append("--sms=" + options.sms)
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode or "check" not in result.stdout:
-            sys.exit(" ".join(command) + "\n" + result.stdout + result.stderr)
-        count += 1
-print(count, "runs, all right")
+    m, n, k = size.split("x")
+    command = ["tile-run", options.kernel, "--device=" + options.device, *params,
+               "--arg", "m=" + m, "--arg", "n=" + n, "--arg", "k=" + k,
+               "--arg", f"a={options.fill}:f16[{m},{k}]", "--arg", f"b={options.fill}:f16[{k},{n}]",
+               "--arg", f"c=poison:f16[{m},{n}]", "--check", "c=matmul(a,b)"]
+    for name in ("level", "seed", "sms"):
+        if getattr(options, name):
+            command.append(f"--{name}={getattr(options, name)}")
+    return command
+
+
+def run(command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode or "check" not in result.stdout:
+        sys.exit(" ".join(command) + "\n" + result.stdout + result.stderr)
+
+
+commands = [command_of(point, size) for point in options.points.split(",") for size in options.sizes.split(",")]
+crowd.for_each(run, commands)
+print(len(commands), "runs, all right")

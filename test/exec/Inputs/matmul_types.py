@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import crowd
+
 file, device = sys.argv[1:3]
 same = "--same" in sys.argv
 more = [word for word in sys.argv[3:] if word.startswith("--") and word != "--same"]
@@ -30,7 +32,7 @@ def saved(command, level):
             return data.read()
 
 
-for case in cases:
+def check(case):
     kernel, types, *params = case.split(":")
     a, b, s, c = types.split(",")
     m, n, k = (70, 65, 72) if kernel == "columns" else (70, 72, 72)
@@ -48,4 +50,7 @@ for case in cases:
             sys.exit(" ".join(command) + "\n" + out)
     elif saved(command, 2) != saved(command, 3):
         sys.exit(" ".join(command) + "\nlevels 2 and 3 differ")
+
+
+crowd.for_each(check, cases)
 print(len(cases), "products, all right")

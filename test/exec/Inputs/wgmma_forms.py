@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+import crowd
+
 SIZES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "i8": 1, "i32": 4}
 FLOATS8 = [("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")]
 TYPES = ([("f16", "f16", "f32"), ("f16", "f16", "f16"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32"),
@@ -363,8 +365,7 @@ def cases_of(words):
 
 
 def run(device, options, cases):
-    for i in range(0, len(cases), 16):
-        part = cases[i:i + 16]
+    def run_part(part):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "k.tile")
             with open(path, "w") as file:
@@ -373,6 +374,7 @@ def run(device, options, cases):
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if ran.returncode:
             sys.exit("\n".join("k%d %s" % (j, c.text) for j, c in enumerate(part)) + "\n" + ran.stdout)
+    crowd.for_each(run_part, [cases[i:i + 16] for i in range(0, len(cases), 16)])
     print("%d products, all right" % len(cases))
 
 

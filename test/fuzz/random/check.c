@@ -27,6 +27,7 @@ static const char *const texts[] = {
     [FOUND_OTHER_1] = "it does not give what level 1 says",
     [FOUND_PTX] = "it does not become PTX",
     [FOUND_CUBIN] = "ptxas refuses it",
+    [FOUND_SLOW] = "ptxas lets products wait for each other",
 };
 
 const char *finding_text(finding f) {
@@ -238,6 +239,12 @@ static finding check_meaning(checked *c) {
 
 /* PTX ----------------------------------------------------------------------------------------- */
 
+/* Errors, and what ptxas says about wgmma. */
+static void keep_complaint(const tile_diagnostic *d, void *text) {
+    bool slow = d->severity == TILE_WARNING && strstr(d->message, "(C75");
+    if (slow || d->severity == TILE_ERROR) tile_diagnostic_print(d, tool_append, text);
+}
+
 static finding check_ptx(checked *c) {
     const tile_build_options build = {.size = sizeof build,
                                       .target = c->target ? c->target : tile_target_find("sm_90a"),
@@ -247,11 +254,12 @@ static finding check_ptx(checked *c) {
     tile_module *copy = tile_module_clone(c->module);
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
-    tile_context_set_sink(c->context, case_keep_error, &c->reports);
+    tile_context_set_sink(c->context, keep_complaint, &c->reports);
     tile_status status = tile_artifact_build(copy, c->test.kernel, &build, &artifact);
     bool limit = status == TILE_OK || status == TILE_UNSUPPORTED || is_limit(c->reports.data);
     bool assembles = strstr(c->reports.data, "ptxas") != NULL;
-    finding found = limit ? FOUND_NOTHING : assembles ? FOUND_CUBIN : FOUND_PTX;
+    bool slow = status == TILE_OK && strstr(c->reports.data, "(C75");
+    finding found = slow ? FOUND_SLOW : limit ? FOUND_NOTHING : assembles ? FOUND_CUBIN : FOUND_PTX;
     tile_artifact_destroy(artifact);
     tile_module_destroy(copy);
     return found;

@@ -22,6 +22,7 @@ typedef enum finding {
     FOUND_OTHER_1, /* what level 1 says it means */
     FOUND_PTX,     /* no PTX */
     FOUND_CUBIN,   /* ptxas refuses it */
+    FOUND_SLOW,    /* ptxas says that it lets products wait for each other (C75xx) */
     FINDINGS
 } finding;
 

@@ -162,6 +162,30 @@ static bool by_row(gen *g) {
     return true;
 }
 
+/* Sums of differences from what the row's sum is, or of their squares: a schedule need not wait for
+ * that. */
+static bool differences(gen *g) {
+    enum { SLACK = 4 }; /* what is put right at the end may be so much larger */
+    const value a = *gen_any(g), b = *gen_any(g);
+    unsigned axis = gen_below(g, a.shape.rank);
+    int64_t extent = a.shape.dims[axis];
+    bool squares = gen_chance(g, 50) || b.scalar != a.scalar || b.small == ANYTHING ||
+                   memcmp(&b.shape, &a.shape, sizeof a.shape) != 0;
+    if (a.scalar == TILE_i1 || a.small == ANYTHING || a.small > 1 << 16) return false;
+    int64_t far = a.small * (1 + extent), small = far * (squares ? far : b.small) * extent;
+    if (far > gen_limit(a.scalar) || small > gen_limit(a.scalar) / SLACK) return false;
+    const char *row = gen_name(g, "v"), *product = gen_name(g, "v");
+    value d = gen_value(g, a.scalar, a.shape, far);
+    value sum = gen_value(g, a.scalar, gen_with(a.shape, axis, 1), small);
+    gen_say(g, "%s = reduce_add %s {axis = %u}", row, a.name, axis);
+    gen_say(g, "%s = sub %s, %s", d.name, a.name, row);
+    gen_say(g, "%s = mul %s, %s", product, d.name, squares ? d.name : b.name);
+    gen_say(g, "%s = reduce_add %s {axis = %u}", sum.name, product, axis);
+    gen_add(g, &d);
+    gen_add(g, &sum);
+    return true;
+}
+
 /* Overlapping parts along one dim, and as a rule what is combined of each. */
 static bool windows(gen *g) {
     const value a = *gen_any(g);
@@ -286,7 +310,7 @@ void gen_compute(gen *g) {
         gen_elementwise, gen_elementwise, gen_elementwise, stretched, stretched, gen_cast,
         gen_cast,        gen_shapes,      gen_shapes,      stretch,   stretch,   gen_axis,
         gen_axis,        gen_axis,        reduce_all,      by_row,    windows,   windows,
-        gen_iota,        gen_gather,      multiply,        multiply,  multiply};
+        differences,     gen_iota,        gen_gather,      multiply,  multiply,  multiply};
     start_dims(g);
     for (int i = gen_pick(g, 1, 2); i > 0; i--) {
         value v = gen_input(g, gen_scalar(g), draw_shape(g));

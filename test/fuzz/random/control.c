@@ -380,6 +380,9 @@ bool gen_product_loop(gen *g) {
                           gen_word(g, "serial", "workspace", "atomic", "exchange",
                                    g->clusters ? "cluster" : "serial", "stream_k"),
                           depth ? clause : "");
+    int groups = !g->mixed && gen_chance(g, 25) ? gen_pick(g, 1, 2, 4) : 0;
+    if (groups && g->warps % (unsigned)groups == 0)
+        clause = gen_text(" groups (%d)%s", groups, clause);
     const char *to = gen_chance(g, 60) ? gen_argument(g, extent, 1) : gen_text("%d", extent);
     gen_say(g, "%s = for %s = 0 to %s step %d iter (%s = %s)%s {", v.name, variable, to, k,
             inner.name, zero.name, clause);

@@ -1,0 +1,286 @@
+/* shift-comparisons: elements that are one sum and a constant each are compared as constants.
+ *
+ * A mask compares what a thread's columns are with what its rows are. The columns are a sum that
+ * all have, and a distance each; the rows are few. With the sum taken from the rows the distances
+ * stand in the comparisons themselves: there is nothing to compute for each column, and no register
+ * to hold it.
+ *
+ * level: 3 to 3
+ * requires: nothing
+ * keeps: everything
+ * breaks: nothing
+ *
+ * pipeline: shift-comparisons,dce
+ * before:
+ *   kernel @mask(%last: i32, %x: ptr<i32>)
+ *       grid [1]
+ *       warps 8
+ *       level 3
+ *   {
+ *     roles {
+ *       warps 4 registers 40 {
+ *       }
+ *       warps 4 registers 232 {
+ *         %lane = lane_id : i32
+ *         %0 = add %lane, 32 : i32
+ *         %1 = add %lane, 64 : i32
+ *         %2 = add %lane, 96 : i32
+ *         %columns = concat %lane, %0, %1, %2 : vector<i32[4]>
+ *         %rows = splat %last : vector<i32[4]>
+ *         %seen = le %columns, %rows : vector<i1[4]>
+ *         %words = cast %seen : vector<i32[4]>
+ *         st_global %words, %x[0]
+ *       }
+ *     }
+ *   }
+ *
+ * after:
+ *   kernel @mask(%last: i32, %x: ptr<i32>)
+ *       grid [1]
+ *       warps 8
+ *       level 3
+ *   {
+ *     roles {
+ *       warps 4 registers 40 {
+ *       }
+ *       warps 4 registers 232 {
+ *         %lane = lane_id : i32
+ *         %0 = max %last, -1 : i32
+ *         %1 = sub %0, %lane : i32
+ *         %2 = concat 0, 32, 64, 96 : vector<i32[4]>
+ *         %3 = splat %1 : vector<i32[4]>
+ *         %seen = le %2, %3 : vector<i1[4]>
+ *         %words = cast %seen : vector<i32[4]>
+ *         st_global %words, %x[0]
+ *       }
+ *     }
+ *   }
+ *
+ * When it is right. The sum is not negative, and with the largest distance it stays in an i32: so
+ * no column wraps around. What a row is below the least column makes no difference, which is why it
+ * may be raised to one less; then the difference does not wrap around either.
+ *
+ * Where. In kernels whose roles set how many registers they have. In others ptxas weighs registers
+ * against blocks at once, and with some fewer wanted it spills for a block more.
+ */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/range.h"
+#include "passes/pass.h"
+
+enum { MOST_SUMMANDS = 2, FEWER = 4 /* rows than columns, so many times */ };
+
+typedef struct shifter {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    size_t range_count; /* later values have none */
+    long moved;
+} shifter;
+
+/* The sum of some scalars and a constant. */
+typedef struct linear {
+    tile_value summands[MOST_SUMMANDS];
+    unsigned count;
+    int64_t constant;
+} linear;
+
+/* The columns: elements that differ in constants alone. */
+typedef struct columns {
+    linear first;
+    int64_t *constants;
+    unsigned count;
+    int64_t most;
+} columns;
+
+/* Reading ---------------------------------------------------------------------------------------
+ */
+
+static tile_range range_of(const shifter *s, tile_value value) {
+    return value.id < s->range_count ? s->ranges[value.id] : tile_range_of_scalar(TILE_i32);
+}
+
+/* A sum, or an or of what has no bit in common. */
+static bool adds(const shifter *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->f, op);
+    if (opcode == TILE_OP_add) return true;
+    if (opcode != TILE_OP_or) return false;
+    const tile_range both[] = {range_of(s, tile_op_operand(s->f, op, 0)),
+                               range_of(s, tile_op_operand(s->f, op, 1))};
+    tile_range common = tile_range_apply(TILE_OP_and, TILE_i32, both);
+    return common.min == 0 && common.max == 0;
+}
+
+/* Adds a scalar, without the constants that are added to it. */
+static bool add_scalar(const shifter *s, tile_value value, linear *sum) {
+    int64_t constant;
+    for (;;) {
+        tile_op def = tile_value_def(s->f, value);
+        if (tile_value_is_int(s->f, value, &constant)) {
+            sum->constant += constant;
+            return true;
+        }
+        if (!def.id || !adds(s, def) ||
+            !tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &constant))
+            break;
+        sum->constant += constant;
+        value = tile_op_operand(s->f, def, 0);
+    }
+    if (sum->count == MOST_SUMMANDS) return false;
+    sum->summands[sum->count++] = value;
+    return true;
+}
+
+static unsigned registers_of(const shifter *s, tile_value value) {
+    return (unsigned)tile_type_elements(tile_value_type(s->f, value));
+}
+
+/* Where register i of a concat's result comes from. */
+static tile_value find_part(const shifter *s, tile_op concat, unsigned *i) {
+    unsigned part = 0;
+    for (;; part++) {
+        unsigned length = registers_of(s, tile_op_operand(s->f, concat, part));
+        if (*i < length) return tile_op_operand(s->f, concat, part);
+        *i -= length;
+    }
+}
+
+/* Adds register i of a vector. */
+static bool add_register(const shifter *s, tile_value value, unsigned i, linear *sum) {
+    if (tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR) return add_scalar(s, value, sum);
+    for (tile_op def; (def = tile_value_def(s->f, value)).id;) {
+        switch (tile_op_opcode(s->f, def)) {
+        case TILE_OP_permute:
+            i = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[i];
+            value = tile_op_operand(s->f, def, 0);
+            break;
+        case TILE_OP_concat: value = find_part(s, def, &i); break;
+        case TILE_OP_splat: return add_scalar(s, tile_op_operand(s->f, def, 0), sum);
+        case TILE_OP_add:
+            return add_register(s, tile_op_operand(s->f, def, 0), i, sum) &&
+                   add_register(s, tile_op_operand(s->f, def, 1), i, sum);
+        default: return false;
+        }
+        if (tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR)
+            return add_scalar(s, value, sum);
+    }
+    return false;
+}
+
+static bool same_summands(const linear *a, const linear *b) {
+    bool same = a->count == b->count;
+    for (unsigned i = 0; i < a->count && same; i++) same = a->summands[i].id == b->summands[i].id;
+    return same;
+}
+
+static bool read_columns(const shifter *s, tile_value value, columns *c) {
+    c->count = registers_of(s, value);
+    c->constants = TILE_NEW_ARRAY(s->pass->scratch, int64_t, c->count);
+    c->most = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+        linear one = {.count = 0};
+        if (!add_register(s, value, i, &one) || one.constant < 0) return false;
+        if (i == 0) c->first = one;
+        if (!same_summands(&c->first, &one)) return false;
+        c->constants[i] = one.constant;
+        c->most = one.constant > c->most ? one.constant : c->most;
+    }
+    return c->first.count > 0;
+}
+
+/* Of all summands together. False: a column, or its distance from a row, may wrap around. */
+static bool range_of_columns(const shifter *s, const columns *c, int64_t *least) {
+    int64_t min = 0, max = c->most;
+    for (unsigned i = 0; i < c->first.count; i++) {
+        tile_range r = range_of(s, c->first.summands[i]);
+        if (r.min < 0) return false;
+        min += r.min;
+        max += r.max;
+    }
+    *least = min;
+    return max <= INT32_MAX;
+}
+
+/* Changing --------------------------------------------------------------------------------------
+ */
+
+/* The rows' few values, which a permute or a splat spreads over the registers; none: they are many.
+ */
+static tile_value find_rows(const shifter *s, tile_value value, unsigned count) {
+    tile_op def = tile_value_def(s->f, value);
+    tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_yield;
+    if (opcode != TILE_OP_permute && opcode != TILE_OP_splat) return TILE_NO_VALUE;
+    tile_value rows = tile_op_operand(s->f, def, 0);
+    return registers_of(s, rows) * FEWER <= count ? rows : TILE_NO_VALUE;
+}
+
+/* A number or a scalar as the rows are: alone, or for each of them. */
+static tile_value like_rows(tile_builder *b, tile_value value, const tile_type *rows) {
+    return rows->kind == TILE_TYPE_SCALAR ? value : tile_build_splat(b, value, rows);
+}
+
+/* The rows, counted from the columns' sum. */
+static tile_value shift_rows(const shifter *s, tile_builder *b, tile_value rows, const columns *c,
+                             int64_t least) {
+    const tile_type *type = tile_value_type(s->f, rows);
+    if (range_of(s, rows).min < least - 1)
+        rows = tile_build_max(b, rows, like_rows(b, tile_build_int(b, least - 1), type));
+    tile_value sum = c->first.summands[0];
+    for (unsigned i = 1; i < c->first.count; i++)
+        sum = tile_build_add(b, sum, c->first.summands[i]);
+    return tile_build_sub(b, rows, like_rows(b, sum, type));
+}
+
+/* Spread over the registers as the rows were. */
+static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shifted,
+                              tile_value spread) {
+    tile_op def = tile_value_def(s->f, spread);
+    const tile_type *type = tile_value_type(s->f, spread);
+    if (tile_op_opcode(s->f, def) == TILE_OP_splat) return tile_build_splat(b, shifted, type);
+    const int64_t *order = tile_op_attr(s->f, def, TILE_ATTR_order)->list;
+    tile_value again = tile_build_permute(b, shifted, type);
+    tile_op_set_list(s->f, tile_value_def(s->f, again), TILE_ATTR_order, order,
+                     registers_of(s, spread));
+    return again;
+}
+
+/* side: the columns' operand. */
+static bool shift(shifter *s, tile_op op, unsigned side) {
+    columns c = {.count = 0};
+    int64_t least;
+    tile_value spread = tile_op_operand(s->f, op, 1 - side);
+    tile_value rows = find_rows(s, spread, registers_of(s, spread));
+    if (!rows.id || !read_columns(s, tile_op_operand(s->f, op, side), &c) ||
+        !range_of_columns(s, &c, &least))
+        return false;
+    tile_builder b = tile_builder_before(s->f, op);
+    tile_value *constants = TILE_NEW_ARRAY(s->pass->scratch, tile_value, c.count);
+    for (unsigned i = 0; i < c.count; i++) constants[i] = tile_build_int(&b, c.constants[i]);
+    tile_value shifted = shift_rows(s, &b, rows, &c, least);
+    tile_op_at(s->f, op)->operands[side] = tile_build_concat(&b, constants, c.count);
+    tile_op_at(s->f, op)->operands[1 - side] = spread_rows(s, &b, shifted, spread);
+    return true;
+}
+
+static bool compares(tile_opcode opcode) {
+    return opcode == TILE_OP_lt || opcode == TILE_OP_le || opcode == TILE_OP_gt ||
+           opcode == TILE_OP_ge || opcode == TILE_OP_eq || opcode == TILE_OP_ne;
+}
+
+static void visit(tile_function *f, tile_op op, void *user) {
+    shifter *s = user;
+    if (!compares(tile_op_opcode(f, op))) return;
+    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    if (type->kind != TILE_TYPE_VECTOR || type->scalar != TILE_i32) return;
+    s->moved += shift(s, op, 0) || shift(s, op, 1);
+}
+
+tile_status tile_pass_shift_comparisons(tile_pass *pass, tile_function *f) {
+    if (!tile_sets_registers(f)) return TILE_OK;
+    shifter s = {.pass = pass,
+                 .f = f,
+                 .ranges = tile_range_analyse(f, pass->scratch),
+                 .range_count = f->value_count};
+    tile_walk(f, f->body, visit, &s);
+    tile_pass_count(pass, "comparisons", s.moved);
+    return TILE_OK;
+}
