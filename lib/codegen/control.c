@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "lib/analysis/executors.h"
 #include "lib/codegen/sums.h"
 #include "lib/ir/regions.h"
 
@@ -110,49 +111,81 @@ static bool is_flat(const tile_function *f, tile_op op) {
     return copies;
 }
 
-/* How many barriers an `if` chooses between, which have numbers, at most one on each way; 0: more
- * happens there than that and what decides between them. */
-static unsigned count_choices(const tile_function *f, tile_op op) {
-    unsigned choices = 0;
-    if (tile_op_result_count(f, op)) return 0;
-    for (unsigned r = 0; r < 2; r++) {
-        unsigned here = 0;
-        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) {
-            tile_opcode opcode = tile_op_opcode(f, inner);
-            bool barrier = opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive;
-            unsigned more = barrier                ? tile_op_operand_count(f, inner) > 0
-                            : opcode == TILE_OP_if ? count_choices(f, inner)
-                                                   : 0;
-            if (opcode == TILE_OP_yield) continue;
-            if (more ? here : tile_op_effects(f, inner) || may_trap(f, inner)) return 0;
-            here += more;
+/* What an `if` chooses between, and nothing else: barriers that have numbers. */
+typedef struct choice {
+    tile_op barrier; /* one of them; the others are of its kind and of as many warps */
+    unsigned count;
+} choice;
+
+static bool find_choice(const tile_function *f, tile_op op, choice *found);
+
+/* One on each way. */
+static bool find_choice_in(const tile_function *f, tile_region region, choice *found) {
+    unsigned here = 0;
+    TILE_FOR_EACH_OP (f, inner, region) {
+        tile_opcode opcode = tile_op_opcode(f, inner);
+        if (opcode == TILE_OP_yield) continue;
+        if (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) {
+            if (!tile_op_operand_count(f, inner)) return false;
+            if (!found->count++) found->barrier = inner;
+            if (opcode != tile_op_opcode(f, found->barrier) ||
+                tile_barrier_of(f, inner, 0).warps != tile_barrier_of(f, found->barrier, 0).warps)
+                return false;
+            here++;
+        } else if (opcode == TILE_OP_if) {
+            if (!find_choice(f, inner, found)) return false;
+            here++;
+        } else if (tile_op_effects(f, inner) || may_trap(f, inner)) {
+            return false;
         }
-        choices += here;
     }
-    return choices;
+    return here == 1;
 }
 
-/* Of two ptxas makes predicates; branches between more would cut the loop's body likewise. */
-static bool chooses_barrier(const tile_function *f, tile_op op) {
-    return count_choices(f, op) > 2;
+static bool find_choice(const tile_function *f, tile_op op, choice *found) {
+    return !tile_op_result_count(f, op) && find_choice_in(f, tile_op_region(f, op, 0), found) &&
+           find_choice_in(f, tile_op_region(f, op, 1), found);
 }
 
-/* All lanes of a warp come to the same of them. */
-static void emit_choice(tile_emitter *e, tile_op op) {
-    LLVMValueRef outer = e->only_if, condition = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
-    for (unsigned r = 0; r < 2; r++) {
-        LLVMValueRef here = r ? LLVMBuildNot(e->builder, condition, "") : condition;
-        e->only_if = outer ? LLVMBuildAnd(e->builder, outer, here, "") : here;
-        tile_emit_region(e, tile_op_region(e->f, op, r));
+static LLVMValueRef emit_number(tile_emitter *e, tile_op op);
+
+static LLVMValueRef emit_number_in(tile_emitter *e, tile_region region) {
+    LLVMValueRef number = NULL;
+    TILE_FOR_EACH_OP (e->f, op, region) {
+        tile_opcode opcode = tile_op_opcode(e->f, op);
+        if (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive)
+            number = tile_llvm_int(e->i32, tile_barrier_of(e->f, op, 0).number);
+        else if (opcode == TILE_OP_if)
+            number = emit_number(e, op);
+        else if (opcode != TILE_OP_yield)
+            tile_emit_op(e, op);
     }
-    e->only_if = outer;
+    return number;
+}
+
+/* Of the barrier that a choice comes to. */
+static LLVMValueRef emit_number(tile_emitter *e, tile_op op) {
+    LLVMValueRef condition = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef first = emit_number_in(e, tile_op_region(e->f, op, 0));
+    LLVMValueRef second = emit_number_in(e, tile_op_region(e->f, op, 1));
+    return LLVMBuildSelect(e->builder, condition, first, second, "");
+}
+
+/* Of two barriers ptxas makes predicates; branches between more would cut the loop's body as those
+ * around copies do, and as many predicates cost the products' turns that they are for. All lanes of
+ * a warp come to the same number. */
+static bool emit_choice(tile_emitter *e, tile_op op) {
+    choice found = {TILE_NO_OP, 0};
+    if (!find_choice(e->f, op, &found) || found.count < 3) return false;
+    LLVMValueRef number = emit_number(e, op);
+    tile_stamps_put(e, found.barrier, false);
+    tile_emit_barrier(e, found.barrier, number);
+    tile_stamps_put(e, found.barrier, true);
+    return true;
 }
 
 void tile_emit_if(tile_emitter *e, tile_op op) {
-    if (e->only_if || chooses_barrier(e->f, op)) {
-        emit_choice(e, op);
-        return;
-    }
+    if (emit_choice(e, op)) return;
     if (is_flat(e->f, op)) {
         e->only_if = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
         tile_emit_region(e, tile_op_region(e->f, op, 0));

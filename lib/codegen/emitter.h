@@ -259,6 +259,8 @@ void tile_mark_read_only(tile_emitter *e, LLVMValueRef load);
 /* roles.c: at the kernel's beginning; and the number of op's group, where there are several */
 void tile_prepare_roles(tile_emitter *e);
 LLVMValueRef tile_emit_group(tile_emitter *e, tile_op op);
+/* op waits or arrives at this barrier; NULL: at its own. */
+void tile_emit_barrier(tile_emitter *e, tile_op op, LLVMValueRef number);
 /* What `and` op masks, without the bits of the lane where a thread's number is masked by those of
  * warps: with roles, what is computed of it is uniform for ptxas. */
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
@@ -267,7 +269,8 @@ LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
  * the loop would have to hold more of them than there are predicate registers */
 void tile_renew_predicates(tile_emitter *e, tile_op loop);
 
-/* operation.c: the whole body */
+/* operation.c: one operation, and the whole body */
+void tile_emit_op(tile_emitter *e, tile_op op);
 void tile_emit_region(tile_emitter *e, tile_region region);
 bool tile_emit_can(tile_opcode opcode);
 

@@ -95,15 +95,18 @@ bool tile_emit_can(tile_opcode opcode) {
     return (unsigned)opcode < TILE_OPCODE_LIMIT && functions[opcode];
 }
 
+void tile_emit_op(tile_emitter *e, tile_op op) {
+    tile_lines_set(e, tile_op_loc(e->f, op));
+    tile_stamps_put(e, op, false);
+    functions[tile_op_opcode(e->f, op)](e, op);
+    tile_stamps_put(e, op, true);
+}
+
 void tile_emit_region(tile_emitter *e, tile_region region) {
     tile_op next = tile_region_first(e->f, region);
     for (tile_op op = next; op.id; op = next) {
         next = tile_op_next(e->f, op);
         tile_sums_forget(e);
-        if (tile_emit_run(e, op, &next)) continue;
-        tile_lines_set(e, tile_op_loc(e->f, op));
-        tile_stamps_put(e, op, false);
-        functions[tile_op_opcode(e->f, op)](e, op);
-        tile_stamps_put(e, op, true);
+        if (!tile_emit_run(e, op, &next)) tile_emit_op(e, op);
     }
 }

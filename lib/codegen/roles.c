@@ -93,26 +93,19 @@ LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) 
 /* Barriers ------------------------------------------------------------------------------------- */
 
 /* Numbers are constants also where they differ between groups: ptxas would reserve all barriers. */
-static void emit_barrier_if(tile_emitter *e, tile_op op, tile_barrier barrier,
-                            LLVMValueRef predicate) {
-    bool arrives = tile_op_opcode(e->f, op) == TILE_OP_sync_arrive;
-    tile_ptx ptx =
-        tile_ptx_begin(e, arrives ? TILE_MACHINE_sync_arrive_if : TILE_MACHINE_sync_count_if);
+static void emit_sync_if(tile_emitter *e, tile_barrier barrier, LLVMValueRef predicate) {
+    tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_sync_count_if);
     tile_ptx_modify(&ptx, "%u, %u", barrier.number, LANES * barrier.warps);
     tile_ptx_add_inputs(&ptx, &predicate, 1);
     tile_ptx_call(&ptx, NULL);
 }
 
 /* The block's own barrier counts all threads by itself; a warp has one without a number. */
-static void emit_barrier(tile_emitter *e, tile_op op) {
+void tile_emit_barrier(tile_emitter *e, tile_op op, LLVMValueRef number) {
     tile_barrier barrier = tile_barrier_of(e->f, op, 0);
-    LLVMValueRef args[] = {tile_llvm_int(e->i32, barrier.number),
+    LLVMValueRef args[] = {number ? number : tile_llvm_int(e->i32, barrier.number),
                            tile_llvm_int(e->i32, LANES * barrier.warps)};
     tile_machine machine = tile_machine_of_op(e->f, op);
-    if (e->only_if) {
-        emit_barrier_if(e, op, barrier, e->only_if);
-        return;
-    }
     if (machine == TILE_MACHINE_sync_warp) args[0] = tile_llvm_int(e->i32, -1);
     bool counts = machine == TILE_MACHINE_sync_count || machine == TILE_MACHINE_sync_arrive;
     tile_machine_call(e, machine, args, counts ? 2 : 1);
@@ -129,19 +122,19 @@ void tile_emit_sync(tile_emitter *e, tile_op op) {
                 tile_op_has_attr(e->f, op, TILE_ATTR_all) ||
                 tile_barrier_of(e->f, op, 0).number == TILE_WARP_BARRIER;
     if (same) {
-        emit_barrier(e, op);
+        tile_emit_barrier(e, op, NULL);
         return;
     }
     LLVMValueRef group = tile_emit_group(e, op);
     for (unsigned g = 0; g < who.groups; g++) {
         LLVMValueRef number = tile_llvm_int(e->i32, g);
         LLVMValueRef is_here = LLVMBuildICmp(e->builder, LLVMIntEQ, group, number, "");
-        emit_barrier_if(e, op, tile_barrier_of(e->f, op, g), is_here);
+        emit_sync_if(e, tile_barrier_of(e->f, op, g), is_here);
     }
 }
 
 void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
-    emit_barrier(e, op);
+    tile_emit_barrier(e, op, NULL);
 }
 
 /* Roles ---------------------------------------------------------------------------------------- */

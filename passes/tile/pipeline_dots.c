@@ -97,6 +97,10 @@
  * sum of what was rounded: till then the registers of that one's operand are read, and where they
  * are written ptxas ends each product before the next (C7513).
  *
+ * Where three warpgroups or more take turns, what a carried sum is multiplied by before the second
+ * product adds to it, as in attention, is done by the iteration that has the sum, and the result
+ * carried: else each of them would do that in its turn, with the others waiting.
+ *
  * Why that is as good. Iterations of both stages come in their order, and a first stage wants
  * nothing of a second one: only reads pass each other. A stage of a ring is waited for before it is
  * read and given back behind the wait for what reads it, as before; but one iteration more is
@@ -117,6 +121,8 @@
  * there are not.
  */
 #include "passes/tile/pipeline_dots.h"
+
+#include <string.h>
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
@@ -182,6 +188,7 @@ static void build(iteration *it, tile_builder *b, unsigned stage, part wanted) {
     bool waits = s->turns && stage == 0 && wanted == ISSUED;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->second[op.id] != stage) continue;
+        if (s->ahead[op.id]) continue;
         if (wanted != WHOLE && part_of(s, op, stage) != wanted) continue;
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
             compute_again(it, b, tile_op_operand(s->f, op, i));
@@ -212,11 +219,14 @@ static bool is_late(const dot_stages *s, unsigned carried) {
 static void receive(iteration *it, tile_op loop, int place) {
     const dot_stages *s = it->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
-    for (unsigned i = 0; i < carried; i++)
+    for (unsigned i = 0; i < carried; i++) {
+        tile_op ahead = dot_stages_ahead(s, i);
+        tile_value own =
+            ahead.id ? tile_op_result(s->f, ahead, 0) : tile_carried_received(s->f, s->loop, 0, i);
         if (is_late(s, i))
-            it->map[tile_carried_received(s->f, s->loop, 0, i).id] =
-                place == TILE_AROUND ? tile_op_result(s->f, loop, i)
-                                     : tile_carried_received(s->f, loop, place, i);
+            it->map[own.id] = place == TILE_AROUND ? tile_op_result(s->f, loop, i)
+                                                   : tile_carried_received(s->f, loop, place, i);
+    }
     for (unsigned i = 0; i < s->kept_count; i++)
         it->map[s->kept[i].id] = place == TILE_AROUND
                                      ? tile_op_result(s->f, loop, carried + i)
@@ -235,16 +245,33 @@ static void name_carried(const dot_stages *s, tile_op loop) {
     tile_value_at(s->f, own)->name = tile_value_at(s->f, tile_region_arg(s->f, s->body, 0))->name;
 }
 
+/* What the second stage begins with, of what is carried and of the first one. */
+static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned carried,
+                              tile_value sent) {
+    const dot_stages *s = first->s;
+    tile_op op = dot_stages_ahead(s, carried);
+    iteration it = new_iteration(s);
+    if (!op.id) return sent;
+    memcpy(it.map, first->map, it.count * sizeof *it.map);
+    it.map[tile_carried_received(s->f, s->loop, 0, carried).id] = sent;
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+        compute_again(&it, b, tile_op_operand(s->f, op, i));
+    return tile_op_result(s->f, tile_clone_op(b, op, it.map, it.count), 0);
+}
+
 /* What the iteration hands on: of the first stage, or of both. */
-static void hand_on(const iteration *first, const iteration *second, tile_value *to) {
+static void hand_on(const iteration *first, const iteration *second, tile_builder *b,
+                    tile_value *to) {
     const dot_stages *s = first->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
     for (unsigned i = 0; i < carried; i++) {
-        bool late = is_late(s, i);
         tile_value sent = tile_carried_sent(s->f, s->loop, 0, i);
-        to[i] = !late    ? mapped(first, sent)
-                : second ? mapped(second, sent)
-                         : tile_carried_sent(s->f, s->loop, TILE_AROUND, i);
+        if (!is_late(s, i))
+            to[i] = mapped(first, sent);
+        else
+            to[i] = build_ahead(first, b, i,
+                                second ? mapped(second, sent)
+                                       : tile_carried_sent(s->f, s->loop, TILE_AROUND, i));
     }
     for (unsigned i = 0; i < s->kept_count; i++) to[carried + i] = mapped(first, s->kept[i]);
 }
@@ -305,7 +332,7 @@ static void build_body(const dot_stages *s, tile_op loop, iteration first, itera
     await(&second, &b, 1, 0);
     build(&second, &b, 1, BEHIND);
     build(&first, &b, 0, HANDED);
-    hand_on(&first, &second, handed);
+    hand_on(&first, &second, &b, handed);
     tile_build_yield(&b, handed, carried + s->kept_count);
 }
 
@@ -347,7 +374,7 @@ static void overlap(const dot_stages *s) {
     tile_value *handed = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
     iteration first = new_iteration(s), second = new_iteration(s), last = new_iteration(s);
     iteration start = build_prologue(s, &b);
-    hand_on(&start, NULL, handed);
+    hand_on(&start, NULL, &b, handed);
     tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_op_operand(f, s->loop, 1),
                                        tile_op_operand(f, s->loop, 2), handed, count);
     name_carried(s, loop);

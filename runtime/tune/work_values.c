@@ -42,13 +42,16 @@ void scan_set_value(scan *s, tile_value value, int64_t integer) {
     s->known[value.id] = true;
 }
 
+/* A minimum with what is read, as a length that is bounded, counts as the bound. */
 void scan_fold(scan *s, const tile_op_data *op) {
     int64_t in[3] = {0}, out;
     if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
     const tile_type *type = tile_value_type(s->f, op->first_result);
     if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!scan_value_of(s, op->operands[i], &in[i])) return;
+        if (!scan_value_of(s, op->operands[i], &in[i])) {
+            if (op->opcode != TILE_OP_min || !scan_value_of(s, op->operands[1 - i], &in[i])) return;
+        }
     if (op->opcode == TILE_OP_cast && !op->attr_count)
         scan_set_value(s, op->first_result, in[0]);
     else if (tile_fold_int((tile_opcode)op->opcode, in[0], in[1], in[2], &out))
