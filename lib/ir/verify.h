@@ -35,8 +35,8 @@ bool tile_verify_pending(tile_function *function);
 /* What an operation of a warpgroup's products has beside its types. False after a diagnostic. */
 bool tile_verify_wgmma(tile_function *function, tile_op op);
 
-/* Values of attributes, and of operands that are numbers in the code, beyond their forms. False after
- * a diagnostic. */
+/* Values of attributes, and of operands that are numbers in the code, beyond their forms. False
+ * after a diagnostic. */
 bool tile_verify_attrs(const tile_function *function, tile_op op);
 
 /* Tensor maps and bulk copies. False after a diagnostic. */

@@ -250,9 +250,9 @@ static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned 
                               tile_value sent) {
     const dot_stages *s = first->s;
     tile_op op = dot_stages_ahead(s, carried);
-    iteration it = new_iteration(s);
     if (!op.id) return sent;
-    memcpy(it.map, first->map, it.count * sizeof *it.map);
+    iteration it = new_iteration(s);
+    memcpy(it.map, first->map, first->count * sizeof *it.map);
     it.map[tile_carried_received(s->f, s->loop, 0, carried).id] = sent;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
         compute_again(&it, b, tile_op_operand(s->f, op, i));

@@ -68,7 +68,10 @@
  * that is known before it the comparison holds for all elements. The first loop ends there, the
  * second goes on as the loop was, from where the first one has come to. All that a loop carries
  * goes from one to the other, stages and phases of rings too, so that this comes behind the passes
- * that make them; only sums that are pending may not be carried so. */
+ * that make them; only sums that are pending may not be carried so.
+ *
+ * Behind a product before such a loop, which is then its first iteration most times, a choice by
+ * such masks is made under a branch: only where one of them hides something. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"
@@ -195,7 +198,8 @@ static bool is_high(const splitter *s, tile_value value, unsigned depth) {
            is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
 }
 
-static bool find_mask(const splitter *s, tile_op op, mask *m) {
+/* variable: how often the smaller side has the loop's; 0: before the loop. */
+static bool find_mask(const splitter *s, tile_op op, int64_t variable, mask *m) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
     if (!less && opcode != TILE_OP_gt && opcode != TILE_OP_ge) return false;
@@ -205,7 +209,8 @@ static bool find_mask(const splitter *s, tile_op op, mask *m) {
     if (type->kind != TILE_TYPE_TILE || type->scalar != TILE_i32) return false;
     *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high};
     m->margin = opcode == TILE_OP_le || opcode == TILE_OP_ge;
-    return add_value(s, low, 1, DEPTH, &m->low) && m->low.variable == 1 && is_high(s, high, DEPTH);
+    return add_value(s, low, 1, DEPTH, &m->low) && m->low.variable == variable &&
+           is_high(s, high, DEPTH);
 }
 
 static tile_value long_int(tile_function *f, int64_t value) {
@@ -316,19 +321,108 @@ static bool split_loop(const splitter *s) {
     unsigned count = 0;
     if (!may_split(s)) return false;
     mask *masks = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
-    TILE_FOR_EACH_OP (s->f, op, s->body) count += find_mask(s, op, &masks[count]);
+    TILE_FOR_EACH_OP (s->f, op, s->body) count += find_mask(s, op, 1, &masks[count]);
     if (count) split(s, masks, count);
     return count != 0;
 }
 
+/* 4. What stands before the loop -------------------------------------------------------------- */
+
+/* Masks that a condition spreads over the tile and joins by `and`. */
+static bool is_spread(const splitter *s, tile_op op) {
+    tile_opcode opcode = op.id ? tile_op_opcode(s->f, op) : TILE_OP_NONE;
+    return opcode == TILE_OP_and || opcode == TILE_OP_broadcast;
+}
+
+static bool is_mask(const splitter *s, tile_value condition, unsigned depth) {
+    mask m;
+    tile_op def = tile_value_def(s->f, condition);
+    if (!is_spread(s, def)) return def.id && find_mask(s, def, 0, &m);
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, def); i++)
+        if (!depth || !is_mask(s, tile_op_operand(s->f, def, i), depth - 1)) return false;
+    return true;
+}
+
+/* The least of the masks' bounds: where it is above 0 all of them hold. */
+static tile_value build_least_bound(const splitter *s, tile_builder *b, tile_value condition) {
+    mask m;
+    tile_value least = TILE_NO_VALUE, bound;
+    tile_op def = tile_value_def(s->f, condition);
+    if (!is_spread(s, def)) {
+        find_mask(s, def, 0, &m);
+        return build_bound(s, b, long_int(s->f, 0), &m, m.high, DEPTH);
+    }
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, def); i++) {
+        bound = build_least_bound(s, b, tile_op_operand(s->f, def, i));
+        least = i ? tile_build_min(b, least, bound) : bound;
+    }
+    return least;
+}
+
+/* The comparisons too, which then nobody else wants. */
+static void clone_masks(const splitter *s, tile_builder *b, tile_value condition, tile_value *map,
+                        size_t values) {
+    tile_op def = tile_value_def(s->f, condition);
+    for (unsigned i = 0; is_spread(s, def) && i < tile_op_operand_count(s->f, def); i++)
+        clone_masks(s, b, tile_op_operand(s->f, def, i), map, values);
+    tile_clone_op(b, def, map, values);
+}
+
+/* if a mask hides something { the choice } else { what is chosen where none does } */
+static void branch(const splitter *s, tile_op choice) {
+    tile_function *f = s->f;
+    tile_builder b = tile_builder_before(f, choice);
+    tile_value result = tile_op_result(f, choice, 0);
+    tile_value condition = tile_op_operand(f, choice, 0), chosen = tile_op_operand(f, choice, 1);
+    const tile_type *type = tile_value_type(f, result);
+    tile_value least = build_least_bound(s, &b, condition);
+    tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, long_int(f, 0)), &type, 1);
+    tile_builder hides = tile_builder_at_end(f, tile_op_region(f, fork, 0));
+    tile_builder shows = tile_builder_at_end(f, tile_op_region(f, fork, 1));
+    hides.loc = shows.loc = b.loc;
+    size_t values = f->value_count;
+    tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
+    clone_masks(s, &hides, condition, map, values);
+    tile_clone_op(&hides, choice, map, values);
+    tile_build_yield(&hides, &map[result.id], 1);
+    tile_build_yield(&shows, &chosen, 1);
+    map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
+    map[result.id] = tile_op_result(f, fork, 0);
+    tile_replace_values(f, tile_op_at(f, fork)->parent, map);
+    tile_erase_op(f, choice);
+}
+
+/* An iteration that runs before the loop has its masks too, and the first one hides the least. */
+static long branch_before(const splitter *s) {
+    long branches = 0;
+    bool product = false, pending = false;
+    tile_function *f = s->f;
+    tile_op next, op = tile_region_at(f, tile_op_at(f, s->loop)->parent)->first;
+    for (; op.id && op.id != s->loop.id; op = next) {
+        next = tile_op_at(f, op)->next;
+        pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
+        pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_all(f, op);
+        product |= tile_op_opcode(f, op) == TILE_OP_dot;
+        if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
+            !is_mask(s, tile_op_operand(f, op, 0), DEPTH))
+            continue;
+        branch(s, op);
+        branches++;
+    }
+    return branches;
+}
+
 tile_status tile_pass_split_loops(tile_pass *pass, tile_function *f) {
     unsigned count;
-    long splits = 0;
+    long splits = 0, branches = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
         splitter s = {pass, f, loops[i], tile_op_region(f, loops[i], 0)};
-        splits += split_loop(&s);
+        if (!split_loop(&s)) continue;
+        splits++;
+        branches += branch_before(&s);
     }
     tile_pass_count(pass, "split", splits);
+    tile_pass_count(pass, "branched", branches);
     return TILE_OK;
 }
