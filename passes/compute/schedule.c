@@ -420,6 +420,30 @@ static void make_kernel(schedule *s, size_t index) {
     if (s->group_count == 1 && g->kernel) set_reference(s, g->kernel);
 }
 
+/* How many operations hang on each other in a row. What walks along them has a frame for each. */
+enum { MOST_IN_A_ROW = 1000 };
+
+static bool check_length(schedule *s) {
+    tile_function *f = s->compute;
+    unsigned *length = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        unsigned most = 0;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            unsigned behind = length[tile_op_operand(f, op, i).id];
+            if (behind > most) most = behind;
+        }
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            length[tile_op_result(f, op, i).id] = most + 1;
+        if (most + 1 <= MOST_IN_A_ROW) continue;
+        SCHED_FAIL(s, op,
+                   "more than %d operations hang on each other in a row here; begin a compute of "
+                   "its own with this one, and hand over what it is made of",
+                   MOST_IN_A_ROW);
+        return false;
+    }
+    return true;
+}
+
 static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     schedule s = {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
@@ -428,7 +452,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     if (!compute->result_count)
         SCHED_FAIL(&s, TILE_NO_OP, "@%s has no result, so that there is nothing to compute",
                    compute->name);
-    if (s.failed) return TILE_INVALID;
+    if (s.failed || !check_length(&s)) return TILE_INVALID;
     sched_move_casts(&s);
     if (!sched_cut(&s)) return TILE_INVALID;
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
