@@ -421,7 +421,7 @@ static void make_kernel(schedule *s, size_t index) {
 }
 
 /* How many operations hang on each other in a row. What walks along them has a frame for each. */
-enum { MOST_IN_A_ROW = 1000 };
+enum { MOST_IN_A_ROW = 2500 };
 
 static bool check_length(schedule *s) {
     tile_function *f = s->compute;

@@ -262,8 +262,22 @@ enum { SCHED_MAX_TILE = 3 };
 #define SCHED_SPLIT "split"
 #define SCHED_STRATEGY "strategy"
 
+/* By value the place of its latest entry in a list, counted from 1; each entry has the place of the
+ * one before it. All zero: no value has one. */
+typedef struct sched_head {
+    uint32_t value, place;
+} sched_head;
+
+typedef struct sched_latest {
+    sched_head *heads; /* hashed by value; 0: free */
+    size_t count, capacity;
+} sched_latest;
+
+/* The value's, 0 at first, to be read or set until the next call. */
+uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value);
+
 typedef struct sched_known {
-    uint32_t value;
+    uint32_t value, before; /* (sched_latest) */
     const tile_type *element;
     sched_map map;
     tile_value tile;
@@ -282,10 +296,12 @@ typedef struct sched_kernel {
     tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: where the tile begins, i32 */
     sched_known *known;               /* tiles that are there already, the current region's last */
     size_t known_count, known_capacity;
-    double pad;    /* of loads, where they may choose it */
-    bool straight; /* accesses have the tile's dims in the tile's order, by strides */
-    bool single;   /* loads of one element are scalars */
-    bool streams;  /* each element of the domain is read once, and little is written */
+    sched_latest latest; /* of them */
+    unsigned depth;      /* of sched_value in itself */
+    double pad;          /* of loads, where they may choose it */
+    bool straight;       /* accesses have the tile's dims in the tile's order, by strides */
+    bool single;         /* loads of one element are scalars */
+    bool streams;        /* each element of the domain is read once, and little is written */
 } sched_kernel;
 
 /* schedule_kernel.c */
@@ -328,9 +344,7 @@ tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_
 static inline size_t sched_enter(const sched_kernel *k) {
     return k->known_count;
 }
-static inline void sched_leave(sched_kernel *k, size_t mark) {
-    k->known_count = mark;
-}
+void sched_leave(sched_kernel *k, size_t mark);
 void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
                     const tile_type *element, tile_value tile);
 

@@ -25,6 +25,7 @@ typedef struct finder {
     const sched_domain *domain;
     const sched_group *groups[2]; /* what they read is in memory; NULL: all that has arrays is */
     tile_op guard;                /* a choice of what is lossy, or of 0; 0: none seen */
+    unsigned depth;               /* of classify in itself */
 } finder;
 
 /* Values --------------------------------------------------------------------------------------- */
@@ -389,14 +390,66 @@ static sched_known_form find_form(finder *f, tile_value value, const sched_map *
     return of_elements(f, op, value.id - tile_op_result(s->compute, op, 0).id, map);
 }
 
-static sched_known_form classify(finder *f, tile_value value, const sched_map *map) {
-    sched_online *o = f->o;
-    if (!sched_is_tensor(f->s, value)) return plain(SCHED_SAME);
-    unsigned rank = sched_type(f->s, value)->rank;
+static const sched_known_form *find_known(schedule *s, const sched_online *o, tile_value value,
+                                          const sched_map *map) {
+    unsigned rank = sched_type(s, value)->rank;
     for (size_t i = 0; i < o->form_count; i++)
         if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
-            return o->forms[i];
+            return &o->forms[i];
+    return NULL;
+}
+
+/* A value whose form is wanted. */
+typedef struct wish {
+    sched_wanted at;
+    bool opened; /* so are those of what it is made of */
+} wish;
+
+/* What find_form gives to of_elements. */
+static bool is_of_elements(const finder *f, tile_value value) {
+    tile_op op = tile_value_def(f->s->compute, value);
+    return op.id && !is_read(f, value) && sched_is_inline(f->s, op) &&
+           tile_op_opcode(f->s->compute, op) != TILE_OP_reduce &&
+           tile_op_opcode(f->s->compute, op) != TILE_OP_matmul;
+}
+
+/* In the order in which classify would come to them, but for the stack that a long chain takes. */
+static void classify_before(finder *f, tile_value value, const sched_map *map) {
+    schedule *s = f->s;
+    wish *wishes = NULL;
+    size_t count = 0, capacity = 0;
+    unsigned depth = f->depth;
+    f->depth = 0;
+    wishes = tile_arena_grow(s->arena, wishes, count, &capacity, sizeof *wishes);
+    wishes[count++] = (wish){{value, *map}, false};
+    while (count) {
+        wish next = wishes[count - 1];
+        tile_op op = tile_value_def(s->compute, next.at.value);
+        unsigned result = next.at.value.id - tile_op_result(s->compute, op, 0).id;
+        wishes[count - 1].opened = true;
+        if (next.opened && --count) classify(f, next.at.value, &next.at.map);
+        for (unsigned i = next.opened ? 0 : tile_op_operand_count(s->compute, op); i-- > 0;) {
+            tile_value operand = tile_op_operand(s->compute, op, i);
+            sched_map at = sched_operand_map(s, op, result, i, &next.at.map);
+            if (!sched_is_tensor(s, operand) || !is_of_elements(f, operand) ||
+                find_known(s, f->o, operand, &at))
+                continue;
+            wishes = tile_arena_grow(s->arena, wishes, count, &capacity, sizeof *wishes);
+            wishes[count++] = (wish){{operand, at}, false};
+        }
+    }
+    f->depth = depth;
+}
+
+static sched_known_form classify(finder *f, tile_value value, const sched_map *map) {
+    enum { DEEP = 64 };
+    sched_online *o = f->o;
+    if (!sched_is_tensor(f->s, value)) return plain(SCHED_SAME);
+    const sched_known_form *known = find_known(f->s, o, value, map);
+    if (known) return *known;
+    if (++f->depth % DEEP == 0 && is_of_elements(f, value)) classify_before(f, value, map);
     sched_known_form form = find_form(f, value, map);
+    f->depth--;
     form.at = (sched_wanted){value, *map};
     o->forms =
         tile_arena_grow(f->s->arena, o->forms, o->form_count, &o->form_capacity, sizeof *o->forms);
@@ -407,11 +460,8 @@ static sched_known_form classify(finder *f, tile_value value, const sched_map *m
 sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map) {
     if (!sched_is_tensor(s, value)) return SCHED_SAME;
-    unsigned rank = sched_type(s, value)->rank;
-    for (size_t i = 0; i < o->form_count; i++)
-        if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
-            return o->forms[i].form;
-    return SCHED_NONE;
+    const sched_known_form *known = find_known(s, o, value, map);
+    return known ? known->form : SCHED_NONE;
 }
 
 /* Taking it ------------------------------------------------------------------------------------ */

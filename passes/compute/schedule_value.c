@@ -5,21 +5,53 @@
 
 /* What is there already ------------------------------------------------------------------------ */
 
-void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
-                    const tile_type *element, tile_value tile) {
-    k->known = tile_arena_grow(k->s->arena, k->known, k->known_count, &k->known_capacity,
-                               sizeof *k->known);
-    k->known[k->known_count++] = (sched_known){value.id, element, *map, tile};
+static void insert(sched_latest *latest, sched_head entry) {
+    size_t at = entry.value * UINT32_C(2654435761) % latest->capacity;
+    while (latest->heads[at].value) at = (at + 1) % latest->capacity;
+    latest->heads[at] = entry;
 }
 
-static tile_value recall(const sched_kernel *k, tile_value value, const sched_map *map,
+uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value) {
+    enum { FIRST = 64 }; /* a power of two, as all of them are */
+    if (latest->count * 2 >= latest->capacity) {
+        sched_latest larger = {NULL, latest->count,
+                               latest->capacity ? latest->capacity * 2 : FIRST};
+        larger.heads = TILE_NEW_ARRAY(arena, sched_head, larger.capacity);
+        for (size_t i = 0; i < latest->capacity; i++)
+            if (latest->heads[i].value) insert(&larger, latest->heads[i]);
+        *latest = larger;
+    }
+    size_t at = value.id * UINT32_C(2654435761) % latest->capacity;
+    while (latest->heads[at].value && latest->heads[at].value != value.id)
+        at = (at + 1) % latest->capacity;
+    latest->count += !latest->heads[at].value;
+    latest->heads[at].value = value.id;
+    return &latest->heads[at].place;
+}
+
+void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
+                    const tile_type *element, tile_value tile) {
+    uint32_t *latest = sched_latest_of(k->s->arena, &k->latest, value);
+    k->known = tile_arena_grow(k->s->arena, k->known, k->known_count, &k->known_capacity,
+                               sizeof *k->known);
+    k->known[k->known_count++] = (sched_known){value.id, *latest, element, *map, tile};
+    *latest = (uint32_t)k->known_count;
+}
+
+void sched_leave(sched_kernel *k, size_t mark) {
+    while (k->known_count > mark) {
+        const sched_known *known = &k->known[--k->known_count];
+        *sched_latest_of(k->s->arena, &k->latest, (tile_value){known->value}) = known->before;
+    }
+}
+
+static tile_value recall(sched_kernel *k, tile_value value, const sched_map *map,
                          const tile_type *element) {
     unsigned rank = sched_type(k->s, value)->rank;
-    for (size_t i = k->known_count; i-- > 0;) {
-        const sched_known *known = &k->known[i];
-        if (known->value == value.id && known->element == element &&
-            sched_same_map(&known->map, map, rank))
-            return known->tile;
+    uint32_t i = *sched_latest_of(k->s->arena, &k->latest, value);
+    for (; i; i = k->known[i - 1].before) {
+        const sched_known *known = &k->known[i - 1];
+        if (known->element == element && sched_same_map(&known->map, map, rank)) return known->tile;
     }
     return TILE_NO_VALUE;
 }
@@ -308,6 +340,70 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
     return TILE_NO_VALUE;
 }
 
+/* Long chains ---------------------------------------------------------------------------------- */
+
+/* A value that one behind it wants. */
+typedef struct wish {
+    tile_value value;
+    sched_map map;
+    const tile_type *element;
+    bool opened; /* its own wishes have been made */
+} wish;
+
+typedef struct wishes {
+    wish *items;
+    size_t count, capacity;
+} wishes;
+
+/* Of nothing but its operands, at places that follow from its own. */
+static bool is_of_operands(const sched_kernel *k, tile_value value) {
+    tile_op op = tile_value_def(k->s->compute, value);
+    if (!op.id || sched_find_input(k->s, k->g, value) >= 0) return false;
+    tile_opcode opcode = tile_op_opcode(k->s->compute, op);
+    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_broadcast ||
+           opcode == TILE_OP_transpose || opcode == TILE_OP_slice || opcode == TILE_OP_reshape;
+}
+
+static void add_wish(sched_kernel *k, wishes *w, tile_value value, const sched_map *map,
+                     const tile_type *element) {
+    if (!is_of_operands(k, value) || recall(k, value, map, element).id) return;
+    w->items = tile_arena_grow(k->s->arena, w->items, w->count, &w->capacity, sizeof *w->items);
+    w->items[w->count++] = (wish){value, *map, element, false};
+}
+
+static void wish_operands(sched_kernel *k, wishes *w, const wish *of) {
+    schedule *s = k->s;
+    tile_op op = tile_value_def(s->compute, of->value);
+    bool elements = tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE);
+    const tile_type *working = sched_working(s, sched_element(s, of->value));
+    for (unsigned i = tile_op_operand_count(s->compute, op); i-- > 0;) {
+        sched_map at = sched_operand_map(s, op, 0, i, &of->map);
+        add_wish(k, w, tile_op_operand(s->compute, op, i), &at,
+                 elements ? wanted_of(k, op, i, working) : of->element);
+    }
+}
+
+/* What it is computed of, the first one first: so a chain of any length takes no stack. */
+static void compute_before(sched_kernel *k, tile_value value, const sched_map *map,
+                           const tile_type *element) {
+    wishes w = {NULL, 0, 0};
+    unsigned depth = k->depth;
+    k->depth = 0;
+    const wish first = {value, *map, element, true};
+    wish_operands(k, &w, &first);
+    while (w.count && !k->s->failed) {
+        const wish next = w.items[w.count - 1];
+        w.items[w.count - 1].opened = true;
+        if (!next.opened) {
+            wish_operands(k, &w, &next);
+        } else {
+            sched_value(k, next.value, &next.map, next.element);
+            w.count--;
+        }
+    }
+    k->depth = depth;
+}
+
 tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
                        const tile_type *element) {
     schedule *s = k->s;
@@ -329,7 +425,11 @@ tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
     } else if (!op.id) {
         return argument(k, value, element);
     } else {
+        enum { DEEP = 64 };
+        if (++k->depth % DEEP == 0 && is_of_operands(k, value))
+            compute_before(k, value, map, element);
         made = compute(k, value, op, map, element);
+        k->depth--;
     }
     if (made.id) sched_remember(k, value, map, element, made);
     return made;

@@ -23,12 +23,13 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 
 static bool is_done(sched_walk *w, tile_value value, const sched_map *map) {
     unsigned rank = sched_type(w->s, value)->rank;
-    for (size_t i = 0; i < w->done_count; i++)
-        if (w->done[i].value.id == value.id && sched_same_map(&w->done[i].map, map, rank))
-            return true;
+    uint32_t *latest = sched_latest_of(w->s->arena, &w->latest, value);
+    for (uint32_t i = *latest; i; i = w->done[i - 1].before)
+        if (sched_same_map(&w->done[i - 1].map, map, rank)) return true;
     w->done =
         tile_arena_grow(w->s->arena, w->done, w->done_count, &w->done_capacity, sizeof *w->done);
-    w->done[w->done_count++] = (sched_seen){value, *map, w->apart};
+    w->done[w->done_count++] = (sched_visit){value, *latest, *map};
+    *latest = (uint32_t)w->done_count;
     return false;
 }
 
@@ -60,7 +61,14 @@ static bool is_undone(schedule *s, tile_op op, const sched_map *map) {
 static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map);
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map);
 
-void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
+static void push(sched_walk *w, tile_value value, const sched_map *map) {
+    w->pending = tile_arena_grow(w->s->arena, w->pending, w->pending_count, &w->pending_capacity,
+                                 sizeof *w->pending);
+    w->pending[w->pending_count++] = (sched_seen){value, *map, w->apart};
+}
+
+/* One value; what it is computed of becomes pending, the first operand last. */
+static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
     schedule *s = w->s;
     tile_op op = tile_value_def(s->compute, value);
     if (!sched_is_tensor(s, value) || is_done(w, value, map)) return;
@@ -79,9 +87,18 @@ void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, boo
         walk_windowed(w, op, map);
         return;
     }
-    for (unsigned i = first; i < tile_op_operand_count(s->compute, op); i++) {
+    for (unsigned i = tile_op_operand_count(s->compute, op); i-- > first;) {
         sched_map at = sched_operand_map(s, op, result, i, map);
-        sched_walk_value(w, tile_op_operand(s->compute, op, i), &at, false);
+        push(w, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
+    size_t before = w->pending_count;
+    walk_one(w, value, map, outer);
+    while (w->pending_count > before) {
+        sched_seen next = w->pending[--w->pending_count];
+        walk_one(w, next.value, &next.map, false);
     }
 }
 

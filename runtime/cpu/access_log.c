@@ -24,17 +24,22 @@ void cpu_log_close(cpu_log *log) {
 /* Adding ---------------------------------------------------------------------------------------
  */
 
+static bool same_lanes(cpu_lanes a, cpu_lanes b) {
+    return a.bits == b.bits && a.turn == b.turn;
+}
+
 uint32_t cpu_log_event(cpu_log *log, cpu_clock *clock, cpu_recent *recent, uint32_t insn,
-                       bool atomic) {
+                       bool atomic, cpu_lanes lanes) {
     cpu_recent *last = &recent[insn % CPU_RECENT];
     clock->used = true;
-    if (last->insn == insn && last->time == clock->time && last->generation == log->generation)
+    if (last->insn == insn && last->time == clock->time && last->generation == log->generation &&
+        same_lanes(last->lanes, lanes))
         return last->event;
     if (log->event_count == log->event_capacity)
         log->events = tile_realloc(log->events, sizeof *log->events * (log->event_capacity *= 2));
     log->events[log->event_count] =
-        (cpu_event){clock->agent, clock->time, insn & INT32_MAX, atomic};
-    *last = (cpu_recent){insn, clock->time, log->generation, log->event_count};
+        (cpu_event){clock->agent, clock->time, insn & INT32_MAX, atomic, lanes};
+    *last = (cpu_recent){insn, clock->time, log->generation, log->event_count, lanes};
     return log->event_count++;
 }
 
@@ -48,14 +53,19 @@ static uint32_t push(cpu_log *log, uint32_t rest, uint32_t event) {
 
 /* Without the first few members that the agent's access comes after: a write that races with one of
  * those races with it too, unless it is atomic and they are not. */
-static uint32_t drop_known(cpu_log *log, const cpu_clock *clock, uint32_t readers, bool atomic) {
+static uint32_t drop_known(cpu_log *log, const cpu_clock *clock, uint32_t since, uint32_t readers,
+                           uint32_t latest) {
     enum { LOOKED_AT = 8 };
     uint32_t kept[LOOKED_AT], count = 0, rest = readers;
     bool dropped = false;
+    const cpu_event *mine = &log->events[latest];
     for (unsigned i = 0; i < LOOKED_AT && rest; i++) {
         uint32_t number = log->readers[rest].event;
         const cpu_event *event = &log->events[number];
-        bool drop = event->atomic >= atomic && cpu_clock_knows(clock, event->agent, event->time);
+        bool apart = event->agent == clock->agent && event->time >= since &&
+                     !same_lanes(event->lanes, mine->lanes);
+        bool drop = event->atomic >= mine->atomic && !apart &&
+                    cpu_clock_knows(clock, event->agent, event->time);
         dropped |= drop;
         if (!drop) kept[count++] = number;
         rest = log->readers[rest].rest;
@@ -65,11 +75,11 @@ static uint32_t drop_known(cpu_log *log, const cpu_clock *clock, uint32_t reader
     return rest;
 }
 
-uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t readers,
+uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t since, uint32_t readers,
                             uint32_t event) {
     if (log->readers[readers].event == event) return readers;
     if (log->readers[readers].next_event == event) return log->readers[readers].next;
-    uint32_t set = push(log, drop_known(log, clock, readers, log->events[event].atomic), event);
+    uint32_t set = push(log, drop_known(log, clock, since, readers, event), event);
     log->readers[readers].next_event = event;
     log->readers[readers].next = set;
     return set;

@@ -10,11 +10,25 @@
 
 #include "runtime/cpu/clocks.h"
 
+/* Which lane of the agent accessed a byte: from its address, so that a loop over memory makes one
+ * event. Each has 2^bits bytes, lane n those of a multiple of 32 from which n - turn is left. */
+typedef struct cpu_lanes {
+    uint8_t bits; /* or one of these */
+    uint8_t turn; /* CPU_ONE_LANE: that one */
+} cpu_lanes;
+
+enum {
+    CPU_ANY_LANES = 0xff, /* the agent has none, or it does not matter */
+    CPU_ALL_LANES = 0xfe, /* several of them each byte */
+    CPU_ONE_LANE = 0xfd,
+};
+
 typedef struct cpu_event {
     uint64_t agent;
     uint32_t time;
     uint32_t insn : 31;
     uint32_t atomic : 1;
+    cpu_lanes lanes;
 } cpu_event;
 
 typedef struct cpu_readers {
@@ -36,6 +50,7 @@ typedef struct cpu_log {
 enum { CPU_RECENT = 16 };
 typedef struct cpu_recent {
     uint32_t insn, time, generation, event;
+    cpu_lanes lanes;
 } cpu_recent;
 
 void cpu_log_open(cpu_log *log);
@@ -43,10 +58,12 @@ void cpu_log_close(cpu_log *log);
 
 /* The agent's event for this instruction now; recent is the agent's array of CPU_RECENT. */
 uint32_t cpu_log_event(cpu_log *log, cpu_clock *clock, cpu_recent *recent, uint32_t insn,
-                       bool atomic);
+                       bool atomic, cpu_lanes lanes);
 /* The set with one event more, of this clock's agent; members that it comes after are left out,
- * where they are found at once. */
-uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t readers, uint32_t event);
+ * where they are found at once. since: the agent's lanes have met then, and of what they did later
+ * one comes after another only if they are the same lanes. */
+uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t since, uint32_t readers,
+                            uint32_t event);
 
 /* When the log is full: start, mark all numbers in use, squeeze, renew all numbers, end. */
 bool cpu_log_is_full(const cpu_log *log);

@@ -169,7 +169,7 @@ static void sweep(cpu_global *global) {
     cpu_log_end_sweep(&global->log);
 }
 
-/* Reports -------------------------------------------------------------------------------------- */
+/* Walks ---------------------------------------------------------------------------------------- */
 
 /* One access on its way through the cells. */
 typedef struct walk {
@@ -179,13 +179,45 @@ typedef struct walk {
     int lane;
     const uint64_t *addresses; /* of lanes, where one access stands for some of them, or NULL */
     uint32_t mask, lane_bytes;
+    cpu_lanes lanes;
     cpu_access access;
     size_t range;
     uint32_t event;
     /* What the cells before this one held. */
     uint32_t fine_write, fine_readers, old_readers, new_readers;
     uint32_t fine_updates, old_updates, new_updates;
+    uint64_t cell_bytes;
 } walk;
+
+/* Lanes that run on their own --------------------------------------------------------------------
+ */
+
+/* Of the agent itself, behind what all of its lanes have met at last. */
+static bool is_of_lanes(const walk *w, uint32_t event) {
+    const cpu_event *other = &w->run->global->log.events[event];
+    return event && other->agent == w->agent->clock.agent && w->run->program->lanes > 1 &&
+           other->time >= w->agent->since && other->time > w->agent->block->settled;
+}
+
+static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
+    return lanes.bits == CPU_ONE_LANE ? lanes.turn
+                                      : ((address >> lanes.bits) + lanes.turn) % CPU_LANES;
+}
+
+/* The first of the cell's bytes that another lane accesses than did in the event; its end: none. */
+static uint64_t find_apart(const walk *w, uint32_t event, uint64_t address) {
+    cpu_lanes mine = w->lanes, its = w->run->global->log.events[event].lanes;
+    uint64_t end = address + w->cell_bytes;
+    if (mine.bits == CPU_ANY_LANES || its.bits == CPU_ANY_LANES) return end;
+    if (mine.bits == CPU_ALL_LANES || its.bits == CPU_ALL_LANES) return address;
+    unsigned bits = mine.bits < its.bits ? mine.bits : its.bits;
+    if (mine.bits == its.bits) return mine.turn == its.turn ? end : address;
+    while (address < end && lane_of(mine, address) == lane_of(its, address))
+        address += UINT64_C(1) << bits;
+    return address;
+}
+
+/* Reports -------------------------------------------------------------------------------------- */
 
 /* The lane that accesses this byte. */
 static int lane_at(const walk *w, uint64_t address) {
@@ -230,8 +262,15 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     agents *= run->program->cluster_blocks;
     bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
     tile_arena scratch = {0};
-    const char *agent = describe_agent(&scratch, w, other->agent);
-    const char *order = same_block ? "; no barrier orders the two"
+    bool own = is_of_lanes(w, event);
+    if (own) address = find_apart(w, event, address);
+    const char *agent =
+        !own ? describe_agent(&scratch, w, other->agent)
+        : other->lanes.bits == CPU_ALL_LANES
+            ? "several lanes of its warp"
+            : tile_arena_format(&scratch, "lane %u of its warp", lane_of(other->lanes, address));
+    const char *order = own          ? "; no sync_warp or barrier orders the two"
+                        : same_block ? "; no barrier orders the two"
                         : other->atomic && w->access & CPU_ATOMIC
                             ? describe_scope(&scratch, w, insn)
                         : same_cluster ? "; no cluster barrier orders the two"
@@ -324,31 +363,37 @@ static bool are_one_store(const walk *w, const cpu_event *other) {
 }
 
 /* Whether this access may come where the event has been. */
-static bool is_fine(const walk *w, uint32_t event) {
+static bool is_fine(const walk *w, uint32_t event, uint64_t address) {
     const cpu_event *other = &w->run->global->log.events[event];
-    return !event || are_atomic_together(w, other) || knows_event(w->agent, other) ||
-           are_one_store(w, other);
+    if (!event || are_atomic_together(w, other)) return true;
+    bool ordered = is_of_lanes(w, event) ? find_apart(w, event, address) == address + w->cell_bytes
+                                         : knows_event(w->agent, other);
+    return ordered || are_one_store(w, other);
 }
 
-/* The member of a set that this access races with, or 0. */
-static uint32_t find_racing(const walk *w, uint32_t set) {
+/* The member of a set that this access races with, or 0. fine: becomes the set if it races with
+ * none of it, wherever that has been. */
+static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint32_t *fine) {
     const cpu_log *log = &w->run->global->log;
-    for (; set; set = log->readers[set].rest)
-        if (!is_fine(w, log->readers[set].event)) return log->readers[set].event;
+    bool everywhere = true;
+    for (uint32_t rest = set; rest; rest = log->readers[rest].rest) {
+        uint32_t event = log->readers[rest].event;
+        if (!is_fine(w, event, address)) return event;
+        everywhere &= !is_of_lanes(w, event);
+    }
+    if (everywhere) *fine = set;
     return 0;
 }
 
 /* Against writes of both sorts. */
 static bool check_writes(walk *w, const cell *c, uint64_t address) {
     if (c->write != w->fine_write) {
-        if (!is_fine(w, c->write)) return fault_race(w, address, c->write, true);
-        w->fine_write = c->write;
+        if (!is_fine(w, c->write, address)) return fault_race(w, address, c->write, true);
+        if (!is_of_lanes(w, c->write)) w->fine_write = c->write;
     }
     if (c->updates == w->fine_updates) return true;
-    uint32_t racing = find_racing(w, c->updates);
-    if (racing) return fault_race(w, address, racing, true);
-    w->fine_updates = c->updates;
-    return true;
+    uint32_t racing = find_racing(w, c->updates, address, &w->fine_updates);
+    return !racing || fault_race(w, address, racing, true);
 }
 
 /* The async proxy --------------------------------------------------------------------------------
@@ -394,8 +439,8 @@ static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pla
     if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
-        w->new_readers =
-            cpu_log_add_reader(&w->run->global->log, &w->agent->clock, c->readers, w->event);
+        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
+                                            c->readers, w->event);
     }
     c->readers = w->new_readers;
     return true;
@@ -404,8 +449,8 @@ static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pla
 static void add_update(walk *w, cell *c) {
     if (c->updates != w->old_updates || !w->new_updates) {
         w->old_updates = c->updates;
-        w->new_updates =
-            cpu_log_add_reader(&w->run->global->log, &w->agent->clock, c->updates, w->event);
+        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
+                                            c->updates, w->event);
     }
     c->updates = w->new_updates;
 }
@@ -415,9 +460,8 @@ static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pl
         return fault_unwritten(w, address, plain);
     if (!check_writes(w, c, address)) return false;
     if (c->readers != w->fine_readers) {
-        uint32_t racing = find_racing(w, c->readers);
+        uint32_t racing = find_racing(w, c->readers, address, &w->fine_readers);
         if (racing) return fault_race(w, address, racing, false);
-        w->fine_readers = c->readers;
     }
     if (w->access & CPU_ATOMIC)
         add_update(w, c);
@@ -430,6 +474,7 @@ static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pl
 static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
     page *p = find_page(r, address, fitting_bits(address, bytes));
     unsigned bits = p->cell_bits;
+    w->cell_bytes = UINT64_C(1) << bits;
     size_t first = (size_t)(address % PAGE_BYTES) >> bits;
     size_t count = (size_t)bytes >> bits;
     for (size_t i = 0; i < count; i++) {
@@ -450,7 +495,8 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
         return false;
     if (!follow_writes(w, address, bytes)) return false;
     w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
-                             (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC);
+                             (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC,
+                             w->lanes);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
     w->fine_updates = w->old_updates = w->new_updates = 0;
     region *r = &global->regions[w->run->ranges[w->range].region];
@@ -470,6 +516,8 @@ bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
                        uint64_t address, uint64_t bytes, cpu_access access) {
     walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane, .access = access};
     w.range = run->last_range;
+    w.lanes.bits = lane < 0 ? CPU_ANY_LANES : CPU_ONE_LANE;
+    w.lanes.turn = (uint8_t)(lane < 0 ? 0 : lane);
     return walk_bytes(&w, address, bytes);
 }
 
@@ -487,21 +535,58 @@ static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     return walk_bytes(w, begin, end - begin);
 }
 
+/* Lanes of one warp whose bytes follow each other. */
+typedef struct lane_row {
+    uint64_t begin, end;
+    unsigned turn;              /* of the first one (cpu_lanes) */
+    unsigned elements, several; /* and which of them several lanes access */
+    bool twice;                 /* so the last one */
+} lane_row;
+
+/* Who has the row: what several lanes store is one lane's, whichever that is. A source that is
+ * written while it is copied is async.c's to find. */
+static cpu_lanes lanes_of(const walk *w, const lane_row *row) {
+    cpu_lanes lanes = {CPU_ANY_LANES, 0};
+    if (w->insn->opcode == TILE_OP_cp_async) return lanes;
+    if (!row->several)
+        lanes = (cpu_lanes){(uint8_t)__builtin_ctz(w->lane_bytes), (uint8_t)row->turn};
+    else if (row->several == row->elements && !(w->access & CPU_WRITE))
+        lanes.bits = CPU_ALL_LANES;
+    return lanes;
+}
+
+static bool walk_row(walk *w, const lane_row *row) {
+    w->lanes = lanes_of(w, row);
+    return row->begin == row->end || walk_lanes(w, row->begin, row->end);
+}
+
 bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t mask,
                       const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
     walk w = {.run = run, .agent = agent, .insn = insn, .lane = -1, .access = access};
-    uint64_t begin = 0, end = 0;
+    lane_row row = {0};
     w.addresses = addresses;
     w.mask = mask;
     w.lane_bytes = bytes;
-    for (int lane = 0; lane < CPU_LANES; lane++) {
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         uint64_t at = addresses[lane];
-        if (!(mask >> lane & 1) || (begin != end && at == end - bytes)) continue;
-        if (begin != end && at != end && !walk_lanes(&w, begin, end)) return false;
-        if (begin == end || at != end) begin = at;
-        end = at + bytes;
+        if (!(mask >> lane & 1)) continue;
+        if (row.elements && at == row.end - bytes) {
+            row.several += !row.twice;
+            row.twice = true;
+            continue;
+        }
+        unsigned turn = (unsigned)(lane - at / bytes) % CPU_LANES;
+        bool goes_on =
+            row.elements && at == row.end && (row.several ? row.twice : turn == row.turn);
+        if (!goes_on) {
+            if (!walk_row(&w, &row)) return false;
+            row = (lane_row){.begin = at, .turn = turn};
+        }
+        row.end = at + bytes;
+        row.elements++;
+        row.twice = false;
     }
-    return begin == end || walk_lanes(&w, begin, end);
+    return walk_row(&w, &row);
 }
 
 /* Words ---------------------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  * Two accesses of the same byte by different agents race if one of them writes, not both are atomic
  * in scopes that hold both agents, and neither happens before the other (clocks.h). Found whatever
  * order they run in here, since it is their order in the program that counts. A shadow lives as
- * long as a launch: launches are ordered.
+ * long as a launch: launches are ordered. So do lanes of one agent that have not met since: what a
+ * lane does comes after what it did itself.
  *
  * Each cell stands for a few bytes and holds the last write that was not atomic, and since then the
  * reads and those atomic writes that no later one comes after. A page of

@@ -146,8 +146,8 @@ Test(poison, products_of_tiles) {
     "  %q = div %a, %a : vector<i32[2]>\n  %e = extract %q, 0 : i32\n" body "}\n"
 
 Test(poison, threads_reach_memory_or_do_not) {
-    expect(3, THREADS("  st_global %q, %p[%t * 2], %in\n"), 6, 0);
-    expect(3, THREADS("  st_global %q, %p[%t * 2]\n"), 6, 8);
+    expect(3, THREADS("  sync_warp\n  st_global %q, %p[%t * 2], %in\n"), 6, 0);
+    expect(3, THREADS("  sync_warp\n  st_global %q, %p[%t * 2]\n"), 6, 9);
     expect(3, THREADS("  %o = extract %q, 1 : i32\n  st_global %o, %p[%t]\n"), 6, 0);
     expect(3, THREADS("  st_global %e, %p[%t]\n"), 6, 8);
     expect(3,
@@ -162,7 +162,9 @@ Test(poison, threads_reach_memory_or_do_not) {
            6, 0);
     expect(3, THREADS("  %r = concat %a, %q\n  %x = extract %r, 2 : i32\n  st_global %x, %p[%t]\n"),
            6, 10);
-    expect(3, THREADS("  %s = splat %e : vector<i32[4]>\n  st_global %s, %p[%t * 4]\n"), 6, 9);
+    expect(3,
+           THREADS("  %s = splat %e : vector<i32[4]>\n  sync_warp\n  st_global %s, %p[%t * 4]\n"),
+           6, 10);
 }
 
 Test(poison, threads_decide_by_it) {
