@@ -106,10 +106,13 @@ static bool can_load_early(const planner *p, tile_op op) {
 }
 
 /* Whether a value can be computed for a later iteration: from what is outside of the loop, the
- * induction variable, pure operations, and loads that can be made early. */
-static obstacle check_address(const planner *p, tile_value value) {
+ * induction variable, pure operations, and loads that can be made early. seen: by value
+ * what has been looked at, and has no obstacle. */
+static obstacle walk_address(const planner *p, tile_value value, bool *seen) {
     const tile_function *f = p->f;
     const tile_value_data *data = tile_value_at(f, value);
+    if (seen[value.id]) return (obstacle){0};
+    seen[value.id] = true;
     if (data->kind == TILE_VALUE_REGION && data->owner == p->body.id &&
         data->index >= tile_region_own_args(f, p->body))
         return (obstacle){"its address depends on a value that the loop carries",
@@ -122,8 +125,12 @@ static obstacle check_address(const planner *p, tile_value value) {
                           "compute it before the loop, or from the loop's variable", def};
     obstacle found = {0};
     for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
-        found = check_address(p, tile_op_operand(f, def, i));
+        found = walk_address(p, tile_op_operand(f, def, i), seen);
     return found;
+}
+
+static obstacle check_address(const planner *p, tile_value value) {
+    return walk_address(p, value, TILE_NEW_ARRAY(p->arena, bool, p->f->value_count));
 }
 
 /* Whether the conditions of the branches that op stands in can be computed so, too. */

@@ -276,6 +276,23 @@ typedef struct sched_latest {
 /* The value's, 0 at first, to be read or set until the next call. */
 uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value);
 
+/* Values, and where they have been wanted: what goes through those that a value is made of comes to
+ * each of them once. All zero: none yet. */
+typedef struct sched_visit {
+    tile_value value;
+    uint32_t before; /* the value's one before it */
+    sched_map map;
+} sched_visit;
+
+typedef struct sched_visits {
+    sched_visit *items;
+    size_t count, capacity;
+    sched_latest latest;
+} sched_visits;
+
+/* Whether it is the first time; then there is one more. */
+bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map);
+
 typedef struct sched_known {
     uint32_t value, before; /* (sched_latest) */
     const tile_type *element;

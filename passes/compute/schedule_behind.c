@@ -21,6 +21,19 @@ typedef struct behind {
     double value;
 } behind;
 
+/* Values that have been looked at, with the pad that loads have now. */
+typedef struct known_behind {
+    uint32_t before; /* (sched_latest) */
+    sched_map map;
+    behind is;
+} known_behind;
+
+struct rows_behinds {
+    sched_latest latest;
+    known_behind *items;
+    size_t count, capacity;
+};
+
 static behind behind_of(rows *r, tile_value value, const sched_map *map);
 
 /* What a load gives there: its pad, 0 of types that have no arithmetic (schedule_memory.c). */
@@ -99,7 +112,7 @@ static behind behind_of_constant(rows *r, tile_value value) {
     return (behind){.same = true};
 }
 
-static behind behind_of(rows *r, tile_value value, const sched_map *map) {
+static behind find_behind(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
     int array = sched_find_input(s, r->k.g, value);
@@ -121,6 +134,22 @@ static behind behind_of(rows *r, tile_value value, const sched_map *map) {
     if (tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE))
         return behind_of_elementwise(r, op, map);
     return (behind){.known = false};
+}
+
+/* Each value once, as many may be made of it. */
+static behind behind_of(rows *r, tile_value value, const sched_map *map) {
+    schedule *s = r->k.s;
+    unsigned rank = sched_is_tensor(s, value) ? sched_type(s, value)->rank : 0;
+    if (!r->behinds) r->behinds = TILE_NEW(s->arena, struct rows_behinds);
+    struct rows_behinds *b = r->behinds;
+    for (uint32_t i = *sched_latest_of(s->arena, &b->latest, value); i; i = b->items[i - 1].before)
+        if (sched_same_map(&b->items[i - 1].map, map, rank)) return b->items[i - 1].is;
+    behind is = find_behind(r, value, map);
+    uint32_t *latest = sched_latest_of(s->arena, &b->latest, value);
+    b->items = tile_arena_grow(s->arena, b->items, b->count, &b->capacity, sizeof *b->items);
+    b->items[b->count++] = (known_behind){*latest, *map, is};
+    *latest = (uint32_t)b->count;
+    return is;
 }
 
 bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth) {
@@ -154,10 +183,14 @@ static bool is_only_subtracted(const schedule *s, tile_value value, tile_value s
     return true;
 }
 
-bool rows_may_be_infinite(const rows *r, size_t index) {
+bool rows_may_be_infinite(rows *r, size_t index) {
     tile_value result = tile_op_result(r->k.s->compute, r->k.g->reductions[index], 0);
-    return rows_leaves_nan_out(r, index) && !rows_finds_place(r, index) &&
-           is_only_subtracted(r->k.s, result, rows_source(r, index));
+    if (!r->infinite) r->infinite = TILE_NEW_ARRAY(r->k.s->arena, uint8_t, r->k.g->reduction_count);
+    uint8_t *known = &r->infinite[index];
+    if (!*known)
+        *known = 1 + (rows_leaves_nan_out(r, index) && !rows_finds_place(r, index) &&
+                      is_only_subtracted(r->k.s, result, rows_source(r, index)));
+    return *known - 1;
 }
 
 /* Whether the tile never reaches behind the end. */
@@ -203,9 +236,11 @@ void rows_choose_pad(rows *r) {
     for (unsigned p = 0; p < 4; p++) {
         size_t count = 0;
         r->k.pad = pads[p];
+        r->behinds = NULL;
         for (size_t i = 0; i < r->k.g->reduction_count; i++) count += rows_count_nothing(r, i);
         if (count > most) best = pads[p];
         if (count > most) most = count;
     }
     r->k.pad = best;
+    r->behinds = NULL;
 }

@@ -10,19 +10,11 @@ typedef struct sched_seen {
     bool apart; /* map is not of the group's domain */
 } sched_seen;
 
-typedef struct sched_visit {
-    tile_value value;
-    uint32_t before; /* the value's one before it (sched_latest) */
-    sched_map map;
-} sched_visit;
-
 /* In which way a value is computed from what is in memory and what cannot be computed inline. */
 typedef struct sched_walk {
     schedule *s;
-    sched_group *g;    /* whose operations are looked through, too; NULL: none */
-    sched_visit *done; /* values, and where they are wanted */
-    size_t done_count, done_capacity;
-    sched_latest latest;
+    sched_group *g; /* whose operations are looked through, too; NULL: none */
+    sched_visits done;
     sched_seen *pending; /* what is still to be walked, the next one last */
     size_t pending_count, pending_capacity;
     sched_seen *stops; /* tensors that are not computed inline */

@@ -122,9 +122,10 @@ void sched_find_leaves(schedule *s, sched_online *o) {
 }
 
 /* Whether it differs from row to row. */
-static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at) {
+static bool find_rows(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
-    if (!sched_is_tensor(s, at.value)) return false;
+    if (!sched_is_tensor(s, at.value) || !sched_visit_first(s, visits, at.value, &at.map))
+        return false;
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) {
         bool depends = false;
         for (unsigned d = 0; d < sched_type(s, at.value)->rank; d++)
@@ -133,8 +134,13 @@ static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at)
     }
     if (opcode_of(s, op) == TILE_OP_iota) return sched_depends(&at.map.at[sched_axis(s, op)], o->m);
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (depends_on_rows(s, o, sched_wanted_operand(s, op, i, &at.map))) return true;
+        if (find_rows(s, o, sched_wanted_operand(s, op, i, &at.map), visits)) return true;
     return false;
+}
+
+static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at) {
+    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+    return find_rows(s, o, at, &visits);
 }
 
 /* Last coordinates ------------------------------------------------------------------------------
@@ -295,9 +301,10 @@ static bound find_bound(bounds *b, sched_wanted at) {
 /* The end of the walk -------------------------------------------------------------------------- */
 
 /* Whether it does not fall from row to row, so that the last one has the most. */
-static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
+static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!depends_on_rows(s, o, at)) return true;
+    if (!sched_visit_first(s, visits, at.value, &at.map)) return true; /* as far as it is known */
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
     sched_wanted a = {{0}, {{{0, NULL, NULL}}}}, b = a;
     unsigned count = tile_op_operand_count(s->compute, op);
@@ -313,13 +320,18 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
                 (!start || sched_is_small(s, start->expr)));
     }
     case TILE_OP_splat:
-    case TILE_OP_broadcast: return grows(s, o, a);
+    case TILE_OP_broadcast: return grows_once(s, o, a, visits);
     case TILE_OP_add:
     case TILE_OP_min:
-    case TILE_OP_max: return grows(s, o, a) && grows(s, o, b);
-    case TILE_OP_sub: return grows(s, o, a) && !depends_on_rows(s, o, b);
+    case TILE_OP_max: return grows_once(s, o, a, visits) && grows_once(s, o, b, visits);
+    case TILE_OP_sub: return grows_once(s, o, a, visits) && !depends_on_rows(s, o, b);
     default: return false;
     }
+}
+
+static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
+    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+    return grows_once(s, o, at, &visits);
 }
 
 /* Whether that is so of all bounds that a mask has. */
@@ -358,13 +370,21 @@ static bool ends_early(schedule *s, const sched_online *o) {
 }
 
 /* Whether a mask compares with what is not the same for all rows. */
-static bool compares_rows(schedule *s, const sched_online *o, sched_wanted at) {
+static bool find_comparison(schedule *s, const sched_online *o, sched_wanted at,
+                            sched_visits *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
+    if (!sched_is_tensor(s, at.value) || !sched_visit_first(s, visits, at.value, &at.map))
+        return false;
     if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return depends_on_rows(s, o, at);
     if (!op.id || sched_array_of(s, at.value) >= 0) return false;
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (compares_rows(s, o, sched_wanted_operand(s, op, i, &at.map))) return true;
+        if (find_comparison(s, o, sched_wanted_operand(s, op, i, &at.map), visits)) return true;
     return false;
+}
+
+static bool compares_rows(schedule *s, const sched_online *o, sched_wanted at) {
+    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+    return find_comparison(s, o, at, &visits);
 }
 
 bool sched_bounds_vary(schedule *s, const sched_online *o) {

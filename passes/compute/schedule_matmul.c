@@ -103,6 +103,7 @@ typedef struct search {
     product *p;
     operand *side;
     unsigned found;
+    sched_visits visits;
 } search;
 
 static void find_source(search *f, tile_value value, const sched_map *map) {
@@ -110,7 +111,7 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
     const tile_type *type = sched_type(s, value);
     int array = sched_find_input(s, f->p->k.g, value);
     tile_op op = tile_value_def(s->compute, value);
-    if (type->kind != TILE_TYPE_TENSOR) return;
+    if (type->kind != TILE_TYPE_TENSOR || !sched_visit_first(s, &f->visits, value, map)) return;
     if (array >= 0) {
         bool rows = false, columns = false;
         for (unsigned d = 0; d < type->rank; d++) {
@@ -136,7 +137,7 @@ static void find_source(search *f, tile_value value, const sched_map *map) {
 static void take_operand(product *p, unsigned index) {
     schedule *s = p->k.s;
     operand *side = &p->sides[index];
-    search f = {p, side, 0};
+    search f = {.p = p, .side = side};
     side->array = -1;
     side->source = TILE_NO_VALUE;
     side->row = index ? p->depth : p->m;

@@ -48,9 +48,11 @@ typedef struct rows {
     unsigned exp_count;
     rows_centre centres[ROWS_MOST_LATE];
     unsigned centre_count;
-    unsigned *depths; /* by value: 1 + the last walk that it needs, 0: not looked at */
-    unsigned copies;  /* tiles that one step of a walk takes: their maxima correct sums once */
-    bool walked;      /* tiles have two other dims, and one element along the axis: t is none */
+    unsigned *depths;             /* by value: 1 + the last walk that it needs, 0: not looked at */
+    struct rows_behinds *behinds; /* what is known behind the end (schedule_behind.c), or NULL */
+    uint8_t *infinite; /* by reduction what rows_may_be_infinite has found: 1 + that; or NULL */
+    unsigned copies;   /* tiles that one step of a walk takes: their maxima correct sums once */
+    bool walked;       /* tiles have two other dims, and one element along the axis: t is none */
     /* What attributes of the reductions say. */
     const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
     sched_fixed fixed;
@@ -177,7 +179,7 @@ void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
 /* Whether NaN is what changes nothing: a largest or smallest float. */
 bool rows_leaves_nan_out(const rows *r, size_t index);
 /* Whether it may be -inf (inf) instead: it is only subtracted from its own row. */
-bool rows_may_be_infinite(const rows *r, size_t index);
+bool rows_may_be_infinite(rows *r, size_t index);
 bool rows_is_sort(const rows *r, size_t index);
 /* Whether it is computed in the same way from the same values, looking so many operations back. */
 bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth);

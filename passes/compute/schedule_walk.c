@@ -21,16 +21,16 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 /* Walking --------------------------------------------------------------------------------------
  */
 
-static bool is_done(sched_walk *w, tile_value value, const sched_map *map) {
-    unsigned rank = sched_type(w->s, value)->rank;
-    uint32_t *latest = sched_latest_of(w->s->arena, &w->latest, value);
-    for (uint32_t i = *latest; i; i = w->done[i - 1].before)
-        if (sched_same_map(&w->done[i - 1].map, map, rank)) return true;
-    w->done =
-        tile_arena_grow(w->s->arena, w->done, w->done_count, &w->done_capacity, sizeof *w->done);
-    w->done[w->done_count++] = (sched_visit){value, *latest, *map};
-    *latest = (uint32_t)w->done_count;
-    return false;
+bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(s, value)->rank;
+    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
+    for (uint32_t i = *latest; i; i = visits->items[i - 1].before)
+        if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
+    visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
+                                    sizeof *visits->items);
+    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
+    *latest = (uint32_t)visits->count;
+    return true;
 }
 
 void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
@@ -71,7 +71,7 @@ static void push(sched_walk *w, tile_value value, const sched_map *map) {
 static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
     schedule *s = w->s;
     tile_op op = tile_value_def(s->compute, value);
-    if (!sched_is_tensor(s, value) || is_done(w, value, map)) return;
+    if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
     if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
@@ -191,11 +191,11 @@ static bool is_cheap(tile_opcode opcode) {
 static bool is_cheap_operand(const sched_walk *w) {
     schedule *s = w->s;
     unsigned large = 0;
-    for (size_t i = 0; i < w->done_count; i++) {
-        tile_op op = tile_value_def(s->compute, w->done[i].value);
+    for (size_t i = 0; i < w->done.count; i++) {
+        tile_op op = tile_value_def(s->compute, w->done.items[i].value);
         bool stops = false;
         for (size_t n = 0; n < w->stop_count; n++)
-            stops |= w->stops[n].value.id == w->done[i].value.id;
+            stops |= w->stops[n].value.id == w->done.items[i].value.id;
         if (!stops && op.id && !is_cheap(tile_op_opcode(s->compute, op))) return false;
     }
     for (size_t i = 0; i < w->stop_count; i++) {

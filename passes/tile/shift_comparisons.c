@@ -261,9 +261,9 @@ static bool shift(shifter *s, tile_op op, unsigned side) {
     return true;
 }
 
+/* Of numbers with a sign, which the ranges are of. */
 static bool compares(tile_opcode opcode) {
-    return opcode == TILE_OP_lt || opcode == TILE_OP_le || opcode == TILE_OP_gt ||
-           opcode == TILE_OP_ge || opcode == TILE_OP_eq || opcode == TILE_OP_ne;
+    return tile_op_has_trait(opcode, TILE_TRAIT_COMPARE) && opcode != TILE_OP_ult;
 }
 
 static void visit(tile_function *f, tile_op op, void *user) {
