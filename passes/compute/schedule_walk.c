@@ -222,10 +222,13 @@ static bool may_repeat(schedule *s, tile_value value) {
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
     tile_value src = tile_op_operand(w->s->compute, op, 0);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (may_repeat(w->s, src))
+    bool apart = w->apart, repeats = may_repeat(w->s, src);
+    w->apart |= !repeats;
+    if (repeats)
         sched_walk_value(w, src, &at, false);
     else
         sched_add_stop(w, src, &at);
+    w->apart = apart;
 }
 
 /* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
