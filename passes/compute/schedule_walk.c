@@ -39,14 +39,19 @@ void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
     w->stops[w->stop_count++] = (sched_seen){value, *map, w->apart};
 }
 
-/* Elements are read from wherever indices say: it is an array. */
-static void add_gathered(sched_walk *w, tile_value value) {
-    sched_domain own = sched_domain_of(w->s, value);
-    sched_map at = sched_identity(&own);
+/* What is read as an array, at places of its own. */
+static void add_apart(sched_walk *w, tile_value value, const sched_map *map) {
     bool apart = w->apart;
     w->apart = true;
-    sched_add_stop(w, value, &at);
+    sched_add_stop(w, value, map);
     w->apart = apart;
+}
+
+/* At all of its elements. */
+static void add_whole(sched_walk *w, tile_value value) {
+    sched_domain own = sched_domain_of(w->s, value);
+    sched_map at = sched_identity(&own);
+    add_apart(w, value, &at);
 }
 
 /* A reshape of what the group has, wanted in the shape in which it has it. */
@@ -80,7 +85,7 @@ static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
     if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
-        add_gathered(w, tile_op_operand(s->compute, op, 0));
+        add_whole(w, tile_op_operand(s->compute, op, 0));
         first = 1;
     }
     if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
@@ -222,13 +227,10 @@ static bool may_repeat(schedule *s, tile_value value) {
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
     tile_value src = tile_op_operand(w->s->compute, op, 0);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    bool apart = w->apart, repeats = may_repeat(w->s, src);
-    w->apart |= !repeats;
-    if (repeats)
+    if (may_repeat(w->s, src))
         sched_walk_value(w, src, &at, false);
     else
-        sched_add_stop(w, src, &at);
-    w->apart = apart;
+        add_apart(w, src, &at);
 }
 
 /* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
@@ -247,20 +249,12 @@ static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
     w->apart = false;
 }
 
-static void walk_side(sched_walk *w, tile_value value) {
-    sched_domain own = sched_domain_of(w->s, value);
-    sched_map at = sched_identity(&own);
-    w->apart = true;
-    sched_add_stop(w, value, &at);
-    w->apart = false;
-}
-
 static bool is_folded(sched_walk *w, tile_op op) {
     const sched_inner *inner = sched_find_inner(w->g->online, op);
     const sched_fold *fold = sched_find_fold(w->g->online, op);
-    for (unsigned i = 0; inner && i < 2; i++) walk_side(w, inner->sides[i].from.value);
+    for (unsigned i = 0; inner && i < 2; i++) add_whole(w, inner->sides[i].from.value);
     if (fold) sched_walk_value(w, fold->source.value, &fold->source.map, false);
-    if (fold && fold->product) walk_side(w, fold->rhs.from.value);
+    if (fold && fold->product) add_whole(w, fold->rhs.from.value);
     return inner || fold;
 }
 

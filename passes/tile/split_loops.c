@@ -266,15 +266,20 @@ static tile_value build_bound(const splitter *s, tile_builder *b, tile_value beg
     return tile_build_select(b, find_condition(s, tile_op_operand(s->f, def, 0)), x, y);
 }
 
+/* Whether there has been a product, and whether sums are pending behind op. */
+static void follow(const tile_function *f, tile_op op, bool *product, bool *pending) {
+    *pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
+    *pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_all(f, op);
+    *product |= tile_op_opcode(f, op) == TILE_OP_dot;
+}
+
 static bool may_split(const splitter *s) {
     int64_t step;
     bool product = false, pending = false;
     if (!tile_value_is_int(s->f, tile_op_operand(s->f, s->loop, 2), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        pending |= tile_op_has_attr(s->f, op, TILE_ATTR_async);
-        pending &= tile_op_opcode(s->f, op) != TILE_OP_dot_wait || !tile_waits_for_all(s->f, op);
-        product |= tile_op_opcode(s->f, op) == TILE_OP_dot;
+        follow(s->f, op, &product, &pending);
     }
     return product && !pending;
 }
@@ -400,9 +405,7 @@ static long branch_before(const splitter *s) {
     tile_op next, op = tile_region_at(f, tile_op_at(f, s->loop)->parent)->first;
     for (; op.id && op.id != s->loop.id; op = next) {
         next = tile_op_at(f, op)->next;
-        pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
-        pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_all(f, op);
-        product |= tile_op_opcode(f, op) == TILE_OP_dot;
+        follow(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
             !is_mask(s, tile_op_operand(f, op, 0), DEPTH))
             continue;

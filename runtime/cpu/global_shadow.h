@@ -3,8 +3,8 @@
  * Two accesses of the same byte by different agents race if one of them writes, not both are atomic
  * in scopes that hold both agents, and neither happens before the other (clocks.h). Found whatever
  * order they run in here, since it is their order in the program that counts. A shadow lives as
- * long as a launch: launches are ordered. So do lanes of one agent that have not met since: what a
- * lane does comes after what it did itself.
+ * long as a launch: launches are ordered. Accesses by lanes of one agent race likewise until all of
+ * them meet: a lane's own come after each other.
  *
  * Each cell stands for a few bytes and holds the last write that was not atomic, and since then the
  * reads and those atomic writes that no later one comes after. A page of
