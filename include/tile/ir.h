@@ -217,7 +217,7 @@ enum {
     TILE_LEVELS_LX = TILE_LEVEL_0 | TILE_LEVEL_1 | TILE_LEVEL_2 | TILE_LEVEL_3,
 };
 
-enum { TILE_MAX_OPERANDS = 8, TILE_MAX_ATTRS = 11 };
+enum { TILE_MAX_OPERANDS = 8, TILE_MAX_ATTRS = 12 };
 
 /* A row of ops.def. */
 typedef struct tile_op_info {

@@ -1,5 +1,5 @@
 /* Taking rows of ops.def apart: TILE_EACH(PREFIX_, (a(..), b(..))) is PREFIX_a(..) PREFIX_b(..),
- * for a list of 1 to 11 items. An empty list is written (none), so that PREFIX_none must be
+ * for a list of 1 to 12 items. An empty list is written (none), so that PREFIX_none must be
  * nothing.
  */
 #ifndef TILE_OPS_MACROS_H
@@ -8,11 +8,11 @@
 #define TILE_EACH(prefix, list) TILE_EACH_OF(prefix, TILE_UNPACK list)
 #define TILE_UNPACK(...) __VA_ARGS__
 #define TILE_EACH_OF(...) \
-    TILE_EACH_PICK(__VA_ARGS__, TILE_EACH_11, TILE_EACH_10, TILE_EACH_9, TILE_EACH_8, TILE_EACH_7, \
-                   TILE_EACH_6, TILE_EACH_5, TILE_EACH_4, TILE_EACH_3, TILE_EACH_2, TILE_EACH_1, \
-                   0) \
+    TILE_EACH_PICK(__VA_ARGS__, TILE_EACH_12, TILE_EACH_11, TILE_EACH_10, TILE_EACH_9, \
+                   TILE_EACH_8, TILE_EACH_7, TILE_EACH_6, TILE_EACH_5, TILE_EACH_4, TILE_EACH_3, \
+                   TILE_EACH_2, TILE_EACH_1, 0) \
     (__VA_ARGS__)
-#define TILE_EACH_PICK(prefix, a, b, c, d, e, f, g, h, i, j, k, pick, ...) pick
+#define TILE_EACH_PICK(prefix, a, b, c, d, e, f, g, h, i, j, k, l, pick, ...) pick
 #define TILE_EACH_1(p, a) p##a
 #define TILE_EACH_2(p, a, b) p##a p##b
 #define TILE_EACH_3(p, a, b, c) p##a p##b p##c
@@ -26,5 +26,7 @@
     p##a p##b p##c p##d p##e p##f p##g p##h p##i p##j
 #define TILE_EACH_11(p, a, b, c, d, e, f, g, h, i, j, k) \
     p##a p##b p##c p##d p##e p##f p##g p##h p##i p##j p##k
+#define TILE_EACH_12(p, a, b, c, d, e, f, g, h, i, j, k, l) \
+    p##a p##b p##c p##d p##e p##f p##g p##h p##i p##j p##k p##l
 
 #endif

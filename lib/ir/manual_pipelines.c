@@ -58,4 +58,12 @@ const char tile_manual_pipelines[] =
     "  the sums is thirds, numbers of rows and reductions along the columns too, and so is the "
     "operand with the\n"
     "  rows: copied in the loop, a tile, or a buffer that is copied before it, of which each group "
-    "has its own.\n";
+    "has its own.\n"
+    "* `finite` behind a loop says that no float in it is NaN or infinite, but for the -inf that "
+    "masks put in:\n"
+    "  the CPU device looks at what it hands on. Where a causal mask leaves nothing of a block of "
+    "keys to the\n"
+    "  rows of one group of warps, and all that is carried would come out as it went in, that "
+    "group "
+    "leaves\n"
+    "  the iteration out. Causal attention of 64 elements a head is 1.03 times as fast so.\n";

@@ -32,7 +32,7 @@ const char tile_manual_grammar[] =
     "typed   = expr [\":\" (type | extents)]\n"
     "launch  = \"launch\" \"@\"ID [values] \"(\" [expr],* \")\" [attrs]\n"
     "for     = \"for\" \"%\"ID \"=\" expr \"to\" expr [\"step\" expr]\n"
-    "          [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] {option} [\"independent\"] region\n"
+    "          [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] {option} [\"independent\"] [\"finite\"] region\n"
     "option  = ID \"(\" expr {\",\" ID \"=\" value} \")\" | \"split\" \"(\" expr \",\" ID \")\"\n"
     "while   = \"while\" [\"iter\" \"(\" (\"%\"ID \"=\" typed),+ \")\"] region\n"
     "          \"do\" [\"(\" \"%\"ID,+ \")\"] region\n"

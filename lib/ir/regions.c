@@ -49,21 +49,42 @@ bool tile_repeats(const tile_function *f, tile_op op) {
     return facts_of(f, op)->repeats;
 }
 
-bool tile_surely_runs(const tile_function *f, tile_op loop) {
-    int64_t first, end;
-    tile_value begin = tile_op_operand(f, loop, 0), limit = tile_op_operand(f, loop, 1);
-    if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, limit, &end))
-        return first < end;
+/* What is more than begin where control comes to the loop, by the condition of the `if` around. */
+static tile_value find_above(const tile_function *f, tile_op loop, tile_value begin) {
     tile_op branch = tile_op_parent(f, loop);
     if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
         tile_op_region(f, branch, 0).id != tile_op_at(f, loop)->parent.id)
-        return false;
+        return TILE_NO_VALUE;
     tile_op compare = tile_value_def(f, tile_op_operand(f, branch, 0));
-    if (!compare.id) return false;
-    bool less = tile_op_opcode(f, compare) == TILE_OP_lt;
-    return (less || tile_op_opcode(f, compare) == TILE_OP_gt) &&
-           tile_op_operand(f, compare, less ? 0 : 1).id == begin.id &&
-           tile_op_operand(f, compare, less ? 1 : 0).id == limit.id;
+    bool less = compare.id && tile_op_opcode(f, compare) == TILE_OP_lt;
+    if (!compare.id || (!less && tile_op_opcode(f, compare) != TILE_OP_gt)) return TILE_NO_VALUE;
+    bool same = tile_op_operand(f, compare, less ? 0 : 1).id == begin.id;
+    return same ? tile_op_operand(f, compare, less ? 1 : 0) : TILE_NO_VALUE;
+}
+
+/* Whether the value is more than begin, as `above` is, if there is one: then begin + 1 does not
+ * wrap around. */
+static bool is_more(const tile_function *f, tile_value value, tile_value begin, tile_value above) {
+    int64_t first, number;
+    tile_op def = tile_value_def(f, value);
+    if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, value, &number))
+        return first < number;
+    if (!def.id || value.id == above.id) return value.id == above.id;
+    switch (tile_op_opcode(f, def)) {
+    case TILE_OP_max:
+        return is_more(f, tile_op_operand(f, def, 0), begin, above) ||
+               is_more(f, tile_op_operand(f, def, 1), begin, above);
+    case TILE_OP_add:
+        return above.id && tile_op_operand(f, def, 0).id == begin.id &&
+               tile_value_is_int(f, tile_op_operand(f, def, 1), &number) && number == 1;
+    default: return false;
+    }
+}
+
+bool tile_surely_runs(const tile_function *f, tile_op loop) {
+    tile_value begin = tile_op_operand(f, loop, 0);
+    tile_value above = find_above(f, loop, begin);
+    return is_more(f, tile_op_operand(f, loop, 1), begin, above);
 }
 
 bool tile_goes(const tile_function *f, tile_op op, int from, int to) {

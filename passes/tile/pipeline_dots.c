@@ -114,7 +114,8 @@
  * before it, so that each computes while another one's products run, and not all at once. The
  * first turn is passed on before the outermost loop, and taken back at the end; all come to it
  * equally often, since they run one loop, also where several groups of a role do: their loop's
- * bounds are the block's.
+ * bounds are the block's. Where a group skips iterations (skip_masked.c) the loop behind, which
+ * only waits and arrives, passes the turn on in each of them.
  *
  * What only masks want, and other values that nothing is issued for, is computed behind the wait
  * for the sums: before it ptxas would have it beside the products' operands, in registers that
@@ -314,6 +315,19 @@ static unsigned begin_turns(const dot_stages *s) {
     return first;
 }
 
+/* In the loop of the iterations that a group skips: it stands behind, and has no products. */
+static void pass_skipped_turns(const dot_stages *s) {
+    tile_function *f = s->f;
+    tile_op skipped = tile_op_at(f, s->loop)->next;
+    while (skipped.id && !tile_op_has_attr(f, skipped, TILE_ATTR_turns))
+        skipped = tile_op_at(f, skipped)->next;
+    if (!skipped.id) return;
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, skipped, 0)));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_build_await_turn(&b, tile_build_int(&b, s->turns));
+    tile_build_pass_turn(&b, tile_build_int(&b, s->turns));
+}
+
 static void build_body(const dot_stages *s, tile_op loop, iteration first, iteration second,
                        tile_value *handed) {
     tile_builder b = tile_builder_at_end(s->f, tile_op_region(s->f, loop, 0));
@@ -396,6 +410,7 @@ tile_status tile_pass_pipeline_dots(tile_pass *pass, tile_function *f) {
         bool plan = dot_stages_plan(&s, f, loops[i]);
         s.turns = plan ? begin_turns(&s) : 0;
         tile_op_remove_attr(f, loops[i], TILE_ATTR_turns);
+        if (s.turns) pass_skipped_turns(&s);
         if (plan) overlap(&s);
         done += plan;
     }

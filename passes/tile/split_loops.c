@@ -74,197 +74,15 @@
  * such masks is made under a branch: only where one of them hides something. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
-#include "passes/pass.h"
-
-enum { MOST_TERMS = 12 };
-
-/* A sum of scalars and of what an iota gives, from least to most, and the loop's variable. */
-typedef struct sum {
-    tile_value terms[MOST_TERMS];
-    int signs[MOST_TERMS];
-    unsigned count;
-    int64_t variable, least, most;
-} sum;
+#include "passes/tile/masks.h"
 
 typedef struct splitter {
     tile_pass *pass;
     tile_function *f;
     tile_op loop;
     tile_region body;
+    mask_loop masked;
 } splitter;
-
-/* 1. Sums ------------------------------------------------------------------------------------- */
-
-static bool is_outside(const splitter *s, tile_value value) {
-    const tile_value_data *data = tile_value_at(s->f, value);
-    if (data->kind == TILE_VALUE_REGION) {
-        tile_op owner = tile_region_at(s->f, (tile_region){data->owner})->parent;
-        return !owner.id ||
-               (data->owner != s->body.id && !tile_ancestor_in(s->f, owner, s->body).id);
-    }
-    return data->kind != TILE_VALUE_RESULT ||
-           !tile_ancestor_in(s->f, (tile_op){data->owner}, s->body).id;
-}
-
-static bool add_iota(const splitter *s, tile_op op, int sign, sum *to) {
-    const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
-    int64_t axis = tile_op_attr_int(s->f, op, TILE_ATTR_axis, -1);
-    int64_t start = tile_op_attr_int(s->f, op, TILE_ATTR_start, 0);
-    int64_t step = tile_op_attr_int(s->f, op, TILE_ATTR_step, 1);
-    if (axis < 0 || axis >= type->rank) return false;
-    int64_t last = start + step * (tile_type_dim(type, (unsigned)axis) - 1);
-    int64_t least = start < last ? start : last, most = start < last ? last : start;
-    to->least += sign > 0 ? least : -most;
-    to->most += sign > 0 ? most : -least;
-    return true;
-}
-
-static bool add_value(const splitter *s, tile_value value, int sign, unsigned depth, sum *to) {
-    int64_t number;
-    bool scalar = tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR;
-    if (tile_value_is_int(s->f, value, &number)) {
-        to->least += sign * number;
-        to->most += sign * number;
-        return true;
-    }
-    if (value.id == tile_region_arg(s->f, s->body, 0).id) {
-        to->variable += sign;
-        return true;
-    }
-    if (scalar && is_outside(s, value)) {
-        if (to->count == MOST_TERMS) return false;
-        to->terms[to->count] = value;
-        to->signs[to->count++] = sign;
-        return true;
-    }
-    tile_op def = tile_value_def(s->f, value);
-    if (!def.id || !depth) return false;
-    tile_opcode opcode = tile_op_opcode(s->f, def);
-    if (opcode == TILE_OP_iota) return add_iota(s, def, sign, to);
-    bool both = opcode == TILE_OP_add || opcode == TILE_OP_sub;
-    if (!both && opcode != TILE_OP_splat && opcode != TILE_OP_broadcast) return false;
-    return add_value(s, tile_op_operand(s->f, def, 0), sign, depth - 1, to) &&
-           (!both || add_value(s, tile_op_operand(s->f, def, 1),
-                               opcode == TILE_OP_add ? sign : -sign, depth - 1, to));
-}
-
-/* 2. Masks ------------------------------------------------------------------------------------ */
-
-/* low < high for all elements as long as low's variable, which it has once, is below a bound. */
-typedef struct mask {
-    tile_value value, high;
-    sum low;
-    int64_t margin; /* 1: or equal */
-} mask;
-
-enum { DEPTH = 8 }; /* of expressions that are looked into */
-
-/* A scalar that all elements of the condition are; 0: none that the loop does not change. */
-static tile_value find_condition(const splitter *s, tile_value condition) {
-    tile_op def = tile_value_def(s->f, condition);
-    while (def.id && (tile_op_opcode(s->f, def) == TILE_OP_splat ||
-                      tile_op_opcode(s->f, def) == TILE_OP_broadcast)) {
-        condition = tile_op_operand(s->f, def, 0);
-        def = tile_value_def(s->f, condition);
-    }
-    bool scalar = tile_value_type(s->f, condition)->kind == TILE_TYPE_SCALAR;
-    return scalar && is_outside(s, condition) ? condition : TILE_NO_VALUE;
-}
-
-/* How a side of the comparison is made of others. */
-typedef enum side_kind { SIDE_SUM, SIDE_MIN, SIDE_MAX, SIDE_SELECT } side_kind;
-
-static side_kind find_side(const splitter *s, tile_value *value, tile_op *def) {
-    for (;;) {
-        *def = tile_value_def(s->f, *value);
-        tile_opcode opcode = def->id ? tile_op_opcode(s->f, *def) : TILE_OP_NONE;
-        if (opcode == TILE_OP_min) return SIDE_MIN;
-        if (opcode == TILE_OP_max) return SIDE_MAX;
-        if (opcode == TILE_OP_select) return SIDE_SELECT;
-        if (opcode != TILE_OP_broadcast) return SIDE_SUM;
-        *value = tile_op_operand(s->f, *def, 0);
-    }
-}
-
-static bool is_high(const splitter *s, tile_value value, unsigned depth) {
-    tile_op def;
-    sum ignored = {0};
-    side_kind kind = find_side(s, &value, &def);
-    if (kind == SIDE_SUM || !depth || tile_value_type(s->f, value)->kind != TILE_TYPE_TILE)
-        return add_value(s, value, 1, DEPTH, &ignored) && ignored.variable == 0;
-    unsigned first = kind == SIDE_SELECT;
-    return (!first || find_condition(s, tile_op_operand(s->f, def, 0)).id) &&
-           is_high(s, tile_op_operand(s->f, def, first), depth - 1) &&
-           is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
-}
-
-/* variable: how often the smaller side has the loop's; 0: before the loop. */
-static bool find_mask(const splitter *s, tile_op op, int64_t variable, mask *m) {
-    tile_opcode opcode = tile_op_opcode(s->f, op);
-    bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
-    if (!less && opcode != TILE_OP_gt && opcode != TILE_OP_ge) return false;
-    tile_value low = tile_op_operand(s->f, op, less ? 0 : 1);
-    tile_value high = tile_op_operand(s->f, op, less ? 1 : 0);
-    const tile_type *type = tile_value_type(s->f, low);
-    if (type->kind != TILE_TYPE_TILE || type->scalar != TILE_i32) return false;
-    *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high};
-    m->margin = opcode == TILE_OP_le || opcode == TILE_OP_ge;
-    return add_value(s, low, 1, DEPTH, &m->low) && m->low.variable == variable &&
-           is_high(s, high, DEPTH);
-}
-
-static tile_value long_int(tile_function *f, int64_t value) {
-    tile_context *context = tile_function_context(f);
-    return tile_function_constant(f, tile_type_scalar(context, TILE_i64),
-                                  tile_expr_int(context, value));
-}
-
-static tile_value widen(tile_function *f, tile_builder *b, tile_value value) {
-    return tile_build_cast(b, value, tile_type_scalar(tile_function_context(f), TILE_i64));
-}
-
-static tile_value build_sum(tile_function *f, tile_builder *b, const sum *from) {
-    tile_value all = long_int(f, 0);
-    for (unsigned i = 0; i < from->count; i++) {
-        tile_value term = widen(f, b, from->terms[i]);
-        all = from->signs[i] > 0 ? tile_build_add(b, all, term) : tile_build_sub(b, all, term);
-    }
-    return all;
-}
-
-/* In 64 bits, which hold all of it. Where an element of either side would wrap around in 32, the
- * bound is below every variable: what holds is what the comparison says. */
-static tile_value build_bound_of_sum(const splitter *s, tile_builder *b, tile_value begin,
-                                     const mask *m, tile_value side) {
-    sum from = {0};
-    tile_function *f = s->f;
-    add_value(s, side, 1, DEPTH, &from);
-    tile_value low = build_sum(f, b, &m->low), high = build_sum(f, b, &from);
-    tile_value most = tile_build_add(b, high, long_int(f, from.most));
-    tile_value least = tile_build_add(b, high, long_int(f, from.least));
-    tile_value first = tile_build_add(b, tile_build_add(b, low, long_int(f, m->low.least)), begin);
-    tile_value fits =
-        tile_build_and(b, tile_build_le(b, most, long_int(f, INT32_MAX)),
-                       tile_build_ge(b, tile_build_min(b, least, first), long_int(f, INT32_MIN)));
-    int64_t margin = m->margin - m->low.most;
-    tile_value bound = tile_build_add(b, tile_build_sub(b, least, low), long_int(f, margin));
-    return tile_build_select(b, fits, bound, long_int(f, INT32_MIN));
-}
-
-/* Below the smaller one of two is below both, below the larger one below either. */
-static tile_value build_bound(const splitter *s, tile_builder *b, tile_value begin, const mask *m,
-                              tile_value side, unsigned depth) {
-    tile_op def;
-    side_kind kind = find_side(s, &side, &def);
-    if (kind == SIDE_SUM || !depth || tile_value_type(s->f, side)->kind != TILE_TYPE_TILE)
-        return build_bound_of_sum(s, b, begin, m, side);
-    unsigned first = kind == SIDE_SELECT;
-    tile_value x = build_bound(s, b, begin, m, tile_op_operand(s->f, def, first), depth - 1),
-               y = build_bound(s, b, begin, m, tile_op_operand(s->f, def, first + 1), depth - 1);
-    if (kind == SIDE_MIN) return tile_build_min(b, x, y);
-    if (kind == SIDE_MAX) return tile_build_max(b, x, y);
-    return tile_build_select(b, find_condition(s, tile_op_operand(s->f, def, 0)), x, y);
-}
 
 /* Whether there has been a product, and whether sums are pending behind op. */
 static void follow(const tile_function *f, tile_op op, bool *product, bool *pending) {
@@ -284,7 +102,7 @@ static bool may_split(const splitter *s) {
     return product && !pending;
 }
 
-/* 3. Two loops -------------------------------------------------------------------------------- */
+/* 1. Two loops -------------------------------------------------------------------------------- */
 
 /* Whether the mask holds, in the loop in which it does. */
 static void hold(const splitter *s, tile_op loop, tile_value value) {
@@ -304,9 +122,10 @@ static void split(const splitter *s, const mask *masks, unsigned count) {
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
     tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
-    tile_value start = widen(f, &b, begin), end = widen(f, &b, tile_op_operand(f, s->loop, 1));
+    tile_value start = mask_widen(f, &b, begin),
+               end = mask_widen(f, &b, tile_op_operand(f, s->loop, 1));
     for (unsigned i = 0; i < count; i++)
-        end = tile_build_min(&b, end, build_bound(s, &b, start, &masks[i], masks[i].high, DEPTH));
+        end = tile_build_min(&b, end, mask_build_all(&s->masked, &b, start, &masks[i]));
     end = tile_build_max(&b, end, start);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
@@ -315,7 +134,7 @@ static void split(const splitter *s, const mask *masks, unsigned count) {
     tile_op_at(f, first)->operands[1] = tile_build_cast(&ahead, end, narrow);
     for (unsigned i = 0; i < count; i++) hold(s, first, map[masks[i].value.id]);
     tile_value span = tile_build_sub(&b, end, start);
-    tile_value turns = tile_build_ceildiv(&b, span, widen(f, &b, step));
+    tile_value turns = tile_build_ceildiv(&b, span, mask_widen(f, &b, step));
     tile_value run = tile_build_mul(&b, tile_build_cast(&b, turns, narrow), step);
     tile_op_at(f, s->loop)->operands[0] = tile_build_add(&b, begin, run);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
@@ -326,12 +145,12 @@ static bool split_loop(const splitter *s) {
     unsigned count = 0;
     if (!may_split(s)) return false;
     mask *masks = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
-    TILE_FOR_EACH_OP (s->f, op, s->body) count += find_mask(s, op, 1, &masks[count]);
+    TILE_FOR_EACH_OP (s->f, op, s->body) count += mask_find(&s->masked, op, 1, &masks[count]);
     if (count) split(s, masks, count);
     return count != 0;
 }
 
-/* 4. What stands before the loop -------------------------------------------------------------- */
+/* 2. What stands before the loop -------------------------------------------------------------- */
 
 /* Masks that a condition spreads over the tile and joins by `and`. */
 static bool is_spread(const splitter *s, tile_op op) {
@@ -342,7 +161,7 @@ static bool is_spread(const splitter *s, tile_op op) {
 static bool is_mask(const splitter *s, tile_value condition, unsigned depth) {
     mask m;
     tile_op def = tile_value_def(s->f, condition);
-    if (!is_spread(s, def)) return def.id && find_mask(s, def, 0, &m);
+    if (!is_spread(s, def)) return def.id && mask_find(&s->masked, def, 0, &m);
     for (unsigned i = 0; i < tile_op_operand_count(s->f, def); i++)
         if (!depth || !is_mask(s, tile_op_operand(s->f, def, i), depth - 1)) return false;
     return true;
@@ -354,8 +173,8 @@ static tile_value build_least_bound(const splitter *s, tile_builder *b, tile_val
     tile_value least = TILE_NO_VALUE, bound;
     tile_op def = tile_value_def(s->f, condition);
     if (!is_spread(s, def)) {
-        find_mask(s, def, 0, &m);
-        return build_bound(s, b, long_int(s->f, 0), &m, m.high, DEPTH);
+        mask_find(&s->masked, def, 0, &m);
+        return mask_build_all(&s->masked, b, mask_long(s->f, 0), &m);
     }
     for (unsigned i = 0; i < tile_op_operand_count(s->f, def); i++) {
         bound = build_least_bound(s, b, tile_op_operand(s->f, def, i));
@@ -381,7 +200,7 @@ static void branch(const splitter *s, tile_op choice) {
     tile_value condition = tile_op_operand(f, choice, 0), chosen = tile_op_operand(f, choice, 1);
     const tile_type *type = tile_value_type(f, result);
     tile_value least = build_least_bound(s, &b, condition);
-    tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, long_int(f, 0)), &type, 1);
+    tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, mask_long(f, 0)), &type, 1);
     tile_builder hides = tile_builder_at_end(f, tile_op_region(f, fork, 0));
     tile_builder shows = tile_builder_at_end(f, tile_op_region(f, fork, 1));
     hides.loc = shows.loc = b.loc;
@@ -407,7 +226,7 @@ static long branch_before(const splitter *s) {
         next = tile_op_at(f, op)->next;
         follow(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
-            !is_mask(s, tile_op_operand(f, op, 0), DEPTH))
+            !is_mask(s, tile_op_operand(f, op, 0), MASK_DEPTH))
             continue;
         branch(s, op);
         branches++;
@@ -420,7 +239,8 @@ tile_status tile_pass_split_loops(tile_pass *pass, tile_function *f) {
     long splits = 0, branches = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
-        splitter s = {pass, f, loops[i], tile_op_region(f, loops[i], 0)};
+        tile_region body = tile_op_region(f, loops[i], 0);
+        splitter s = {pass, f, loops[i], body, {f, body}};
         if (!split_loop(&s)) continue;
         splits++;
         branches += branch_before(&s);

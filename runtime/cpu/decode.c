@@ -277,8 +277,10 @@ void cpu_decode_yield(cpu_decoder *d, tile_op op) {
     }
     uint32_t own = data->operand_count - tile_carried_count(d->f, parent), end = d->temporary;
     uint32_t *aside = TILE_NEW_ARRAY(&d->scratch, uint32_t, data->operand_count);
+    bool finite = tile_op_has_attr(d->f, parent, TILE_ATTR_finite);
     for (uint32_t i = 0; i < data->operand_count; i++) {
         const tile_type *type = tile_value_type(d->f, data->operands[i]);
+        if (finite) cpu_decode_finite(d, op, data->operands[i]);
         uint32_t place = cpu_place_of(d, data->operands[i]);
         aside[i] = CPU_NO_PLACE;
         if (!is_overwritten(d, parent, place, i < own ? UINT32_MAX : i - own)) continue;

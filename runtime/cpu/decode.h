@@ -42,6 +42,8 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler);
  * first element or list to index, those of the second one to second. */
 cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
 void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
+/* Checks what a loop that says `finite` hands on, if it is of floats. */
+void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
 /* How many a wait leaves pending, an operand that is a number; else the decoding fails. */

@@ -1,5 +1,7 @@
-/* assert, assume and print: what a kernel says of itself. */
+/* assert, assume, `finite` and print: what a kernel says of itself. */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "lib/ir/scalar.h"
@@ -32,6 +34,28 @@ void cpu_decode_assert(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_assume(cpu_decoder *d, tile_op op) {
     decode_claim(d, op, "the kernel relies on it, and it does not hold");
+}
+
+static CPU_HANDLER(run_finite) {
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    uint32_t lanes = run->program->lanes;
+    for (uint32_t i = 0; i < insn->count; i++) {
+        double value = tile_scalar_read(insn->scalar, from + (size_t)i * insn->size);
+        if (value <= DBL_MAX || !(agent->mask >> i % lanes & 1)) continue;
+        int lane = lanes > 1 ? (int)(i % lanes) : -1;
+        return cpu_fault(run, agent, insn, lane,
+                         "%s is handed on by a loop that is said to be `finite`",
+                         isnan(value) ? "NaN" : "infinity");
+    }
+    return CPU_NEXT;
+}
+
+void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value) {
+    const tile_type *type = tile_value_type(d->f, value);
+    if (!tile_scalar_is_floating(type->scalar) || !cpu_stream_has(d, value)) return;
+    cpu_insn *insn = cpu_add_insn(d, yield, run_finite);
+    cpu_set_elements(d, insn, type);
+    insn->operand[0] = cpu_place_of(d, value);
 }
 
 /* Printing ------------------------------------------------------------------------------------- */
