@@ -42,7 +42,8 @@ const char *tile_default_pipeline(unsigned level) {
     "expand-dots,split-k,group-warps,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm," \
     "dce,choose-" \
     "instructions," \
-    "specialize-warps,pipeline,skip-masked,pipeline-dots,split-loops,canonicalize,dce,assign-layouts," \
+    "specialize-warps,pipeline,skip-masked,pipeline-dots,split-loops,canonicalize,dce,assign-" \
+    "layouts," \
     "reduce-late,prefetch," \
     "canonicalize,cse,licm,dce," \
     "allocate-shared,insert-barriers"
