@@ -11,7 +11,7 @@ import sys
 
 INPUTS, SHIPPED, FOLDER = sys.argv[1:4]
 TO_ROLES = ("split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions,"
-            "specialize-warps,pipeline-dots")
+            "specialize-warps,skip-masked,pipeline-dots")
 
 
 def arrays(check, **sizes):
@@ -34,6 +34,9 @@ def scores(m):
     return tuple(["--sms=1", "--arg", f"m={m}", "--arg", f"n={n}"] + arguments for n in (328, 32))
 
 
+# Four tiles of three groups: the first ones skip most iterations; of many blocks of keys, and of one.
+SKIPS = tuple(["--arg", f"n={n}", "--arg", "shift=0", "--arg", "q=int", "--arg", "k=int", "--arg", "v=int",
+               "--arg", "o=poison", "--sms=1", "--check"] for n in (328, 32))
 TAKE_TURNS = "block_m=64 block_n=64 block_k=32 stages=2 num_warps=8 how=ping_pong"
 TAKE_TURNS_TOGETHER = "many=1 stages=2 num_warps=8 how=ping_pong along_m=1 along_n=2"
 COOPERATE = "block_m=128 block_n=64 block_k=32 stages=2 num_warps=8"
@@ -54,6 +57,8 @@ KERNELS = {
     "in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=128 num_warps=8 how=in_turn", scores(600)),
     "three in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=192 num_warps=8 how=in_turn", scores(600)),
     "three as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2 block_m=192 num_warps=8 how=thirds", scores(600)),
+    "skipped": ("../skip_masked.tile", "linear", 3, "consumers=in_turn", SKIPS),
+    "skipped as tiles": ("../skip_masked.tile", "linear", 2, "consumers=thirds", SKIPS),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
     "cluster": ("multicast.tile", "tiles", 3, TAKE_TURNS_TOGETHER, (PRODUCT, NOTHING)),
@@ -78,7 +83,7 @@ SOUND = {
 # tile's first product has been waited for, or whose tile beside the loop only the first of two products reads.
 SOUND_LAST = {name: {"a stage is given back before what reads it is done",
                      "a warp's lanes have not come when it gives a stage back"}
-              for name in ("in a row", "in turn", "three in turn")}
+              for name in ("in a row", "in turn", "three in turn", "skipped")}
 
 STUCK = "deadlock: "
 EARLY = "may pass one round early|wait comes too late"
@@ -144,7 +149,7 @@ ROWS = {3: [
      r"if true \1", "|".join((MANY, EARLY, READS, RACE))),
     ("one product more under way", r"(\n *)wgmma_wait 1\n", r"\1wgmma_wait 2\n", READS),
     ("no wait for products", r"\n *wgmma_wait 1(?=\n)", "", READS),
-    ("sums are used one group too early", r"wgmma_wait 0, %", "wgmma_wait 1, %", "still pending|" + READS),
+    ("sums are used one group too early", r"wgmma_wait 0, %", "wgmma_wait 1, %", "still pending|" + READS + "|" + RACE),
     ("sums are used while their product runs beside another one", r"wgmma_wait 1, %", "wgmma_wait 2, %",
      "still pending|is used once"),
     ("a stage is given back before what reads it is done",
