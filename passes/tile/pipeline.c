@@ -240,6 +240,8 @@ static void carry_stage(ring *r, tile_value *loaded) {
     inits[0] = tile_build_int(&b, 0);
     for (unsigned i = 1; i < count; i++) inits[i] = loaded[i - 1];
     tile_carry(f, loop, NULL, inits, count, map);
+    /* What is loaded ahead of the end may be anything. */
+    if (count > 1) tile_op_remove_attr(f, loop, TILE_ATTR_finite);
     tile_replace_values(f, f->body, map);
     r->stage = tile_carried_received(f, loop, 0, index);
     tile_value_set_name(f, r->stage, "stage");

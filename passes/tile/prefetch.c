@@ -309,6 +309,8 @@ static void carry_fragments(prefetch *p) {
     tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value,
                                      f->value_count + 1 + tile_carry_limit(f, p->loop, added));
     tile_carry(f, p->loop, NULL, tiles, added, map);
+    tile_op_remove_attr(f, p->loop,
+                        TILE_ATTR_finite); /* what is ahead of the end may be anything */
     tile_replace_values(f, f->body, map);
     for (unsigned i = 0; i < 2 * p->count; i++) {
         dot_operand *operand = &p->products[i / 2].operands[i % 2];

@@ -132,8 +132,9 @@ static const char *const numbers[] = {
 static const char *const scalars[] = {"i1",   "i8",  "i16", "i32",  "i64",  "f16",
                                       "bf16", "f32", "f64", "tf32", "e4m3", "e5m2"};
 
-static const char *const loop_clauses[] = {" pipelined (2)", " pipelined (3)", " unroll (2)",
-                                           " unroll (4)", " pipelined (2) unroll (2)"};
+static const char *const loop_clauses[] = {
+    " pipelined (2)", " pipelined (3)", " unroll (2)", " unroll (4)", " pipelined (2) unroll (2)",
+    " finite"};
 static const char *const kernel_clauses[] = {" sync explicit",
                                              " cluster [2]",
                                              " where 1 < 2",

@@ -302,25 +302,29 @@ static const char *matrix(gen *g, tile_scalar scalar, int rows, int columns) {
     return name;
 }
 
+/* A matrix that is copied by boxes; nobody else has one that is written, filled with poison. */
+static const char *boxes(gen *g, const char *type, int rows, int columns, const char *fill) {
+    const char *name = gen_name(g, "p");
+    bool written = strcmp(fill, "poison") == 0;
+    const char *text =
+        gen_text("%s%s: view<%s[%d, %d]> {tensor_map%s}", g->arguments.size ? ", " : "", name, type,
+                 rows, columns, written ? ", noalias" : "");
+    const char *given = gen_text(" --arg=%s=%s:%s[%d]", name + 1, fill, type, rows * columns);
+    tool_append(text, strlen(text), &g->arguments);
+    tool_append(given, strlen(given), &g->values_text);
+    g->argument_count++;
+    return name;
+}
+
 /* Products of the shapes and types for which sm_90a has wgmma, copies by boxes and roles; the
  * results go to memory in the background. */
 static bool hopper_loop(gen *g) {
     tile_scalar scalar = gen_chance(g, 50) ? TILE_f16 : TILE_bf16;
     int m = gen_pick(g, 64, 64, 128), n = gen_pick(g, 64, 64, 128), k = gen_pick(g, 32, 64);
     int extent = gen_pick(g, 1, 2, 3, 5) * k, rows = g->grid[0] * m, columns = g->grid[1] * n;
-    const char *a = gen_name(g, "p"), *b = gen_name(g, "p"), *c = gen_name(g, "p");
-    const char *type = tile_scalar_name(scalar), *names[3] = {a, b, c};
-    const int dims[3][2] = {{rows, extent}, {extent, columns}, {rows, columns}};
-    for (unsigned i = 0; i < 3; i++) {
-        const char *text =
-            gen_text("%s%s: view<%s[%d, %d]> {tensor_map%s}", g->arguments.size ? ", " : "",
-                     names[i], type, dims[i][0], dims[i][1], i == 2 ? ", noalias" : "");
-        const char *given = gen_text(" --arg=%s=%s:%s[%d]", names[i] + 1, i == 2 ? "poison" : "int",
-                                     type, dims[i][0] * dims[i][1]);
-        tool_append(text, strlen(text), &g->arguments);
-        tool_append(given, strlen(given), &g->values_text);
-        g->argument_count++;
-    }
+    const char *type = tile_scalar_name(scalar), *a = boxes(g, type, rows, extent, "int"),
+               *b = boxes(g, type, extent, columns, "int"),
+               *c = boxes(g, type, rows, columns, "poison");
     const char *sa = gen_name(g, "s"), *sb = gen_name(g, "s"), *variable = gen_name(g, "k");
     shape both = {2, {m, n}};
     gen_say(g, "%s = alloc_shared : %s", sa, gen_type("shared", scalar, (shape){2, {m, k}}));
@@ -345,6 +349,48 @@ static bool hopper_loop(gen *g) {
     return true;
 }
 
+/* Two products in a row under a mask, as in attention: whole numbers all through. Groups of warps
+ * leave out what it hides from them where the loop says that all is finite. */
+static bool masked_loop(gen *g) {
+    int m = g->warps == 8 ? gen_pick(g, 128, 128, 192) : 64, n = gen_pick(g, 32, 64, 64);
+    int keys = gen_pick(g, 1, 2, 4, 7) * n - gen_pick(g, 0, 0, 8), rows = g->grid[0] * m;
+    const char *type = gen_word(g, "f16", "bf16"), *q = boxes(g, type, rows, 64, "int"),
+               *k = boxes(g, type, 64, keys, "int"), *v = boxes(g, type, keys, 64, "int"),
+               *o = boxes(g, "f32", rows * g->grid[1], 64, "poison");
+    const char *held = gen_name(g, "s"), *own = gen_name(g, "v"), *j = gen_name(g, "k"),
+               *sum = gen_name(g, "v"), *sums = gen_name(g, "v"), *top = gen_name(g, "v"),
+               *tops = gen_name(g, "v"), *all = gen_name(g, "v"), *key = gen_name(g, "v"),
+               *near = gen_name(g, "v"), *tk = gen_name(g, "v"), *tv = gen_name(g, "v");
+    gen_say(g, "%s = alloc_shared : shared<%s[%d, 64]>", held, type, m);
+    gen_say(g, "copy %s[%%x * %d, 0], %s", q, m, held);
+    gen_say(g, "%s = %%x * %d + %d + (iota(axis = 0) : tile<i32[%d, 1]>)", own, m,
+            gen_pick(g, 0, -70, 33, 300), m);
+    gen_say(g,
+            "%s, %s = for %s = 0 to %d step %d iter (%s = 0.0 : tile<f32[%d, 64]>, "
+            "%s = -1000.0 : tile<f32[%d, 1]>) pipelined (%d%s)%s {",
+            sum, top, j, keys, n, sums, m, tops, m, gen_pick(g, 2, 3),
+            g->warps == 8 ? gen_word(g, "", ", consumers = cooperative", ", consumers = in_turn",
+                                     ", consumers = thirds")
+                          : "",
+            gen_word(g, " finite", " finite", ""));
+    g->depth++;
+    gen_say(g, "%s = load %s[0, %s] : [64, %d]", tk, k, j, n);
+    gen_say(g, "%s = load %s[%s, 0] : [%d, 64]", tv, v, j, n);
+    gen_say(g, "%s = dot(%s, %s, 0.0 : tile<f32[%d, %d]>, policy = rows)", all, held, tk, m, n);
+    gen_say(g, "%s = %s + (iota(axis = 1) : tile<i32[1, %d]>)", key, j, n);
+    gen_say(g, "%s = %s %s min(%s, %d)%s & %s < %d", near, key, gen_word(g, "<=", "<"), own,
+            gen_pick(g, 40, 200, 1000),
+            gen_chance(g, 30) ? gen_text(" & %s > %s - 50", key, own) : "", key, keys);
+    gen_say(g,
+            "yield dot(%s(select(%s, %s, 0.0)), %s, %s, policy = rows), "
+            "max(%s, reduce_max(select(%s, %s, -inf), axis = 1))",
+            type, near, all, tv, sums, tops, near, all);
+    g->depth--;
+    gen_say(g, "}");
+    gen_say(g, "store %s + %s, %s[(%%x + %%y * %d) * %d, 0]", sum, top, o, g->grid[0], m);
+    return true;
+}
+
 /* A matrix product as everybody writes it: what becomes copies in the background, tensor cores,
  * roles, and sums in parts. */
 bool gen_product_loop(gen *g) {
@@ -354,7 +400,8 @@ bool gen_product_loop(gen *g) {
         {TILE_e4m3, TILE_e4m3, TILE_f32}, {TILE_tf32, TILE_tf32, TILE_f32},
         {TILE_f16, TILE_f16, TILE_f16},   {TILE_f32, TILE_f32, TILE_f32}};
     if (g->meaning || !g->plain || g->argument_count > MAX_GEN_ARGUMENTS - 16) return false;
-    if (g->warps >= 4 && g->clusters && gen_chance(g, 35)) return hopper_loop(g);
+    if (g->warps >= 4 && g->clusters && gen_chance(g, 35))
+        return gen_chance(g, 40) ? masked_loop(g) : hopper_loop(g);
     const tile_scalar *t = types[gen_below(g, 8)];
     bool wide = g->warps >= 4 && gen_chance(g, 50);
     int m = wide ? gen_pick(g, 64, 64, 128) : gen_pick(g, 16, 32, 64, 48),
