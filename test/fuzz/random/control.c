@@ -401,7 +401,7 @@ bool gen_product_loop(gen *g) {
         {TILE_f16, TILE_f16, TILE_f16},   {TILE_f32, TILE_f32, TILE_f32}};
     if (g->meaning || !g->plain || g->argument_count > MAX_GEN_ARGUMENTS - 16) return false;
     if (g->warps >= 4 && g->clusters && gen_chance(g, 35))
-        return gen_chance(g, 40) ? masked_loop(g) : hopper_loop(g);
+        return gen_chance(g, 70) ? masked_loop(g) : hopper_loop(g);
     const tile_scalar *t = types[gen_below(g, 8)];
     bool wide = g->warps >= 4 && gen_chance(g, 50);
     int m = wide ? gen_pick(g, 64, 64, 128) : gen_pick(g, 16, 32, 64, 48),
