@@ -63,7 +63,9 @@ const char tile_manual_pipelines[] =
     "masks put in:\n"
     "  the CPU device looks at what it hands on. Where a causal mask leaves nothing of a block of "
     "keys to the\n"
-    "  rows of one group of warps, and all that is carried would come out as it went in, that "
-    "group "
-    "leaves\n"
-    "  the iteration out. Causal attention of 64 elements a head is 1.03 times as fast so.\n";
+    "  rows of one group of warps, of which tiles with 192 rows have three, and all that is "
+    "carried "
+    "would come\n"
+    "  out as it went in, that group leaves the iteration out. Causal attention of 64 elements a "
+    "head is 1.03\n"
+    "  times as fast so.\n";
