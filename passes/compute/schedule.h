@@ -290,7 +290,11 @@ typedef struct sched_visits {
     sched_latest latest;
 } sched_visits;
 
-/* Whether it is the first time; then there is one more. */
+/* At how many places a value may be wanted for one element of a result. Each becomes a load or a
+ * computation of its own, and where concatenations nest they double with every one. */
+enum { SCHED_MOST_PLACES = 1000 };
+
+/* Whether it is the first time; then there is one more. Fails where there are too many. */
 bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map);
 
 typedef struct sched_known {

@@ -179,6 +179,14 @@ static bool may_fold(const schedule *s, tile_op op, bool late) {
     return kind == TILE_WORD_kind_add || (!late && kind == TILE_WORD_kind_max);
 }
 
+/* Forgets what has been found since then. */
+static void go_back(finder *f, const sched_online *before) {
+    sched_online *o = f->o;
+    for (size_t i = o->form_count; i-- > before->form_count;)
+        *sched_latest_of(f->s->arena, o->latest, o->forms[i].at.value) = o->forms[i].before;
+    *o = *before;
+}
+
 /* A reduction along the walk whose rows are those of the tile. */
 static bool add_reduction(finder *f, tile_op op, const sched_map *map) {
     schedule *s = f->s;
@@ -200,7 +208,7 @@ static bool add_reduction(finder *f, tile_op op, const sched_map *map) {
     fold.late = form.form == SCHED_SCALED;
     if (o->fold_count == SCHED_MOST_FOLDS || (!fold.late && form.form != SCHED_EARLY) ||
         !may_fold(s, op, fold.late)) {
-        *o = before;
+        go_back(f, &before);
         return false;
     }
     o->folds[o->fold_count++] = fold;
@@ -390,13 +398,24 @@ static sched_known_form find_form(finder *f, tile_value value, const sched_map *
     return of_elements(f, op, value.id - tile_op_result(s->compute, op, 0).id, map);
 }
 
+/* places: how many others are known; NULL: who asks does not mind. */
 static const sched_known_form *find_known(schedule *s, const sched_online *o, tile_value value,
-                                          const sched_map *map) {
-    unsigned rank = sched_type(s, value)->rank;
-    for (size_t i = 0; i < o->form_count; i++)
-        if (o->forms[i].at.value.id == value.id && sched_same_map(&o->forms[i].at.map, map, rank))
-            return &o->forms[i];
+                                          const sched_map *map, unsigned *places) {
+    unsigned rank = sched_type(s, value)->rank, others = 0;
+    uint32_t i = *sched_latest_of(s->arena, o->latest, value);
+    for (; i; i = o->forms[i - 1].before, others++)
+        if (sched_same_map(&o->forms[i - 1].at.map, map, rank)) return &o->forms[i - 1];
+    if (places) *places = others;
     return NULL;
+}
+
+static void remember_form(schedule *s, sched_online *o, sched_known_form form) {
+    uint32_t *latest = sched_latest_of(s->arena, o->latest, form.at.value);
+    form.before = *latest;
+    o->forms =
+        tile_arena_grow(s->arena, o->forms, o->form_count, &o->form_capacity, sizeof *o->forms);
+    o->forms[o->form_count++] = form;
+    *latest = (uint32_t)o->form_count;
 }
 
 /* A value whose form is wanted. */
@@ -431,8 +450,9 @@ static void classify_before(finder *f, tile_value value, const sched_map *map) {
         for (unsigned i = next.opened ? 0 : tile_op_operand_count(s->compute, op); i-- > 0;) {
             tile_value operand = tile_op_operand(s->compute, op, i);
             sched_map at = sched_operand_map(s, op, result, i, &next.at.map);
+            unsigned places = 0;
             if (!sched_is_tensor(s, operand) || !is_of_elements(f, operand) ||
-                find_known(s, f->o, operand, &at))
+                find_known(s, f->o, operand, &at, &places) || places >= SCHED_MOST_PLACES)
                 continue;
             wishes = tile_arena_grow(s->arena, wishes, count, &capacity, sizeof *wishes);
             wishes[count++] = (wish){{operand, at}, false};
@@ -445,22 +465,22 @@ static sched_known_form classify(finder *f, tile_value value, const sched_map *m
     enum { DEEP = 64 };
     sched_online *o = f->o;
     if (!sched_is_tensor(f->s, value)) return plain(SCHED_SAME);
-    const sched_known_form *known = find_known(f->s, o, value, map);
+    unsigned places = 0;
+    const sched_known_form *known = find_known(f->s, o, value, map, &places);
     if (known) return *known;
+    if (places >= SCHED_MOST_PLACES) return plain(SCHED_NONE);
     if (++f->depth % DEEP == 0 && is_of_elements(f, value)) classify_before(f, value, map);
     sched_known_form form = find_form(f, value, map);
     f->depth--;
     form.at = (sched_wanted){value, *map};
-    o->forms =
-        tile_arena_grow(f->s->arena, o->forms, o->form_count, &o->form_capacity, sizeof *o->forms);
-    o->forms[o->form_count++] = form;
+    remember_form(f->s, o, form);
     return form;
 }
 
 sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map) {
     if (!sched_is_tensor(s, value)) return SCHED_SAME;
-    const sched_known_form *known = find_known(s, o, value, map);
+    const sched_known_form *known = find_known(s, o, value, map, NULL);
     return known ? known->form : SCHED_NONE;
 }
 
@@ -575,8 +595,10 @@ static bool is_product(const schedule *s, tile_op op) {
 }
 
 static bool take_root(finder *f, tile_op op) {
-    *f->o = (sched_online){
-        .m = f->domain->rank - 2, .n = f->domain->rank, .depth = f->domain->rank + 1};
+    *f->o = (sched_online){.latest = TILE_NEW_ARRAY(f->s->arena, sched_latest, 1),
+                           .m = f->domain->rank - 2,
+                           .n = f->domain->rank,
+                           .depth = f->domain->rank + 1};
     return is_product(f->s, op) ? take_product(f, op) : take_rows(f, op);
 }
 

@@ -72,16 +72,27 @@ static unsigned moved_operands(schedule *s, tile_op op) {
     }
 }
 
-/* An element of what is moved, where all of it comes from casts that can be left out; NULL: not
- * all. */
-static const tile_type *find_narrow(schedule *s, tile_value value) {
+/* What is known of the values that the compute has at first: each is looked at, and moved, once,
+ * however many ways lead to it. */
+typedef struct narrowing {
+    schedule *s;
+    bool *seen;
+    const tile_type **narrow; /* what find_narrow says of what was seen */
+    tile_value *moved;        /* none: not yet */
+    tile_value *map;          /* none, but while an operation is cloned */
+    size_t count;             /* of those values */
+} narrowing;
+
+static const tile_type *find_narrow(narrowing *n, tile_value value);
+
+/* find_narrow, of what no cast makes. */
+static const tile_type *find_in_operands(narrowing *n, tile_value value) {
+    schedule *s = n->s;
     tile_op op = tile_value_def(s->compute, value);
-    tile_value from = sched_without_cast(s, value);
-    if (from.id != value.id) return sched_element(s, from);
     unsigned count = op.id ? moved_operands(s, op) : 0;
     const tile_type *narrow = NULL;
     for (unsigned i = 0; i < count; i++) {
-        const tile_type *own = find_narrow(s, tile_op_operand(s->compute, op, i));
+        const tile_type *own = find_narrow(n, tile_op_operand(s->compute, op, i));
         if (!own || (i && own != narrow)) return NULL;
         narrow = own;
     }
@@ -90,27 +101,39 @@ static const tile_type *find_narrow(schedule *s, tile_value value) {
     return holds ? narrow : NULL;
 }
 
+/* An element of what is moved, where all of it comes from casts that can be left out; NULL: not
+ * all. */
+static const tile_type *find_narrow(narrowing *n, tile_value value) {
+    tile_value from = sched_without_cast(n->s, value);
+    if (from.id != value.id) return sched_element(n->s, from);
+    if (!n->seen[value.id]) n->narrow[value.id] = find_in_operands(n, value);
+    n->seen[value.id] = true;
+    return n->narrow[value.id];
+}
+
 /* The same value without the casts that find_narrow has found. */
-static tile_value move_narrow(schedule *s, tile_value value, const tile_type *narrow) {
+static tile_value move_narrow(narrowing *n, tile_value value) {
+    schedule *s = n->s;
     tile_function *f = s->compute;
     tile_op op = tile_value_def(f, value);
     tile_value from = sched_without_cast(s, value);
     if (from.id != value.id) return from;
+    if (n->moved[value.id].id) return n->moved[value.id];
     unsigned count = moved_operands(s, op);
     tile_value *moved = TILE_NEW_ARRAY(s->arena, tile_value, count);
-    for (unsigned i = 0; i < count; i++)
-        moved[i] = move_narrow(s, tile_op_operand(f, op, i), narrow);
+    for (unsigned i = 0; i < count; i++) moved[i] = move_narrow(n, tile_op_operand(f, op, i));
     tile_builder b = tile_builder_at_end(f, f->body);
     b.before = op;
-    tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
-    for (unsigned i = 0; i < count; i++) map[tile_op_operand(f, op, i).id] = moved[i];
-    tile_op copy = tile_clone_op(&b, op, map, f->value_count);
+    for (unsigned i = 0; i < count; i++) n->map[tile_op_operand(f, op, i).id] = moved[i];
+    tile_op copy = tile_clone_op(&b, op, n->map, n->count);
+    for (unsigned i = 0; i < count; i++) n->map[tile_op_operand(f, op, i).id] = TILE_NO_VALUE;
+    n->map[value.id] = TILE_NO_VALUE;
     tile_value_data *result = tile_value_at(f, tile_op_result(f, copy, 0));
     tile_type draft = *result->type;
     draft.scalar = tile_value_type(f, moved[0])->scalar;
     draft.param = tile_value_type(f, moved[0])->param;
     result->type = tile_type_get(s->context, &draft);
-    return tile_op_result(f, copy, 0);
+    return n->moved[value.id] = tile_op_result(f, copy, 0);
 }
 
 /* Products ------------------------------------------------------------------------------------ */
@@ -120,20 +143,22 @@ static bool is_moved(schedule *s, tile_value value) {
 }
 
 /* Whether both operands can be multiplied as they were before casts, and moves stand behind one. */
-static const tile_type *find_product(schedule *s, tile_op op) {
+static const tile_type *find_product(narrowing *n, tile_op op) {
+    schedule *s = n->s;
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;
     tile_value lhs = tile_op_operand(s->compute, op, 0), rhs = tile_op_operand(s->compute, op, 1);
-    const tile_type *a = find_narrow(s, lhs), *b = find_narrow(s, rhs);
+    const tile_type *a = find_narrow(n, lhs), *b = find_narrow(n, rhs);
     bool found = a && b && multiplies_narrow(a, b) && (is_moved(s, lhs) || is_moved(s, rhs));
     return found ? a : NULL;
 }
 
-static void change_product(schedule *s, tile_op op, const tile_type *narrow) {
+static void change_product(narrowing *n, tile_op op) {
+    schedule *s = n->s;
     tile_function *f = s->compute;
     for (unsigned i = 0; i < 2; i++) {
         tile_value value = tile_op_operand(f, op, i);
         if (!is_moved(s, value)) continue;
-        tile_value moved = move_narrow(s, value, narrow);
+        tile_value moved = move_narrow(n, value);
         tile_builder b = tile_builder_at_end(f, f->body);
         b.before = op;
         b.loc = tile_op_loc(f, op);
@@ -141,16 +166,26 @@ static void change_product(schedule *s, tile_op op, const tile_type *narrow) {
     }
 }
 
+static narrowing begin_narrowing(schedule *s) {
+    size_t count = s->compute->value_count;
+    return (narrowing){.s = s,
+                       .seen = TILE_NEW_ARRAY(s->arena, bool, count),
+                       .narrow = TILE_NEW_ARRAY(s->arena, const tile_type *, count),
+                       .moved = TILE_NEW_ARRAY(s->arena, tile_value, count),
+                       .map = TILE_NEW_ARRAY(s->arena, tile_value, count),
+                       .count = count};
+}
+
 void sched_move_casts(schedule *s) {
     bool found = false;
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(s, op) != NULL;
+    narrowing n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(&n, op) != NULL;
     if (!found) return;
     tile_function *from = s->compute;
     s->compute = tile_function_clone(from, sched_free_name(s, from->name));
     tile_module_remove(from->module, s->compute);
     s->compute->name = from->name;
-    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
-        const tile_type *narrow = find_product(s, op);
-        if (narrow) change_product(s, op, narrow);
-    }
+    n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        if (find_product(&n, op)) change_product(&n, op);
 }

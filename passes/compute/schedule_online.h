@@ -82,6 +82,7 @@ typedef struct sched_leaf {
 
 typedef struct sched_known_form {
     sched_wanted at;
+    uint32_t before; /* (sched_latest) */
     sched_form form;
     bool bounded;  /* scaled, without factors of the row, and not above 1 */
     bool near;     /* the row's references are largest elements, but for very low ones */
@@ -103,6 +104,7 @@ struct sched_online {
     unsigned leaf_count;
     sched_known_form *forms;
     size_t form_count, form_capacity;
+    sched_latest *latest; /* in forms */
 };
 
 /* schedule_chain.c ----------------------------------------------------------------------------- */

@@ -22,10 +22,20 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
  */
 
 bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
-    unsigned rank = sched_type(s, value)->rank;
+    unsigned rank = sched_type(s, value)->rank, places = 0;
     uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
-    for (uint32_t i = *latest; i; i = visits->items[i - 1].before)
+    if (s->failed) return false;
+    for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
         if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
+    if (places == SCHED_MOST_PLACES) {
+        const char *name = tile_value_at(s->compute, value)->name;
+        SCHED_FAIL(
+            s, tile_value_def(s->compute, value),
+            "%%%s is wanted at more than %d places for one element of a result; begin a "
+            "compute of its own behind it, or behind one of those that take it several times",
+            name ? name : "?", SCHED_MOST_PLACES);
+        return false;
+    }
     visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
                                     sizeof *visits->items);
     visits->items[visits->count++] = (sched_visit){value, *latest, *map};

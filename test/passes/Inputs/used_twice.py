@@ -47,6 +47,18 @@ def address():
             "    yield dot(%ta, %tb, %s)\n  }\n  store f16(%acc), %c[0, 0]\n}\n")
 
 
+def places(product):
+    """Each value is wanted at two places by the next one, and the first one at 2^48."""
+    lines, value = "", "%x"
+    for i in range(COUNT):
+        lines += f"  %c{i} = concat {value}, {value} {{axis = 0}}\n  %s{i} = slice %c{i}, [0, 0] : tensor<f32[m, k]>\n"
+        value = f"%s{i}"
+    if product:
+        return ("compute @k<m: dim, n: dim, k: dim>(%a: tensor<f16[m, k]>, %b: tensor<f16[k, n]>) -> (%y: tensor<f32[m, n]>)\n"
+                f"{{\n  %x = f32(%a)\n{lines}  %y = matmul({value}, f32(%b)) : f32\n}}\n")
+    return f"compute @k<m: dim, k: dim>(%x: tensor<f32[m, k]>) -> (%y: tensor<f32[m, k]>)\n{{\n{lines}  %y = {value} + 1.0\n}}\n"
+
+
 kind = sys.argv[1]
 if kind == "scores":
     print(attention(*chain("%x"), "%row"))
@@ -55,5 +67,7 @@ elif kind == "mask":
     print(attention(lines, "%x", last))
 elif kind == "address":
     print(address())
+elif kind in ("places", "places_of_factors"):
+    print(places(kind == "places_of_factors"))
 else:
     print(elements(kind))
