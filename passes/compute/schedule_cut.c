@@ -288,6 +288,11 @@ static bool is_at_hand(const schedule *s, const sched_group *other, const sched_
     return false;
 }
 
+/* A row that no block holds is read again for each reduction of what others have given, and all
+ * before it is computed again. Behind so many of them what is reduced next is put into memory, so
+ * that the text, and what it takes, grow no faster than their number. */
+enum { MOST_IN_A_CHAIN = 16 };
+
 /* Whether a group that is there can compute what the new one does: all that it reads is there by
  * then. */
 static bool can_join(schedule *s, size_t index, const sched_group *g) {
@@ -304,7 +309,8 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
             return false;
         at_hand |= writer == (int)index;
     }
-    if (at_hand && other->apart) return false;
+    bool many = other->reduction_count + g->reduction_count > MOST_IN_A_CHAIN;
+    if (at_hand && (other->apart || (many && g->reduction_count))) return false;
     return online ? sched_join_online(s, other, g) : other->kind == g->kind || at_hand;
 }
 
@@ -407,6 +413,40 @@ static void drop_unread(schedule *s) {
     }
 }
 
+/* By operation: what the results are made of. */
+static bool *find_wanted(const schedule *s) {
+    const tile_function *f = s->compute;
+    bool *values = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
+    bool *ops = TILE_NEW_ARRAY(s->arena, bool, f->op_count);
+    for (size_t i = 0; i < f->result_count; i++) values[f->results[i].value.id] = true;
+    for (tile_op op = tile_region_at(f, f->body)->last; op.id; op = tile_op_at(f, op)->prev) {
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            ops[op.id] |= values[tile_op_result(f, op, i).id];
+        for (unsigned i = 0; ops[op.id] && i < tile_op_operand_count(f, op); i++)
+            values[tile_op_operand(f, op, i).id] = true;
+    }
+    return ops;
+}
+
+/* What stands behind MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
+static void plan_long_chains(schedule *s) {
+    const tile_function *f = s->compute;
+    const bool *wanted = find_wanted(s);
+    unsigned *behind = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        unsigned most = 0;
+        bool reduces = sched_is_reduction(s, op);
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            unsigned own = behind[tile_op_operand(f, op, i).id];
+            most = own > most ? own : most;
+        }
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            behind[tile_op_result(f, op, i).id] = most + reduces;
+        if (wanted[op.id] && reduces && most && most % MOST_IN_A_CHAIN == 0)
+            plan_value(s, tile_op_operand(f, op, 0));
+    }
+}
+
 bool sched_cut(schedule *s) {
     const tile_function *f = s->compute;
     sched_find_windows(s);
@@ -422,6 +462,7 @@ bool sched_cut(schedule *s) {
         else
             add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
     }
+    plan_long_chains(s);
     for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
     plan_copies(s);
     drop_unread(s);

@@ -31,6 +31,12 @@ def elements(kind):
     return f"compute @k{head} -> (%y: tensor<f32[m, n]>)\n{{\n{body}}}\n"
 
 
+def rows():
+    """Each reduction is of what the one before it gave."""
+    lines, last = chain("%x", "{v} - reduce_max({v}, axis = 1) * 0.0625")
+    return f"compute @k<m: dim, k: dim>(%x: tensor<f32[m, k]>) -> (%y: tensor<f32[m, k]>)\n{{\n{lines}  %y = {last} + 1.0\n}}\n"
+
+
 def attention(lines, scores, seen):
     return ("compute @k<m: dim, n: dim, d: dim>(%q: tensor<f16[m, d]>, %k: tensor<f16[n, d]>, %v: tensor<f16[n, d]>)"
             " -> (%y: tensor<f32[m, d]>)\n{\n  %x = matmul(%q, %k, trans_rhs) : f32\n  %key = iota(axis = 1) : tensor<i32[1, n]>\n"
@@ -67,6 +73,8 @@ elif kind == "mask":
     print(attention(lines, "%x", last))
 elif kind == "address":
     print(address())
+elif kind == "rows":
+    print(rows())
 elif kind in ("places", "places_of_factors"):
     print(places(kind == "places_of_factors"))
 else:
