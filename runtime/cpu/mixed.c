@@ -126,6 +126,7 @@ static void exchange_results(cpu_decoder *d, tile_op op, unsigned streams) {
         if (streams_of(d, value) != (BLOCK | WARPS) || streams == d->mixed->stream) continue;
         add_transfer(d, op, value, streams == BLOCK ? cpu_run_spread : cpu_run_fetch, streams);
     }
+    add_meeting(d, op); /* who gave them may use their place again for the next value */
 }
 
 static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
