@@ -252,9 +252,12 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     else if (streams & d->mixed->stream)
         decode(d, op);
     if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_meeting(d, op);
-    if (opcode == TILE_OP_from_fragment && d->mixed->stream == WARPS && !d->failed)
-        decode_to_tile(d, op, cpu_run_check_fragment);
-    if (opcode != TILE_OP_from_fragment) exchange_results(d, op, streams);
+    if (opcode == TILE_OP_from_fragment) {
+        if (d->mixed->stream == WARPS && !d->failed) decode_to_tile(d, op, cpu_run_check_fragment);
+        add_meeting(d, op); /* the tile's place may be another's when all have looked */
+    } else {
+        exchange_results(d, op, streams);
+    }
 }
 
 void cpu_start_mixed(cpu_decoder *d, tile_function *f) {
