@@ -10,7 +10,7 @@
  * schedule_memory.c loads and stores; a kind of group is a file that says which tiles there are and
  * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_late.c,
  * schedule_parts.c and schedule_behind.c), schedule_matmul.c, schedule_online.c (with
- * schedule_chain.c, schedule_mask.c, schedule_scaled.c, schedule_online_points.c,
+ * schedule_chain.c, schedule_take.c, schedule_mask.c, schedule_scaled.c, schedule_online_points.c,
  * schedule_online_grid.c, schedule_online_split.c and schedule_online_pack.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_H

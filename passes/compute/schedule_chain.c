@@ -13,20 +13,9 @@
  * long as nothing over- or underflows or there is no such factor. A choice of 0 hides elements
  * only, not NaN of what stands behind the sum; and an exponential is one factor of a product, once.
  */
-#include "passes/compute/schedule_online.h"
+#include "passes/compute/schedule_chain.h"
 
-#include "lib/ir/remark.h"
 #include "lib/ir/kinds.h"
-#include "lib/ir/syntax.h"
-
-typedef struct finder {
-    schedule *s;
-    sched_online *o;
-    const sched_domain *domain;
-    const sched_group *groups[2]; /* what they read is in memory; NULL: all that has arrays is */
-    tile_op guard;                /* a choice of what is lossy, or of 0; 0: none seen */
-    unsigned depth;               /* of classify in itself */
-} finder;
 
 /* Values --------------------------------------------------------------------------------------- */
 
@@ -37,7 +26,7 @@ tile_value sched_narrow(schedule *s, tile_value value) {
     return widens ? from : value;
 }
 
-static bool is_supported(const tile_type *element) {
+bool chain_is_supported(const tile_type *element) {
     return online_is_half(element) || element->scalar == TILE_f32;
 }
 
@@ -48,7 +37,7 @@ static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
 }
 
 /* Whether the walk reads it: what others have put into memory since, it computes. */
-static bool is_read(const finder *f, tile_value value) {
+static bool is_read(const chain_finder *f, tile_value value) {
     if (!f->groups[0]) return sched_array_of(f->s, value) >= 0;
     return sched_input_of(f->s, f->groups[0], value) >= 0 ||
            sched_input_of(f->s, f->groups[1], value) >= 0;
@@ -59,7 +48,7 @@ static bool is_read(const finder *f, tile_value value) {
 
 /* Each of the tile's dims is one of the array's, and nothing else of it changes along them or along
  * those of other tiles. A reshape may have lost the dim of the only row. */
-static bool is_tile_of(const finder *f, const sched_side *side, unsigned rank) {
+static bool is_tile_of(const chain_finder *f, const sched_side *side, unsigned rank) {
     const sched_online *o = f->o;
     bool lost = side->row == o->m && sched_is_one(f->domain->extents[o->m]);
     const unsigned tiled[] = {o->m, o->m + 1, o->n, o->depth};
@@ -77,7 +66,7 @@ static bool is_tile_of(const finder *f, const sched_side *side, unsigned rank) {
     return (rows == 1 || (lost && !rows)) && columns == 1;
 }
 
-static bool find_side(finder *f, sched_side *side, tile_value value) {
+static bool find_side(chain_finder *f, sched_side *side, tile_value value) {
     schedule *s = f->s;
     tile_op op;
     side->wide = sched_element(s, value);
@@ -100,13 +89,12 @@ static bool find_side(finder *f, sched_side *side, tile_value value) {
     }
     side->from.value = value;
     side->element = sched_element(s, value);
-    return sched_is_tensor(s, value) && is_supported(side->element) && is_supported(side->wide) &&
-           is_tile_of(f, side, sched_type(s, value)->rank);
+    return sched_is_tensor(s, value) && chain_is_supported(side->element) &&
+           chain_is_supported(side->wide) && is_tile_of(f, side, sched_type(s, value)->rank);
 }
 
-/* Dims of an operand: batches where the result has them, then two. */
-static bool place_side(finder *f, sched_side *side, tile_value value, const sched_map *result,
-                       unsigned rank, unsigned first, unsigned second) {
+bool chain_place_side(chain_finder *f, sched_side *side, tile_value value, const sched_map *result,
+                      unsigned rank, unsigned first, unsigned second) {
     schedule *s = f->s;
     const tile_type *type = sched_type(s, value);
     for (unsigned d = 0; d + 2 < type->rank; d++) {
@@ -134,7 +122,7 @@ static bool is_dim(const sched_coordinate *at, unsigned dim, bool one) {
     return !at->index && !at->offset && (at->dim == (int)dim || (one && at->dim < 0));
 }
 
-static bool add_inner(finder *f, tile_op op, const sched_map *map) {
+static bool add_inner(chain_finder *f, tile_op op, const sched_map *map) {
     schedule *s = f->s;
     sched_online *o = f->o;
     tile_value result = tile_op_result(s->compute, op, 0);
@@ -143,7 +131,7 @@ static bool add_inner(finder *f, tile_op op, const sched_map *map) {
     bool one = sched_is_one(f->domain->extents[o->m]);
     for (unsigned i = 0; i < o->inner_count; i++)
         if (o->inner[i].op.id == op.id) return sched_same_map(&o->inner[i].map, map, rank);
-    if (o->inner_count == SCHED_MOST_INNER || !is_supported(sched_element(s, result)) ||
+    if (o->inner_count == SCHED_MOST_INNER || !chain_is_supported(sched_element(s, result)) ||
         !is_dim(&map->at[rank - 1], o->n, false) || !is_dim(&map->at[rank - 2], o->m, one))
         return false;
     sched_inner *inner = &o->inner[o->inner_count];
@@ -151,10 +139,10 @@ static bool add_inner(finder *f, tile_op op, const sched_map *map) {
     bool lhs = has_flag(s, op, TILE_ATTR_trans_lhs), rhs = has_flag(s, op, TILE_ATTR_trans_rhs);
     inner->sides[0].row = o->m, inner->sides[0].column = o->depth;
     inner->sides[1].row = o->depth, inner->sides[1].column = o->n;
-    if (!place_side(f, &inner->sides[0], tile_op_operand(s->compute, op, 0), map, rank,
-                    lhs ? o->depth : o->m, lhs ? o->m : o->depth) ||
-        !place_side(f, &inner->sides[1], tile_op_operand(s->compute, op, 1), map, rank,
-                    rhs ? o->n : o->depth, rhs ? o->depth : o->n))
+    if (!chain_place_side(f, &inner->sides[0], tile_op_operand(s->compute, op, 0), map, rank,
+                          lhs ? o->depth : o->m, lhs ? o->m : o->depth) ||
+        !chain_place_side(f, &inner->sides[1], tile_op_operand(s->compute, op, 1), map, rank,
+                          rhs ? o->n : o->depth, rhs ? o->depth : o->n))
         return false;
     o->inner_count++;
     return true;
@@ -168,8 +156,6 @@ const sched_fold *sched_find_fold(const sched_online *o, tile_op op) {
     return NULL;
 }
 
-static sched_known_form classify(finder *f, tile_value value, const sched_map *map);
-
 static bool may_fold(const schedule *s, tile_op op, bool late) {
     static const tile_attr_id said[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
                                         TILE_ATTR_split, TILE_ATTR_strategy};
@@ -180,15 +166,14 @@ static bool may_fold(const schedule *s, tile_op op, bool late) {
 }
 
 /* Forgets what has been found since then. */
-static void go_back(finder *f, const sched_online *before) {
+static void go_back(chain_finder *f, const sched_online *before) {
     sched_online *o = f->o;
     for (size_t i = o->form_count; i-- > before->form_count;)
         *sched_latest_of(f->s->arena, o->latest, o->forms[i].at.value) = o->forms[i].before;
     *o = *before;
 }
 
-/* A reduction along the walk whose rows are those of the tile. */
-static bool add_reduction(finder *f, tile_op op, const sched_map *map) {
+bool chain_add_reduction(chain_finder *f, tile_op op, const sched_map *map) {
     schedule *s = f->s;
     sched_online *o = f->o;
     tile_value source = tile_op_operand(s->compute, op, 0);
@@ -197,14 +182,14 @@ static bool add_reduction(finder *f, tile_op op, const sched_map *map) {
     int64_t axis = sched_axis(s, op);
     if (there) return sched_same_map(&there->map, map, type->rank);
     if (axis < 0 || axis >= type->rank || sched_dim(s, type, (unsigned)axis) != o->extent ||
-        depends_on(map, type->rank, o->n) || !is_supported(sched_element(s, source)))
+        depends_on(map, type->rank, o->n) || !chain_is_supported(sched_element(s, source)))
         return false;
     if (!sched_is_one(f->domain->extents[o->m]) && !depends_on(map, type->rank, o->m)) return false;
     sched_fold fold = {.op = op, .map = *map, .source = {source, *map}};
     fold.map.at[axis] = sched_nowhere();
     fold.source.map.at[axis] = sched_whole(o->n);
     const sched_online before = *o;
-    sched_known_form form = classify(f, source, &fold.source.map);
+    sched_known_form form = chain_classify(f, source, &fold.source.map);
     fold.late = form.form == SCHED_SCALED;
     if (o->fold_count == SCHED_MOST_FOLDS || (!fold.late && form.form != SCHED_EARLY) ||
         !may_fold(s, op, fold.late)) {
@@ -223,12 +208,12 @@ int sched_find_exp(const sched_online *o, tile_op op) {
     return -1;
 }
 
-static tile_op def(const finder *f, tile_value value, tile_opcode opcode) {
+static tile_op def(const chain_finder *f, tile_value value, tile_opcode opcode) {
     tile_op op = tile_value_def(f->s->compute, value), none = {0};
     return op.id && tile_op_opcode(f->s->compute, op) == opcode ? op : none;
 }
 
-static sched_wanted without_broadcast(finder *f, sched_wanted at) {
+static sched_wanted without_broadcast(chain_finder *f, sched_wanted at) {
     tile_op op;
     while ((op = def(f, at.value, TILE_OP_broadcast)).id)
         at = sched_wanted_operand(f->s, op, 0, &at.map);
@@ -236,14 +221,15 @@ static sched_wanted without_broadcast(finder *f, sched_wanted at) {
 }
 
 /* Whether the row's value is a maximum of x, or larger. */
-static bool is_above(finder *f, sched_wanted row, tile_value x) {
+static bool is_above(chain_finder *f, sched_wanted row, tile_value x) {
     tile_op op;
     row = without_broadcast(f, row);
     if ((op = def(f, row.value, TILE_OP_max)).id) {
         sched_wanted a = sched_wanted_operand(f->s, op, 0, &row.map),
                      b = sched_wanted_operand(f->s, op, 1, &row.map);
-        bool first = classify(f, a.value, &a.map).form == SCHED_ROW;
-        sched_form other = classify(f, first ? b.value : a.value, first ? &b.map : &a.map).form;
+        bool first = chain_classify(f, a.value, &a.map).form == SCHED_ROW;
+        sched_form other =
+            chain_classify(f, first ? b.value : a.value, first ? &b.map : &a.map).form;
         return other == SCHED_SAME && is_above(f, first ? a : b, x);
     }
     op = def(f, row.value, TILE_OP_reduce);
@@ -252,12 +238,12 @@ static bool is_above(finder *f, sched_wanted row, tile_value x) {
 }
 
 /* x and rho of x - rho, or of that times what is above 0. */
-static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
+static bool find_exponent(chain_finder *f, sched_wanted at, sched_exp *out) {
     tile_op op;
     if ((op = def(f, at.value, TILE_OP_mul)).id && !out->by.value.id) {
         for (unsigned i = 0; i < 2; i++) {
             sched_wanted by = sched_wanted_operand(f->s, op, i, &at.map);
-            if (classify(f, by.value, &by.map).form != SCHED_SAME ||
+            if (chain_classify(f, by.value, &by.map).form != SCHED_SAME ||
                 !sched_is_positive(f->s, by.value, 8))
                 continue;
             out->by = by;
@@ -268,12 +254,12 @@ static bool find_exponent(finder *f, sched_wanted at, sched_exp *out) {
     if (!(op = def(f, at.value, TILE_OP_sub)).id) return false;
     out->x = without_broadcast(f, sched_wanted_operand(f->s, op, 0, &at.map));
     out->rho = without_broadcast(f, sched_wanted_operand(f->s, op, 1, &at.map));
-    return classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
-           classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
+    return chain_classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
+           chain_classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
            is_above(f, out->rho, out->x.value);
 }
 
-static bool add_exp(finder *f, tile_op op, const sched_map *map) {
+static bool add_exp(chain_finder *f, tile_op op, const sched_map *map) {
     sched_exp out = {.op = op, .map = *map};
     int there = sched_find_exp(f->o, op);
     unsigned rank = sched_type(f->s, tile_op_result(f->s->compute, op, 0))->rank;
@@ -293,7 +279,7 @@ static sched_known_form plain(sched_form form) {
     return (sched_known_form){.form = form};
 }
 
-static sched_known_form of_exp(const finder *f, unsigned index) {
+static sched_known_form of_exp(const chain_finder *f, unsigned index) {
     return (sched_known_form){.form = SCHED_SCALED,
                               .bounded = true,
                               .near = sched_is_near(f->s, f->o->exps[index].rho.value),
@@ -302,7 +288,7 @@ static sched_known_form of_exp(const finder *f, unsigned index) {
 }
 
 /* Times or divided by a row's value, or by another one of each element. */
-static sched_known_form of_product(finder *f, tile_op op, const sched_known_form *of) {
+static sched_known_form of_product(chain_finder *f, tile_op op, const sched_known_form *of) {
     schedule *s = f->s;
     bool divides = tile_op_opcode(s->compute, op) == TILE_OP_div;
     bool row = of[0].form == SCHED_ROW || of[1].form == SCHED_ROW;
@@ -313,7 +299,7 @@ static sched_known_form of_product(finder *f, tile_op op, const sched_known_form
     return out;
 }
 
-static tile_value condition_of(finder *f, tile_op choice) {
+static tile_value condition_of(chain_finder *f, tile_op choice) {
     tile_value value = tile_op_operand(f->s->compute, choice, 0);
     for (tile_op op; (op = def(f, value, TILE_OP_broadcast)).id;)
         value = tile_op_operand(f->s->compute, op, 0);
@@ -321,7 +307,7 @@ static tile_value condition_of(finder *f, tile_op choice) {
 }
 
 /* Of it or 0: what hides the largest elements must have hidden them from the maximum, too. */
-static sched_known_form of_choice(finder *f, tile_op op, const sched_known_form *of) {
+static sched_known_form of_choice(chain_finder *f, tile_op op, const sched_known_form *of) {
     sched_known_form out = *of;
     for (unsigned i = 0; i < f->o->exp_count; i++) {
         tile_op masks = def(f, f->o->exps[i].x.value, TILE_OP_select);
@@ -332,7 +318,7 @@ static sched_known_form of_choice(finder *f, tile_op op, const sched_known_form 
     return out.lossy ? plain(SCHED_NONE) : out;
 }
 
-static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form *of) {
+static sched_known_form of_scaled(chain_finder *f, tile_op op, const sched_known_form *of) {
     schedule *s = f->s;
     double number;
     switch (tile_op_opcode(s->compute, op)) {
@@ -349,14 +335,15 @@ static sched_known_form of_scaled(finder *f, tile_op op, const sched_known_form 
     }
 }
 
-static sched_known_form of_elements(finder *f, tile_op op, unsigned result, const sched_map *map) {
+static sched_known_form of_elements(chain_finder *f, tile_op op, unsigned result,
+                                    const sched_map *map) {
     schedule *s = f->s;
     sched_known_form of[TILE_MAX_OPERANDS];
     unsigned count = tile_op_operand_count(s->compute, op), seen[SCHED_NONE + 1] = {0};
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     for (unsigned i = 0; i < count; i++) {
         sched_map at = sched_operand_map(s, op, result, i, map);
-        of[i] = classify(f, tile_op_operand(s->compute, op, i), &at);
+        of[i] = chain_classify(f, tile_op_operand(s->compute, op, i), &at);
         seen[of[i].form]++;
     }
     bool early = seen[SCHED_SAME] + seen[SCHED_EARLY] == count;
@@ -381,16 +368,16 @@ static sched_known_form of_elements(finder *f, tile_op op, unsigned result, cons
 }
 
 /* What is in memory, or will be. */
-static sched_form of_array(finder *f, tile_value value, const sched_map *map) {
+static sched_form of_array(chain_finder *f, tile_value value, const sched_map *map) {
     return depends_on(map, sched_type(f->s, value)->rank, f->o->n) ? SCHED_EARLY : SCHED_SAME;
 }
 
-static sched_known_form find_form(finder *f, tile_value value, const sched_map *map) {
+static sched_known_form find_form(chain_finder *f, tile_value value, const sched_map *map) {
     schedule *s = f->s;
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id) return plain(of_array(f, value, map));
     tile_opcode opcode = tile_op_opcode(s->compute, op);
-    if (opcode == TILE_OP_reduce && add_reduction(f, op, map)) return plain(SCHED_ROW);
+    if (opcode == TILE_OP_reduce && chain_add_reduction(f, op, map)) return plain(SCHED_ROW);
     if (is_read(f, value)) return plain(of_array(f, value, map));
     if (opcode == TILE_OP_matmul && depends_on(map, sched_type(s, value)->rank, f->o->n))
         return plain(add_inner(f, op, map) ? SCHED_EARLY : SCHED_NONE);
@@ -425,15 +412,16 @@ typedef struct wish {
 } wish;
 
 /* What find_form gives to of_elements. */
-static bool is_of_elements(const finder *f, tile_value value) {
+static bool is_of_elements(const chain_finder *f, tile_value value) {
     tile_op op = tile_value_def(f->s->compute, value);
     return op.id && !is_read(f, value) && sched_is_inline(f->s, op) &&
            tile_op_opcode(f->s->compute, op) != TILE_OP_reduce &&
            tile_op_opcode(f->s->compute, op) != TILE_OP_matmul;
 }
 
-/* In the order in which classify would come to them, but for the stack that a long chain takes. */
-static void classify_before(finder *f, tile_value value, const sched_map *map) {
+/* In the order in which chain_classify would come to them, but for the stack that a long chain
+ * takes. */
+static void classify_before(chain_finder *f, tile_value value, const sched_map *map) {
     schedule *s = f->s;
     wish *wishes = NULL;
     size_t count = 0, capacity = 0;
@@ -446,7 +434,7 @@ static void classify_before(finder *f, tile_value value, const sched_map *map) {
         tile_op op = tile_value_def(s->compute, next.at.value);
         unsigned result = next.at.value.id - tile_op_result(s->compute, op, 0).id;
         wishes[count - 1].opened = true;
-        if (next.opened && --count) classify(f, next.at.value, &next.at.map);
+        if (next.opened && --count) chain_classify(f, next.at.value, &next.at.map);
         for (unsigned i = next.opened ? 0 : tile_op_operand_count(s->compute, op); i-- > 0;) {
             tile_value operand = tile_op_operand(s->compute, op, i);
             sched_map at = sched_operand_map(s, op, result, i, &next.at.map);
@@ -461,7 +449,7 @@ static void classify_before(finder *f, tile_value value, const sched_map *map) {
     f->depth = depth;
 }
 
-static sched_known_form classify(finder *f, tile_value value, const sched_map *map) {
+sched_known_form chain_classify(chain_finder *f, tile_value value, const sched_map *map) {
     enum { DEEP = 64 };
     sched_online *o = f->o;
     if (!sched_is_tensor(f->s, value)) return plain(SCHED_SAME);
@@ -482,183 +470,4 @@ sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
     if (!sched_is_tensor(s, value)) return SCHED_SAME;
     const sched_known_form *known = find_known(s, o, value, map, NULL);
     return known ? known->form : SCHED_NONE;
-}
-
-/* Taking it ------------------------------------------------------------------------------------ */
-
-/* Where nothing would be corrected several kernels may be as fast. */
-static bool takes_none(finder *f, tile_op op, const char *why, const char *remedy) {
-    if (f->o->exp_count) tile_remark_missed(f->s->compute, op, "not online", why, remedy);
-    return false;
-}
-
-/* The last product: what is folded of it is wide. */
-static bool take_product(finder *f, tile_op op) {
-    schedule *s = f->s;
-    sched_online *o = f->o;
-    unsigned rank = f->domain->rank;
-    tile_value lhs = tile_op_operand(s->compute, op, 0), rhs = tile_op_operand(s->compute, op, 1);
-    const tile_type *type = sched_type(s, lhs);
-    sched_map identity = sched_identity(f->domain);
-    sched_fold fold = {.op = op, .map = identity, .product = true};
-    if (has_flag(s, op, TILE_ATTR_trans_lhs) || type->rank != rank ||
-        sched_is_one(f->domain->extents[rank - 1]) ||
-        !is_supported(sched_element(s, tile_op_result(s->compute, op, 0))))
-        return false;
-    o->extent = sched_dim(s, type, rank - 1);
-    for (unsigned d = 0; d + 1 < rank; d++)
-        if (sched_dim(s, type, d) != f->domain->extents[d]) return false;
-    fold.source = (sched_wanted){lhs, identity};
-    fold.source.map.at[rank - 1] = sched_whole(o->n);
-    fold.rhs.row = o->n, fold.rhs.column = rank - 1;
-    bool turned = has_flag(s, op, TILE_ATTR_trans_rhs);
-    sched_form form = classify(f, lhs, &fold.source.map).form;
-    if ((form != SCHED_EARLY && form != SCHED_SCALED) || !is_supported(sched_element(s, lhs)) ||
-        !place_side(f, &fold.rhs, rhs, &identity, rank, turned ? rank - 1 : o->n,
-                    turned ? o->n : rank - 1) ||
-        o->fold_count == SCHED_MOST_FOLDS)
-        return false;
-    fold.late = form == SCHED_SCALED;
-    o->folds[o->fold_count++] = fold;
-    return true;
-}
-
-static bool take_rows(finder *f, tile_op op) {
-    schedule *s = f->s;
-    sched_online *o = f->o;
-    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
-    unsigned rank = f->domain->rank;
-    sched_map identity = sched_identity(f->domain);
-    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1 ||
-        sched_is_one(f->domain->extents[o->m]))
-        return false;
-    o->extent = sched_dim(s, type, rank - 1);
-    return add_reduction(f, op, &identity);
-}
-
-/* Extents along which a block has all: those of the heads. */
-static bool take_extents(finder *f, tile_op op) {
-    schedule *s = f->s;
-    sched_online *o = f->o;
-    enum { WIDEST = 256 };
-    static const char remedy[] =
-        "say the extent, as in schedule{d=128}, and keep it to 256, or several kernels remain";
-    o->deep = o->wide = 1;
-    for (unsigned i = 0; i < o->inner_count; i++) {
-        const tile_value lhs = tile_op_operand(s->compute, o->inner[i].op, 0);
-        const tile_type *type = sched_type(s, lhs);
-        bool turned = has_flag(s, o->inner[i].op, TILE_ATTR_trans_lhs);
-        int64_t deep = sched_constant(sched_dim(s, type, type->rank - (turned ? 2 : 1)));
-        if (deep < 1 || deep > WIDEST)
-            return takes_none(f, o->inner[i].op,
-                              deep < 1 ? "it is not known how many elements a block has of the "
-                                         "axis along which this one adds up"
-                                       : "a block has all of the axis along which this one adds "
-                                         "up, up to 256 elements",
-                              remedy);
-        if (deep > o->deep) o->deep = deep;
-    }
-    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
-    o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
-    if (o->wide < 1 || o->wide > WIDEST)
-        return takes_none(f, op,
-                          o->wide < 1 ? "it is not known how many columns it has"
-                                      : "a block has all of its columns, up to 256",
-                          remedy);
-    return true;
-}
-
-/* What asks for kernels of their own. */
-static bool is_given_otherwise(schedule *s, const sched_online *o, tile_op op) {
-    static const tile_attr_id said[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
-    bool given = false;
-    for (unsigned i = 0; i < sizeof said / sizeof *said; i++) {
-        given |= has_flag(s, op, said[i]);
-        for (unsigned n = 0; n < o->inner_count; n++) given |= has_flag(s, o->inner[n].op, said[i]);
-    }
-    return given;
-}
-
-/* Other reductions of the same rows that the value needs. */
-static void take_others(finder *f, tile_value value, const sched_map *map) {
-    sched_walk w = {.s = f->s};
-    sched_walk_value(&w, value, map, true);
-    for (size_t i = 0; i < w.stop_count; i++) {
-        tile_op op = tile_value_def(f->s->compute, w.stops[i].value);
-        if (op.id && !w.stops[i].apart && tile_op_opcode(f->s->compute, op) == TILE_OP_reduce)
-            add_reduction(f, op, &w.stops[i].map);
-    }
-}
-
-static bool is_product(const schedule *s, tile_op op) {
-    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
-}
-
-static bool take_root(finder *f, tile_op op) {
-    *f->o = (sched_online){.latest = TILE_NEW_ARRAY(f->s->arena, sched_latest, 1),
-                           .m = f->domain->rank - 2,
-                           .n = f->domain->rank,
-                           .depth = f->domain->rank + 1};
-    return is_product(f->s, op) ? take_product(f, op) : take_rows(f, op);
-}
-
-bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
-                       tile_value value, const sched_map *map) {
-    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
-    finder f = {.s = s, .o = o, .domain = domain};
-    if (domain->rank < 2) return false;
-    if (!take_root(&f, op))
-        return f.guard.id &&
-               takes_none(
-                   &f, f.guard,
-                   "where this one chooses 0, there may be NaN in what the whole row is "
-                   "corrected by, as exp(-inf - -inf) is, and 0 / 0",
-                   "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or "
-                   "several kernels remain");
-    if (!o->inner_count || sched_is_one(o->extent)) return false;
-    if (is_given_otherwise(s, o, op))
-        return takes_none(&f, op, "its attributes ask for a kernel of its own",
-                          "leave out `split`, `strategy` and `raster`");
-    take_others(&f, value, map);
-    if (!take_extents(&f, op)) return false;
-    sched_find_leaves(s, o);
-    *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
-    g->domain.extents[o->n] = o->extent;
-    return true;
-}
-
-/* Walks of the same rows ------------------------------------------------------------------------
- */
-
-static bool has_folds(const sched_online *o, const sched_group *g) {
-    for (unsigned i = 0; i < g->online->fold_count; i++)
-        if (!sched_find_fold(o, g->online->folds[i].op)) return false;
-    return true;
-}
-
-bool sched_join_online(schedule *s, sched_group *to, const sched_group *from) {
-    if (to->kind != SCHED_ONLINE || to->domain.rank != from->domain.rank ||
-        to->online->extent != from->online->extent)
-        return false;
-    for (unsigned d = 0; d + 1 < to->domain.rank; d++)
-        if (to->domain.extents[d] != from->domain.extents[d]) return false;
-    if (is_product(s, to->root) && is_product(s, from->root) && to->root.id != from->root.id)
-        return false;
-    const sched_group *wide = is_product(s, from->root) ? from : to, *both[] = {to, from};
-    const tile_op root = wide->root;
-    const sched_domain domain = wide->domain;
-    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
-    finder f = {.s = s, .o = o, .domain = &domain, .groups = {to, from}};
-    if (!take_root(&f, root)) return false;
-    for (unsigned g = 0; g < 2; g++)
-        for (size_t i = 0; i < both[g]->output_count; i++) {
-            const sched_output *output = &both[g]->outputs[i];
-            take_others(&f, s->arrays[output->array].value, &output->map);
-        }
-    if (!has_folds(o, to) || !has_folds(o, from) || !take_extents(&f, root)) return false;
-    sched_find_leaves(s, o);
-    to->domain = domain;
-    to->root = root;
-    to->online = o;
-    return true;
 }

@@ -1,5 +1,6 @@
-/* Rows that nobody writes, walked block by block: what is found of them (schedule_chain.c), what
- * hides elements of them (schedule_mask.c), and their kernel (schedule_online.c). */
+/* Rows that nobody writes, walked block by block: what is found of them (schedule_chain.c) and taken
+ * (schedule_take.c), what hides elements of them (schedule_mask.c), and their kernel
+ * (schedule_online.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H
 
@@ -107,7 +108,7 @@ struct sched_online {
     sched_latest *latest; /* in forms */
 };
 
-/* schedule_chain.c ----------------------------------------------------------------------------- */
+/* schedule_take.c ------------------------------------------------------------------------------ */
 
 /* Takes the reduction or the product, whose result is wanted at the domain's coordinates, with all
  * that it needs along its axis, and others that the value, at map, needs along it, as one walk.
@@ -116,6 +117,9 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
                        tile_value value, const sched_map *map);
 /* Makes one walk of both groups' where they have the same rows, and one product at most. */
 bool sched_join_online(schedule *s, sched_group *to, const sched_group *from);
+
+/* schedule_chain.c ----------------------------------------------------------------------------- */
+
 sched_form sched_form_of(schedule *s, const sched_online *o, tile_value value,
                          const sched_map *map);
 /* The number of the exponential, -1: none of these. */
