@@ -120,7 +120,7 @@ static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
         const tile_function *f = m->roots[i];
         if (tile_function_verify(f) == TILE_OK) continue;
         tile_report(m->context, TILE_ERROR, f->loc,
-                    "the passes before %s%s%s have made @%s invalid: see the errors above",
+                    "the passes before %s%s%s have left @%s invalid: see the errors above",
                     step ? "'" : "", step ? step->row->info.name : "the end", step ? "'" : "",
                     f->name);
         return TILE_FAILED;
@@ -297,17 +297,24 @@ static tile_function *find_kernel(manager *m) {
     return NULL;
 }
 
+/* What somebody has built and not verified would make passes crash. */
+static tile_status verify_roots(manager *m) {
+    tile_status status = TILE_OK;
+    for (size_t i = 0; i < m->root_count && !m->options.skip_verify; i++)
+        if (tile_function_verify(m->roots[i]) != TILE_OK) status = TILE_INVALID;
+    return status;
+}
+
 static tile_status run_pipeline(manager *m, const tile_pass_table *passes, const char *pipeline) {
     tile_function *only = NULL;
     if (m->options.kernel && !(only = find_kernel(m))) return TILE_INVALID;
     if (!tile_pipeline_parse(m->context, passes, pipeline, &m->arena, &m->pipeline))
         return TILE_INVALID;
     start_roots(m, only);
-    for (size_t i = 0; i < m->pipeline.count; i++) {
-        tile_status status = run_step(m, &m->pipeline.steps[i]);
-        if (status != TILE_OK) return status;
-    }
-    return run_step(m, NULL);
+    tile_status status = verify_roots(m);
+    for (size_t i = 0; i < m->pipeline.count && status == TILE_OK; i++)
+        status = run_step(m, &m->pipeline.steps[i]);
+    return status == TILE_OK ? run_step(m, NULL) : status;
 }
 
 tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *module,

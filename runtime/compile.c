@@ -7,6 +7,7 @@
 #include "lib/codegen/abi_data.h"
 #include "lib/codegen/identity.h"
 #include "lib/codegen/legal.h"
+#include "lib/codegen/steps.h"
 #include "lib/ir/function.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
@@ -329,7 +330,7 @@ static tile_function *bind_compute(tile_module *module, const char *compute,
     return f;
 }
 
-/* The kernel with its parameters bound; NULL after a diagnostic. */
+/* The kernel or plan with its parameters bound; NULL after a diagnostic. */
 static tile_function *bind(tile_module *module, const char *kernel, const tile_binding *bindings,
                            unsigned count, const tile_build_options *options) {
     double since = tile_seconds_now();
@@ -337,7 +338,7 @@ static tile_function *bind(tile_module *module, const char *kernel, const tile_b
     if (f && f->kind == TILE_COMPUTE) {
         f = bind_compute(module, kernel, bindings, count, options->target);
     } else {
-        f = module ? choose_kernel(module, kernel) : NULL;
+        if (module && (!f || f->kind != TILE_PLAN)) f = choose_kernel(module, kernel);
         if (f && tile_instantiate(module, f->name, bindings, count) != TILE_OK) f = NULL;
     }
     if (f) report_time(options, "instantiate", since);
@@ -353,6 +354,25 @@ static void assume_first_variant(tile_function *f, const tile_target *target) {
     tile_arena_reset(&arena);
 }
 
+static tile_status lower_kernel(tile_function *f, const char *pipeline,
+                                const tile_pass_options *options) {
+    tile_pass_options passes = *options;
+    passes.kernel = f->name;
+    if (!pipeline && f->kind == TILE_KERNEL) assume_first_variant(f, passes.target);
+    return tile_run_passes(f->module, choose_pipeline(f, pipeline, 3), &passes);
+}
+
+/* Each kernel that it launches, once. */
+static tile_status lower_plan(tile_function *plan, const char *pipeline,
+                              const tile_pass_options *options) {
+    tile_steps *steps = tile_steps_create(plan);
+    tile_status status = TILE_OK;
+    for (size_t i = 0; i < steps->kernel_count && status == TILE_OK; i++)
+        status = lower_kernel(tile_module_find(plan->module, steps->kernels[i]), pipeline, options);
+    tile_steps_destroy(steps);
+    return status;
+}
+
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                        unsigned binding_count, const char *pipeline,
                        const tile_pass_options *options, tile_function **out) {
@@ -363,9 +383,9 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     if (out) *out = NULL;
     tile_function *f = bind(module, kernel, bindings, binding_count, &build);
     if (!f) return TILE_INVALID;
-    if (!pipeline && f->kind == TILE_KERNEL) assume_first_variant(f, passes.target);
-    const char *name = passes.kernel = f->name;
-    tile_status status = tile_run_passes(module, choose_pipeline(f, pipeline, 3), &passes);
+    const char *name = f->name;
+    tile_status status = f->kind == TILE_PLAN ? lower_plan(f, pipeline, &passes)
+                                              : lower_kernel(f, pipeline, &passes);
     if (out) *out = status == TILE_OK ? tile_module_find(module, name) : NULL;
     return status;
 }

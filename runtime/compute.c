@@ -272,7 +272,7 @@ tile_status tile_compute_shapes_with(const tile_function *compute, const tile_co
                                      unsigned input_count, tile_compute_array *outputs,
                                      unsigned output_count) {
     evaluation e = {.f = compute};
-    if (!compute || (value_count && !values)) return TILE_INVALID;
+    if ((value_count && !values) || tile_function_verify(compute) != TILE_OK) return TILE_INVALID;
     if (bind(&e, (given){values, value_count}, inputs, input_count, NULL, output_count))
         for (unsigned i = 0; i < output_count && !e.failed; i++) {
             tile_compute_array shape;
@@ -291,18 +291,25 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
     return tile_compute_shapes_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
-tile_status tile_compute_run_with(const tile_function *compute, const tile_compute_value *values,
-                                  unsigned value_count, const tile_compute_array *inputs,
-                                  unsigned input_count, const tile_compute_array *outputs,
-                                  unsigned output_count) {
+tile_status evaluation_run(const tile_function *compute, const tile_compute_value *values,
+                           unsigned value_count, const tile_compute_array *inputs,
+                           unsigned input_count, const tile_compute_array *outputs,
+                           unsigned output_count) {
     evaluation e = {.f = compute};
-    if (!compute || (value_count && !values)) return TILE_INVALID;
     if (bind(&e, (given){values, value_count}, inputs, input_count, outputs, output_count))
         run_body(&e, inputs);
     for (unsigned i = 0; i < output_count && !e.failed; i++)
         store_output(&e, &compute->results[i], &outputs[i]);
     free_values(&e);
     return e.failed ? TILE_INVALID : TILE_OK;
+}
+
+tile_status tile_compute_run_with(const tile_function *compute, const tile_compute_value *values,
+                                  unsigned value_count, const tile_compute_array *inputs,
+                                  unsigned input_count, const tile_compute_array *outputs,
+                                  unsigned output_count) {
+    if ((value_count && !values) || tile_function_verify(compute) != TILE_OK) return TILE_INVALID;
+    return evaluation_run(compute, values, value_count, inputs, input_count, outputs, output_count);
 }
 
 tile_status tile_compute_run(const tile_function *compute, const tile_compute_array *inputs,

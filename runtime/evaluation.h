@@ -31,6 +31,12 @@ size_t evaluation_count(const tile_compute_array *shape);
 double *evaluation_create(evaluation *e, tile_value value);
 void evaluation_drop(evaluation *e, uint32_t value);
 
+/* tile_compute_run_with of a compute that has been verified. */
+tile_status evaluation_run(const tile_function *compute, const tile_compute_value *values,
+                           unsigned value_count, const tile_compute_array *inputs,
+                           unsigned input_count, const tile_compute_array *outputs,
+                           unsigned output_count);
+
 /* compute_ops.c: an operation's results from its operands; `to` has room for the first one. */
 void evaluation_compute(evaluation *e, tile_op op, double *to);
 

@@ -168,7 +168,7 @@ static bool is_wanted(const options *o, const char *kind) {
     return strcmp(o->emit, kind) == 0;
 }
 
-static bool lower(const options *o, tile_module *module, tile_function **f) {
+static bool lower(const options *o, tile_module *module, const char *kernel) {
     const tile_pass_options passes = {
         .size = sizeof passes, .target = o->target, .timing = print_time, .report_user = (void *)o};
     const char *after = o->passes ? o->passes : tile_default_pipeline(3);
@@ -180,16 +180,15 @@ static bool lower(const options *o, tile_module *module, tile_function **f) {
         tool_append(choice, strlen(choice), &text);
         tool_append(after, strlen(after), &text);
     }
-    tile_status status = tile_lower(module, o->kernel, o->params, o->param_count,
-                                    text.data ? text.data : o->passes, &passes, f);
+    tile_status status = tile_lower(module, kernel, o->params, o->param_count,
+                                    text.data ? text.data : o->passes, &passes, NULL);
     free(text.data);
     return status == TILE_OK;
 }
 
 /* The steps before there is code. */
-static bool emit_tile(const options *o, tile_module *module, tool_text *text) {
-    tile_function *f;
-    bool ok = lower(o, module, &f);
+static bool emit_tile(const options *o, tile_module *module, const char *kernel, tool_text *text) {
+    bool ok = lower(o, module, kernel);
     if (ok) tile_module_print(module, tool_append, text);
     return ok;
 }
@@ -424,12 +423,9 @@ static tile_function *find_plan(const options *o, const tile_module *module) {
 
 /* A plan's text with the kernels that it launches, its interface, or their code. */
 static bool emit_plan(const options *o, tile_module *module, tile_function *plan, tool_text *text) {
-    bool own = is_wanted(o, "tile") || is_wanted(o, "abi");
-    if (!own) return emit_artifact(o, module, plan, text);
-    if (!instantiate(o, module, plan)) return false;
-    if (is_wanted(o, "abi")) return tile_plan_print(plan, tool_append, text) == TILE_OK;
-    tile_module_print(module, tool_append, text);
-    return true;
+    if (is_wanted(o, "tile")) return emit_tile(o, module, tile_function_name(plan), text);
+    if (!is_wanted(o, "abi")) return emit_artifact(o, module, plan, text);
+    return instantiate(o, module, plan) && tile_plan_print(plan, tool_append, text) == TILE_OK;
 }
 
 static bool compile_variant(const options *o, tile_module *module) {
@@ -437,7 +433,7 @@ static bool compile_variant(const options *o, tile_module *module) {
     tile_function *plan = find_plan(o, module);
     tool_append("", 0, &text);
     bool ok = plan                   ? emit_plan(o, module, plan, &text)
-              : is_wanted(o, "tile") ? emit_tile(o, module, &text)
+              : is_wanted(o, "tile") ? emit_tile(o, module, o->kernel, &text)
                                      : emit_artifact(o, module, NULL, &text);
     ok &= !tool_remarks_failed();
     if (ok && text.size) /* cubins of several launches are written already */

@@ -219,9 +219,10 @@ TILE_API tile_status tile_schedule(tile_module *module, const char *compute,
                                    const tile_target *target, tile_binding *bindings,
                                    unsigned *binding_count, const char **name);
 /* The first half of tile_compile: instantiate, then the pipeline (NULL: tile_default_pipeline(3)).
- * kernel may be NULL if the module has only one, or a compute's name (tile_schedule); options may
- * be NULL, their `kernel` is not looked at. *out, if out is not NULL, is the lowered function,
- * borrowed from the module. Fails as the parts do. */
+ * kernel may be NULL if the module has only one, or the name of a plan or of a compute
+ * (tile_schedule); options may be NULL, their `kernel` is not looked at. Of a plan each kernel that
+ * it launches is lowered. *out, if out is not NULL, is the lowered function or the plan, borrowed
+ * from the module. Fails as the parts do. */
 TILE_API tile_status tile_lower(tile_module *module, const char *kernel,
                                 const tile_binding *bindings, unsigned binding_count,
                                 const char *pipeline, const tile_pass_options *options,

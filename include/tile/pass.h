@@ -39,7 +39,7 @@ typedef struct tile_pass_options {
     size_t size;
     const tile_target *target; /* default: sm_80 */
     const char *kernel;        /* only this function; default: all */
-    bool skip_verify;          /* do not verify after each pass */
+    bool skip_verify;          /* do not verify before the first pass and after each */
     tile_pass_hook before;
     tile_pass_hook after; /* `changed`: its text is another than before (known only if
                              report_changes) */

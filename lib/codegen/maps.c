@@ -173,7 +173,10 @@ tile_status tile_abi_tensor_map(const tile_abi *abi, unsigned index, const int64
 const char *tile_tensor_map_fault(const tile_tensor_map *map) {
     tile_map_facts facts = {.scalar = map->scalar, .rank = map->rank, .swizzle = map->swizzle};
     const tile_map_rule *broken;
-    int64_t bytes = tile_scalar_bytes(map->scalar);
+    bool is_scalar = (unsigned)map->scalar < TILE_SCALAR_COUNT;
+    int64_t bytes = is_scalar ? tile_scalar_bytes(map->scalar) : 0;
+    if (bytes < 1) return "an element type of whole bytes";
+    if (map->rank > TILE_MAX_MAP_RANK) return "1 to 5 dims";
     facts.address = tile_number_of((int64_t)(map->address % 16));
     for (unsigned d = 0; d < map->rank && d < TILE_MAX_MAP_RANK; d++) {
         facts.box[d] = map->box[d];

@@ -233,18 +233,24 @@ void tile_function_set_result(tile_function *f, unsigned index, tile_value value
     if (f && index < f->result_count) f->results[index].value = known ? value : TILE_NO_VALUE;
 }
 
-static unsigned set_extents(const tile_expr **to, unsigned rank, const tile_expr *const *from) {
-    unsigned kept = rank > 3 ? 3 : rank;
-    for (unsigned d = 0; d < kept; d++) to[d] = from ? from[d] : NULL;
-    return kept;
+/* Of more there is a report, and none. */
+static unsigned set_extents(const tile_function *f, const char *of, const tile_expr **to,
+                            unsigned rank, const tile_expr *const *from) {
+    if (rank > 3) {
+        tile_report(f->module->context, TILE_ERROR, f->loc, "the %s of @%s has 1 to 3 dims, not %u",
+                    of, f->name, rank);
+        return 0;
+    }
+    for (unsigned d = 0; d < rank; d++) to[d] = from ? from[d] : NULL;
+    return rank;
 }
 
 void tile_function_set_grid(tile_function *f, unsigned rank, const tile_expr *const *extents) {
-    if (f) f->grid_rank = set_extents(f->grid, rank, extents);
+    if (f) f->grid_rank = set_extents(f, "grid", f->grid, rank, extents);
 }
 
 void tile_function_set_cluster(tile_function *f, unsigned rank, const tile_expr *const *extents) {
-    if (f) f->cluster_rank = set_extents(f->cluster, rank, extents);
+    if (f) f->cluster_rank = set_extents(f, "cluster", f->cluster, rank, extents);
 }
 
 void tile_function_set_warps(tile_function *f, const tile_expr *warps) {
@@ -416,6 +422,7 @@ static tile_function *clone_function(tile_module *module, const tile_function *f
     tile_arena *arena = &module->arena;
     tile_function *f = tile_arena_copy(arena, from, sizeof *from);
     f->name = name;
+    f->seen = 0;
     link_function(module, f);
     CLONE(f, params, param_count, param_capacity);
     CLONE(f, args, arg_count, arg_capacity);

@@ -7,15 +7,33 @@
 #include "lib/layout/named.h"
 #include "lib/support/integer.h"
 
-/* What would not fit the arrays. All else is the verifier's. */
+/* What a kind of type has. */
+typedef struct kind_rule {
+    unsigned least_rank, most_rank;
+    bool strides, stages, cluster, mn_major, layout;
+} kind_rule;
+
+static const kind_rule rules[] = {
+    [TILE_TYPE_SCALAR] = {0},
+    [TILE_TYPE_PTR] = {0},
+    [TILE_TYPE_TENSOR] = {.least_rank = 1, .most_rank = TILE_MAX_RANK},
+    [TILE_TYPE_VIEW] = {1, TILE_MAX_RANK, .strides = true, .layout = true},
+    [TILE_TYPE_SHARED] = {1, TILE_MAX_RANK, .stages = true, .cluster = true, .layout = true},
+    [TILE_TYPE_TILE] = {1, TILE_MAX_RANK, .layout = true},
+    [TILE_TYPE_VECTOR] = {1, 1},
+    [TILE_TYPE_MAP] = {1, TILE_MAX_RANK}, /* the verifier names TILE_MAX_MAP_RANK */
+    [TILE_TYPE_DESCRIPTOR] = {.mn_major = true},
+};
+
+/* Of what exists in no text: all else is the verifier's. */
 static bool is_sound(const tile_type *draft) {
-    const tile_layout *layout = draft->layout;
-    if ((unsigned)draft->kind > TILE_TYPE_DESCRIPTOR ||
-        (unsigned)draft->scalar >= TILE_SCALAR_COUNT || draft->rank > TILE_MAX_RANK ||
-        (draft->cluster && draft->kind != TILE_TYPE_SHARED) ||
-        (draft->mn_major && draft->kind != TILE_TYPE_DESCRIPTOR))
-        return false;
-    return !layout || tile_layout_fits_limits(layout);
+    if ((unsigned)draft->kind >= sizeof rules / sizeof *rules) return false;
+    const kind_rule *rule = &rules[draft->kind];
+    return (unsigned)draft->scalar < TILE_SCALAR_COUNT && draft->rank >= rule->least_rank &&
+           draft->rank <= rule->most_rank && (rule->strides || !draft->has_strides) &&
+           (rule->stages || !draft->stages) && (rule->cluster || !draft->cluster) &&
+           (rule->mn_major || !draft->mn_major) &&
+           (!draft->layout || (rule->layout && tile_layout_fits_limits(draft->layout)));
 }
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {

@@ -410,7 +410,9 @@ static void check_constant(checker *c, tile_loc loc, const tile_value_data *valu
     int64_t integer;
     bool is_float = value->expr->kind == TILE_EXPR_FLOAT;
     scope allowed = c->f->kind == TILE_PLAN ? SCOPE_ARGS : SCOPE_PARAMS; /* num_sms */
-    if (!is_float && !is_expr(c->f, value->expr, allowed))
+    if (!value->type->scalar && !value->type->param)
+        FAIL(c, loc, "a constant has no element type");
+    else if (!is_float && !is_expr(c->f, value->expr, allowed))
         FAIL(c, loc, "a constant may depend on compile-time parameters only");
     else if (!is_float && tile_divides_by_zero(value->expr))
         check_division(c, loc, value->expr);
@@ -477,11 +479,23 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     for (unsigned i = 0; i < data->attr_count; i++) check_attr(c, data->loc, &data->attrs[i]);
 }
 
+/* What they are of operations is checked with those. */
+static void check_results(checker *c) {
+    const tile_function *f = c->f;
+    for (size_t i = 0; i < f->result_count; i++) {
+        const tile_value value = f->results[i].value;
+        if (value.id && value.id < f->value_count &&
+            f->values[value.id].kind == TILE_VALUE_CONSTANT)
+            check_constant(c, f->loc, &f->values[value.id]);
+    }
+}
+
 bool tile_verify_declarations(tile_function *f) {
     checker c = {.f = f};
     check_params(&c);
     check_args(&c);
     check_header(&c);
+    check_results(&c);
     tile_walk(f, f->body, check_op, &c);
     return c.errors == 0;
 }

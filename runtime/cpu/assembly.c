@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/cpu/decode.h"
-#include "tile/compute.h"
+#include "runtime/evaluation.h"
 
 struct cpu_assembly {
     const tile_function *compute;
@@ -110,7 +110,7 @@ CPU_HANDLER(cpu_run_asm) {
                                          .dims = {calls},
                                          .data = collect(run, agent, insn, i, lanes, lane_count)};
     output.data = tile_malloc((size_t)calls * tile_scalar_bytes(a->result_scalar) + 1);
-    tile_status status = tile_compute_run(a->compute, inputs, a->count, &output, 1);
+    tile_status status = evaluation_run(a->compute, NULL, 0, inputs, a->count, &output, 1);
     if (status == TILE_OK) hand_out(run, agent, insn, output.data, lanes, lane_count);
     for (unsigned i = 0; i < a->count; i++) free(inputs[i].data);
     free(inputs);

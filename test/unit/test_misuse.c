@@ -7,6 +7,7 @@
 
 #include "tile/build.h"
 #include "tile/compile.h"
+#include "tile/compute.h"
 #include "tile/device.h"
 
 #define NO_VALUE ((tile_value){0})
@@ -167,6 +168,61 @@ Test(misuse, order_of_tiles) {
     REFUSED("extent 1 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
 }
 
+/* A grid of four dims is none, and says so where it is set. */
+Test(misuse, dims_of_the_grid) {
+    fixture x;
+    open_kernel(&x);
+    const tile_expr *one = tile_expr_int(x.context, 1), *four[] = {one, one, one, one};
+    tile_function_set_cluster(x.kernel, 4, four);
+    cr_expect_str_eq(x.last, "the cluster of @k has 1 to 3 dims, not 4");
+    cr_expect_eq(tile_module_verify(x.module), TILE_OK);
+    tile_function_set_grid(x.kernel, 4, four);
+    cr_expect_str_eq(x.last, "the grid of @k has 1 to 3 dims, not 4");
+    cr_expect_eq(tile_module_verify(x.module), TILE_INVALID);
+    close_kernel(&x);
+}
+
+/* What has no text is refused in a compute. */
+Test(misuse, computes) {
+    for (unsigned i = 0; i < 9; i++) {
+        fixture x;
+        open_kernel(&x);
+        const tile_expr *one = tile_expr_int(x.context, 1), *number = one;
+        const char *name = "q";
+        const int64_t dim = 8;
+        tile_function *f = tile_function_create(x.module, TILE_COMPUTE, "c", (tile_loc){0});
+        const tile_type *tensor = tile_type_tensor(x.context, TILE_f32, 1, &dim);
+        tile_builder b = tile_builder_at_end(f, tile_function_body(f));
+        tile_value from = tile_function_add_arg(f, "x", tensor);
+        tile_function_add_arg(f, "s", tile_type_scalar(x.context, TILE_f32));
+        tile_function_add_result(f, "y", tensor);
+        tile_function_set_result(f, 0, tile_build_exp(&b, from));
+        switch (i) {
+        case 0: break;
+        case 1: tile_function_set_grid(f, 1, &one); break;
+        case 2: tile_function_set_cluster(f, 1, &one); break;
+        case 3: tile_function_set_warps(f, one); break;
+        case 4: tile_function_set_sync_explicit(f, true); break;
+        case 5: tile_function_add_where(f, one); break;
+        case 6: /* a constant over what is no parameter of it */
+            number = tile_expr_param(x.context, "nobody");
+            break;
+        case 7: number = tile_expr_arg(x.context, 1); break;
+        case 8:
+            tile_function_add_param(f, name, TILE_PARAM_int, one, NULL);
+            tile_function_add_tune(f, 1, &name, 1, &one);
+            break;
+        }
+        const tile_type *i32 = tile_type_scalar(x.context, TILE_i32);
+        tile_function_add_result(f, "z", i32);
+        tile_function_set_result(f, 1, tile_build_constant(&b, i32, number));
+        cr_expect_eq(tile_function_verify(f), i ? TILE_INVALID : TILE_OK, "%u: %s", i, x.last);
+        const char *words = i == 6 || i == 7 ? "a constant may depend on" : "a kernel's clause";
+        cr_expect(!i || strstr(x.last, words), "%u: %s", i, x.last);
+        close_kernel(&x);
+    }
+}
+
 /* 2^64 nodes when it is walked as a tree. */
 Test(misuse, endless_expression) {
     REFUSED("extent 1 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);
@@ -202,6 +258,19 @@ Test(misuse, types) {
     REPORTED(
         "there is no such type", tile_layout layout; memset(&layout, 255, sizeof layout);
         tile_type_with_layout(x->context, tile_type_tile(x->context, TILE_f32, 1, dims), &layout));
+    for (unsigned kind = 0; kind <= TILE_TYPE_DESCRIPTOR; kind++) {
+        const bool flat =
+            kind == TILE_TYPE_SCALAR || kind == TILE_TYPE_PTR || kind == TILE_TYPE_DESCRIPTOR;
+        REPORTED("there is no such type",
+                 tile_type draft = {.kind = (tile_type_kind)kind, .scalar = TILE_i32};
+                 draft.rank = flat ? 4 : 0; tile_type_get(x->context, &draft));
+    }
+    REPORTED("there is no such type",
+             tile_type draft = *tile_type_tile(x->context, TILE_f32, 1, dims);
+             draft.stages = tile_expr_int(x->context, 2); tile_type_get(x->context, &draft));
+    REPORTED("there is no such type",
+             tile_type draft = *tile_type_tile(x->context, TILE_f32, 1, dims);
+             draft.has_strides = true; tile_type_get(x->context, &draft));
     REPORTED("has no type", tile_function_add_arg(x->kernel, "z", NULL));
     REFUSED("no element type",
             tile_function_add_arg(x->kernel, "z", tile_type_scalar(x->context, TILE_SCALAR_NONE)));
@@ -374,6 +443,40 @@ Test(misuse, compiling) {
     tile_blob_destroy(&blob);
     cr_expect_eq(tile_assemble(x.context, &empty, options.target, "/none", &blob), TILE_INVALID);
     cr_expect_eq(tile_assemble(x.context, &empty, NULL, NULL, &blob), TILE_INVALID);
+    close_kernel(&x);
+}
+
+/* Nobody has verified it: what takes it says that it is wrong. */
+Test(misuse, compiling_what_is_invalid) {
+    fixture x;
+    open_kernel(&x);
+    const tile_emit_options options = {.size = sizeof options, .target = tile_target_find("sm_80")};
+    const tile_pass_options unlooked = {.size = sizeof unlooked, .skip_verify = true};
+    tile_blob blob;
+    tile_build_if_else(&x.b, tile_build_lt(&x.b, x.n, x.n), NULL, 0); /* without its yield */
+    cr_expect_eq(tile_run_passes(x.module, "canonicalize", NULL), TILE_INVALID);
+    cr_expect(strstr(x.last, "must end with `yield`"), "%s", x.last);
+    x.last[0] = 0;
+    cr_expect_eq(tile_run_passes(x.module, "", &unlooked), TILE_OK);
+    cr_expect_eq(tile_compile(x.module, "k", NULL, 0, &options, &blob, NULL), TILE_INVALID);
+    cr_expect(strstr(x.last, "must end with `yield`"), "%s", x.last);
+    close_kernel(&x);
+}
+
+/* A compute whose result is never set. */
+Test(misuse, running_what_is_invalid) {
+    fixture x;
+    open_kernel(&x);
+    float number = 1;
+    const int64_t dim = 1;
+    const tile_type *tensor = tile_type_tensor(x.context, TILE_f32, 1, &dim);
+    tile_function *f = tile_function_create(x.module, TILE_COMPUTE, "c", (tile_loc){0});
+    tile_function_add_arg(f, "x", tensor);
+    tile_function_add_result(f, "y", tensor);
+    tile_compute_array in = {TILE_f32, 1, {1}, &number}, out = in;
+    cr_expect_eq(tile_compute_run(f, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.last, "%y is never computed"), "%s", x.last);
+    cr_expect_eq(tile_compute_shapes(f, &in, 1, &out, 1), TILE_INVALID);
     close_kernel(&x);
 }
 

@@ -102,7 +102,7 @@ Test(pass_manager, a_pass_that_breaks_the_ir_is_named) {
     module = tile_module_parse(x.context, "k.tile", kernel_text, sizeof kernel_text - 1);
     options.verify_less = true;
     cr_assert_eq(tile_run_passes(module, "cse,dce", &options), TILE_FAILED);
-    cr_assert(strstr(x.messages, "the passes before the end have made @k invalid"), "%s",
+    cr_assert(strstr(x.messages, "the passes before the end have left @k invalid"), "%s",
               x.messages);
     x.messages[0] = 0;
     tile_module_destroy(module);
@@ -112,7 +112,7 @@ Test(pass_manager, a_pass_that_breaks_the_ir_is_named) {
                      "instantiate,assign-layouts,allocate-shared,insert-barriers,cse,lower-tiles",
                      &options),
                  TILE_FAILED);
-    cr_assert(strstr(x.messages, "the passes before 'lower-tiles' have made @k invalid"), "%s",
+    cr_assert(strstr(x.messages, "the passes before 'lower-tiles' have left @k invalid"), "%s",
               x.messages);
     tile_module_destroy(module);
     module = tile_module_parse(x.context, "k.tile", kernel_text, sizeof kernel_text - 1);

@@ -226,6 +226,25 @@ Test(tensor_map, maps_that_cannot_be) {
     }
 }
 
+/* By the call, which anybody may make: nothing is divided by 0, nothing read past the dims. */
+Test(tensor_map, calls_that_cannot_be) {
+    codegen_fixture x;
+    codegen_open(&x, "kernel @k(%n: i32) grid [1] warps 1 {\n}\n");
+    char encoded[TILE_TENSOR_MAP_BYTES];
+    tile_tensor_map map = {.rank = 1, .extents = {64}, .strides = {2}, .box = {8}};
+    for (int scalar = -1; scalar <= TILE_SCALAR_COUNT; scalar += TILE_SCALAR_COUNT + 1) {
+        map.scalar = (tile_scalar)scalar;
+        cr_expect_eq(tile_encode_tensor_map(x.context, &map, encoded), TILE_UNSUPPORTED);
+    }
+    map.scalar = TILE_SCALAR_NONE;
+    cr_expect_eq(tile_encode_tensor_map(x.context, &map, encoded), TILE_UNSUPPORTED);
+    cr_expect(strstr(x.messages, "needs an element type of whole bytes"), "%s", x.messages);
+    map.scalar = TILE_f16, map.rank = 9;
+    cr_expect_eq(tile_encode_tensor_map(x.context, &map, encoded), TILE_UNSUPPORTED);
+    cr_expect(strstr(x.messages, "needs 1 to 5 dims"), "%s", x.messages);
+    codegen_close(&x);
+}
+
 /* The driver's ---------------------------------------------------------------------------------
  */
 
