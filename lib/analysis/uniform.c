@@ -2,6 +2,7 @@
  * around loops until nothing changes any more. */
 #include "lib/analysis/uniform.h"
 
+#include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 
@@ -98,8 +99,9 @@ static bool differs_in_cluster(const spread *s, tile_op op) {
 static bool gives_divergent(const spread *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (s->blocks) return differs_in_cluster(s, op);
-    if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !s->groups) return false;
-    if (s->groups && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
+    bool by_groups = s->groups && tile_executors_of(s->f, op).role.id; /* each for itself */
+    if (tile_op_has_trait(opcode, TILE_TRAIT_UNIFORM) && !by_groups) return false;
+    if (by_groups && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) return true;
     if (tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES)) return !reads_constant(s, op);
     return any_operand(s, op);
 }

@@ -77,6 +77,8 @@ static bool check_reduced(const tile_infer *infer, const tile_type *to) {
 bool tile_infer_reduce(tile_infer *infer) {
     if (!check_array(infer) || !check_axis(infer) || !check_buffer(infer, type_of(infer, 1)))
         return false;
+    if (!infer->given && !find_axis(infer))
+        return fail(infer, "it needs the attribute 'axis', as in {axis = 0}", NULL, "", NULL);
     if (!infer->given)
         return fail(infer, "the axis is not a number yet; write the result's type after ':'", NULL,
                     "", NULL);

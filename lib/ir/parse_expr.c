@@ -182,6 +182,11 @@ static const tile_node *parse_param(tile_parser *p) {
                          (int)p->token.length, p->token.text);
     else if (param || tile_scalar_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
+    else if (tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
+        tile_parse_error(p, token.loc,
+                         "'%s' is an operation: in an expression its operands stand in "
+                         "parentheses, as in max(%%a, %%b)",
+                         name);
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);

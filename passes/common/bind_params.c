@@ -209,7 +209,11 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
     bind_defaults(bound);
     for (size_t i = 0; i < f->param_count; i++)
         if (!bound->params[i].bound)
-            return fail_missing(bound, f->params[i].name, "; it needs one", "");
+            return fail_missing(bound, f->params[i].name,
+                                f->params[i].default_expr
+                                    ? ": its default divides by zero, or is of one without a value"
+                                    : "; it needs one",
+                                "");
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* Rows that nobody writes, walked block by block: what is found of them (schedule_chain.c) and taken
- * (schedule_take.c), what hides elements of them (schedule_mask.c), and their kernel
+/* Rows that nobody writes, walked block by block: what is found of them (schedule_chain.c) and
+ * taken (schedule_take.c), what hides elements of them (schedule_mask.c), and their kernel
  * (schedule_online.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H
 #define TILE_PASSES_COMPUTE_SCHEDULE_ONLINE_H

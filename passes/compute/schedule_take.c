@@ -10,6 +10,10 @@ static bool takes_none(chain_finder *f, tile_op op, const char *why, const char 
     return false;
 }
 
+static bool is_product(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+}
+
 /* The last product: what is folded of it is wide. */
 static bool take_product(chain_finder *f, tile_op op) {
     schedule *s = f->s;
@@ -99,6 +103,38 @@ static bool is_given_otherwise(schedule *s, const sched_online *o, tile_op op) {
     return given;
 }
 
+/* What its attributes say of the rows and columns that are walked, of stages and warps; NULL:
+ * nothing. Of the first products the tile is [m, n], of the last one [m, its columns, n]. */
+enum { SAID = 4 };
+static void find_said(schedule *s, tile_op op, bool last, const tile_expr *said[SAID]) {
+    const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
+    const tile_attr *stages = tile_op_attr(s->compute, op, TILE_ATTR_stages);
+    const tile_attr *warps = tile_op_attr(s->compute, op, TILE_ATTR_warps);
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned at = last ? 2 * i : i;
+        bool given = tile && at < tile->count;
+        said[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
+    }
+    said[2] = stages ? sched_resolved(s, stages->expr) : NULL;
+    said[3] = warps ? sched_resolved(s, warps->expr) : NULL;
+}
+
+/* Whether one kernel can have what the products' attributes say. */
+static bool do_agree(schedule *s, const sched_online *o, tile_op root) {
+    const tile_expr *all[SAID] = {NULL}, *own[SAID];
+    bool agree = true;
+    for (unsigned i = 0; i <= o->inner_count; i++) {
+        bool last = i == o->inner_count;
+        if (last && !is_product(s, root)) break;
+        find_said(s, last ? root : o->inner[i].op, last, own);
+        for (unsigned n = 0; n < SAID; n++) {
+            agree &= !all[n] || !own[n] || all[n] == own[n];
+            if (own[n]) all[n] = own[n];
+        }
+    }
+    return agree;
+}
+
 /* Other reductions of the same rows that the value needs. */
 static void take_others(chain_finder *f, tile_value value, const sched_map *map) {
     sched_walk w = {.s = f->s};
@@ -108,10 +144,6 @@ static void take_others(chain_finder *f, tile_value value, const sched_map *map)
         if (op.id && !w.stops[i].apart && tile_op_opcode(f->s->compute, op) == TILE_OP_reduce)
             chain_add_reduction(f, op, &w.stops[i].map);
     }
-}
-
-static bool is_product(const schedule *s, tile_op op) {
-    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
 }
 
 static bool take_root(chain_finder *f, tile_op op) {
@@ -139,6 +171,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",
                           "leave out `split`, `strategy` and `raster`");
+    if (!o->exp_count && !do_agree(s, o, op)) return false;
     take_others(&f, value, map);
     if (!take_extents(&f, op)) return false;
     sched_find_leaves(s, o);
@@ -175,7 +208,9 @@ bool sched_join_online(schedule *s, sched_group *to, const sched_group *from) {
             const sched_output *output = &both[g]->outputs[i];
             take_others(&f, s->arrays[output->array].value, &output->map);
         }
-    if (!has_folds(o, to) || !has_folds(o, from) || !take_extents(&f, root)) return false;
+    if (!has_folds(o, to) || !has_folds(o, from) || !take_extents(&f, root) ||
+        (!o->exp_count && !do_agree(s, o, root)))
+        return false;
     sched_find_leaves(s, o);
     to->domain = domain;
     to->root = root;

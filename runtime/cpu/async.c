@@ -71,20 +71,20 @@ static bool fault_changed(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 }
 
 static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
-    uint32_t bytes = (uint32_t)copy->insn->integer;
-    if (!cpu_global_lanes(run, agent, copy->insn, lanes & ~copy->zeros, copy->source, bytes,
-                          CPU_READ))
+    uint32_t bytes = (uint32_t)copy->insn->integer, read = lanes & ~copy->zeros;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (read >> lane & 1 && memcmp((const void *)(uintptr_t)copy->source[lane],
+                                       copy->seen + lane * bytes, bytes) != 0)
+            return fault_changed(run, agent, copy->insn, (int)lane);
+    if (!cpu_global_lanes(run, agent, copy->insn, read, copy->source, bytes, CPU_READ))
         return false;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         if (!(lanes >> lane & 1)) continue;
         uint8_t *to = agent->block->shared + copy->target[lane];
-        const void *from = (const void *)(uintptr_t)copy->source[lane];
-        if (copy->zeros >> lane & 1)
-            memset(to, 0, bytes);
-        else if (memcmp(from, copy->seen + lane * bytes, bytes) != 0)
-            return fault_changed(run, agent, copy->insn, (int)lane);
+        if (read >> lane & 1)
+            memcpy(to, copy->seen + lane * bytes, bytes);
         else
-            memcpy(to, from, bytes);
+            memset(to, 0, bytes);
         cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->done[lane],
                             copy->target[lane], bytes);
     }

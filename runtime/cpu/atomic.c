@@ -7,6 +7,7 @@
 
 #include "lib/ir/scalar.h"
 #include "runtime/cpu/exec.h"
+#include "runtime/cpu/mbarrier.h"
 #include "runtime/cpu/poison.h"
 
 /* One element ---------------------------------------------------------------------------------- */
@@ -85,6 +86,11 @@ static operands operands_of(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
             memset(agent->poison + insn->result, 0, (size_t)insn->count * insn->size);
     }
     return o;
+}
+
+/* Whether the words that it updates hand on what agents know. */
+static bool orders(const cpu_run *run, const cpu_insn *insn, const operands *o) {
+    return insn->acquires || o->released || run->program->fences;
 }
 
 static bool update_at(const cpu_insn *insn, const operands *o, void *at, size_t element) {
@@ -206,7 +212,9 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                        : cpu_shared_update(run, agent, insn, -1, thread, offset, insn->size);
     if (!fine || (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
         return false;
-    update_at(insn, o, agent->block->shared + offset, element);
+    if (orders(run, insn, o))
+        cpu_update_word(run, agent, insn, cpu_shared_word(run, agent, offset), o->released);
+    o->changed |= update_at(insn, o, agent->block->shared + offset, element);
     return true;
 }
 
@@ -273,9 +281,12 @@ CPU_HANDLER(cpu_run_atomic_shared) {
     operands o = operands_of(run, agent, insn);
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
     if (insn->releases) cpu_meet_own(run, agent);
-    if (!update_buffer(run, agent, insn, &o)) return CPU_STOP;
+    o.released = cpu_begin_updates(run, agent, insn);
+    bool fine = update_buffer(run, agent, insn, &o);
+    cpu_known_drop(o.released);
+    if (!fine) return CPU_STOP;
     if (insn->acquires) cpu_meet_own(run, agent);
-    return CPU_NEXT;
+    return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
 CPU_HANDLER(cpu_run_by_element) {
@@ -312,11 +323,11 @@ static bool update_lane(const cpu_insn *insn, const operands *o, char *at, unsig
 static void update_global(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
                           uint32_t active, const uint64_t addresses[CPU_LANES], uint32_t first,
                           uint32_t count) {
-    bool orders = insn->acquires || o->released || run->program->fences;
+    bool handed_on = orders(run, insn, o);
     for (unsigned turn = 0; turn < CPU_LANES; turn++) {
         unsigned lane = lane_of(run, agent, turn);
         if (!(active >> lane & 1)) continue;
-        for (uint32_t e = 0; orders && e < count; e++)
+        for (uint32_t e = 0; handed_on && e < count; e++)
             cpu_update_word(run, agent, insn, addresses[lane] + e * insn->size, o->released);
         o->changed |= update_lane(insn, o, (char *)(uintptr_t)addresses[lane], lane, first, count);
     }
@@ -378,17 +389,25 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
         !may_leave(run, agent, insn, active))
         return CPU_STOP;
     clear_old(agent, insn, &o);
-    for (unsigned turn = 0; turn < CPU_LANES; turn++) {
+    o.released = insn->releases ? cpu_barrier_release(run, agent, active)
+                                : cpu_begin_updates(run, agent, insn);
+    bool fine = true, handed_on = orders(run, insn, &o);
+    for (unsigned turn = 0; turn < CPU_LANES && fine; turn++) {
         unsigned lane = lane_of(run, agent, turn);
         if (!(active >> lane & 1)) continue;
-        if (!cpu_shared_update(run, agent, insn, (int)lane, cpu_thread(agent, lane), offsets[lane],
-                               bytes))
-            return CPU_STOP;
-        update_lane(insn, &o, (char *)agent->block->shared + offsets[lane], lane, 0,
-                    insn->count / CPU_LANES);
+        fine = cpu_shared_update(run, agent, insn, (int)lane, cpu_thread(agent, lane),
+                                 offsets[lane], bytes);
+        for (uint32_t at = 0; fine && handed_on && at < bytes; at += insn->size)
+            cpu_update_word(run, agent, insn, cpu_shared_word(run, agent, offsets[lane] + at),
+                            o.released);
+        if (fine)
+            o.changed |= update_lane(insn, &o, (char *)agent->block->shared + offsets[lane], lane,
+                                     0, insn->count / CPU_LANES);
     }
+    cpu_known_drop(o.released);
+    if (!fine) return CPU_STOP;
     cpu_count_conflicts(run, active, offsets, bytes);
-    return CPU_NEXT;
+    return cpu_rest_from_updates(run, agent, insn, o.changed);
 }
 
 /* Order ---------------------------------------------------------------------------------------- */

@@ -75,12 +75,13 @@ uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer);
 /* tma.c: level 3 */
 CPU_HANDLER(cpu_run_tensor_map); /* integer: which one of the launch's */
 CPU_HANDLER(cpu_run_tma_load);
-CPU_HANDLER(cpu_run_tma_store);
 CPU_HANDLER(cpu_run_bulk_load);
-CPU_HANDLER(cpu_run_bulk_store);
 CPU_HANDLER(cpu_run_copy_counted); /* level 2: to a shared buffer, for a barrier */
-CPU_HANDLER(cpu_run_copy_out);     /* level 2: to a view */
-CPU_HANDLER(cpu_run_store_async);  /* level 2 */
+/* tma_store.c: level 3 */
+CPU_HANDLER(cpu_run_tma_store);
+CPU_HANDLER(cpu_run_bulk_store);
+CPU_HANDLER(cpu_run_copy_out);    /* level 2: to a view */
+CPU_HANDLER(cpu_run_store_async); /* level 2 */
 CPU_HANDLER(cpu_run_bulk_commit);
 CPU_HANDLER(cpu_run_bulk_wait); /* flag: until the sources have been read */
 /* At the agent's end: false after a report if a store still reads shared memory. */

@@ -9,6 +9,7 @@
 #include "runtime/cpu/check.h"
 #include "runtime/cpu/mbarrier.h"
 #include "runtime/cpu/overlap.h"
+#include "runtime/cpu/tma.h"
 
 enum {
     PAGE_BITS = 12,
@@ -219,13 +220,17 @@ static uint64_t find_apart(const walk *w, uint32_t event, uint64_t address) {
 
 /* Reports -------------------------------------------------------------------------------------- */
 
-/* The lane that accesses this byte. */
-static int lane_at(const walk *w, uint64_t address) {
+/* The first lane that accesses this byte, but for that one. */
+static int other_lane_at(const walk *w, uint64_t address, int but) {
     for (int lane = 0; w->addresses && lane < CPU_LANES; lane++)
-        if (w->mask >> lane & 1 && address >= w->addresses[lane] &&
+        if (lane != but && w->mask >> lane & 1 && address >= w->addresses[lane] &&
             address - w->addresses[lane] < w->lane_bytes)
             return lane;
     return w->lane;
+}
+
+static int lane_at(const walk *w, uint64_t address) {
+    return other_lane_at(w, address, -1);
 }
 
 static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t agent) {
@@ -275,7 +280,9 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
                             ? describe_scope(&scratch, w, insn)
                         : same_cluster ? "; no cluster barrier orders the two"
                                        : "; no release and acquire orders the two";
-    cpu_fault(run, w->agent, w->insn, lane_at(w, address),
+    bool one = own && other->lanes.bits != CPU_ALL_LANES;
+    int but = one ? (int)lane_of(other->lanes, address) : -1;
+    cpu_fault(run, w->agent, w->insn, other_lane_at(w, address, but),
               "data race: %s offset %" PRIu64 " of %s%s, %s by %s%s",
               w->access & CPU_WRITE ? "writes" : "reads", address - range->begin,
               *range->name ? "%" : "",
@@ -493,10 +500,15 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
                                              w->access & CPU_WRITE, w->range))
         return false;
+    if (w->run->bulks && !cpu_bulks_allow(w->run, w->agent, w->insn, lane_at(w, address), address,
+                                          bytes, w->access, &w->run->ranges[w->range]))
+        return false;
     if (!follow_writes(w, address, bytes)) return false;
-    w->event = cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
-                             (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC,
-                             w->lanes);
+    /* A source that is written while it is copied is async.c's to find. */
+    cpu_lanes kept = w->insn->opcode == TILE_OP_cp_async ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
+    w->event =
+        cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
+                      (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC, kept);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
     w->fine_updates = w->old_updates = w->new_updates = 0;
     region *r = &global->regions[w->run->ranges[w->range].region];
@@ -535,58 +547,50 @@ static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
     return walk_bytes(w, begin, end - begin);
 }
 
-/* Lanes of one warp whose bytes follow each other. */
-typedef struct lane_row {
-    uint64_t begin, end;
-    unsigned turn;              /* of the first one (cpu_lanes) */
-    unsigned elements, several; /* and which of them several lanes access */
-    bool twice;                 /* so the last one */
-} lane_row;
+/* What lanes of one warp access, of those behind each other. */
+typedef struct lane_element {
+    uint64_t at;
+    uint8_t turn;  /* of the first lane that does (cpu_lanes) */
+    uint8_t lanes; /* how many do */
+} lane_element;
 
-/* Who has the row: what several lanes store is one lane's, whichever that is. A source that is
- * written while it is copied is async.c's to find. */
-static cpu_lanes lanes_of(const walk *w, const lane_row *row) {
-    cpu_lanes lanes = {CPU_ANY_LANES, 0};
-    if (w->insn->opcode == TILE_OP_cp_async) return lanes;
-    if (!row->several)
-        lanes = (cpu_lanes){(uint8_t)__builtin_ctz(w->lane_bytes), (uint8_t)row->turn};
-    else if (row->several == row->elements && !(w->access & CPU_WRITE))
-        lanes.bits = CPU_ALL_LANES;
-    return lanes;
-}
-
-static bool walk_row(walk *w, const lane_row *row) {
-    w->lanes = lanes_of(w, row);
-    return row->begin == row->end || walk_lanes(w, row->begin, row->end);
+/* Whose the element is. What all lanes store at once is one lane's, whichever that is: there it
+ * does not matter. */
+static cpu_lanes lanes_of(const walk *w, const lane_element *e) {
+    bool plain = w->access & CPU_WRITE && !(w->access & CPU_ATOMIC);
+    bool all = e->lanes == __builtin_popcount(w->agent->mask);
+    if (e->lanes == 1) return (cpu_lanes){(uint8_t)__builtin_ctz(w->lane_bytes), e->turn};
+    return (cpu_lanes){plain && (all || w->insn->any_stays) ? CPU_ANY_LANES : CPU_ALL_LANES, 0};
 }
 
 bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t mask,
                       const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
     walk w = {.run = run, .agent = agent, .insn = insn, .lane = -1, .access = access};
-    lane_row row = {0};
+    lane_element elements[CPU_LANES];
+    unsigned count = 0;
     w.addresses = addresses;
     w.mask = mask;
     w.lane_bytes = bytes;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         uint64_t at = addresses[lane];
         if (!(mask >> lane & 1)) continue;
-        if (row.elements && at == row.end - bytes) {
-            row.several += !row.twice;
-            row.twice = true;
-            continue;
-        }
-        unsigned turn = (unsigned)(lane - at / bytes) % CPU_LANES;
-        bool goes_on =
-            row.elements && at == row.end && (row.several ? row.twice : turn == row.turn);
-        if (!goes_on) {
-            if (!walk_row(&w, &row)) return false;
-            row = (lane_row){.begin = at, .turn = turn};
-        }
-        row.end = at + bytes;
-        row.elements++;
-        row.twice = false;
+        if (count && at == elements[count - 1].at)
+            elements[count - 1].lanes++;
+        else
+            elements[count++] =
+                (lane_element){at, (uint8_t)((unsigned)(lane - at / bytes) % CPU_LANES), 1};
     }
-    return walk_row(&w, &row);
+    for (unsigned first = 0, next; first < count; first = next) {
+        w.lanes = lanes_of(&w, &elements[first]);
+        for (next = first + 1; next < count; next++) {
+            cpu_lanes lanes = lanes_of(&w, &elements[next]);
+            if (elements[next].at != elements[next - 1].at + bytes || lanes.bits != w.lanes.bits ||
+                lanes.turn != w.lanes.turn)
+                break;
+        }
+        if (!walk_lanes(&w, elements[first].at, elements[next - 1].at + bytes)) return false;
+    }
+    return true;
 }
 
 /* Words ---------------------------------------------------------------------------------------- */

@@ -58,6 +58,8 @@ bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
 cpu_known *cpu_begin_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 void cpu_update_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
                      cpu_known *released);
+/* What stands for the address of a word in the agent's block's shared memory. */
+uint64_t cpu_shared_word(const cpu_run *run, const cpu_agent *agent, uint32_t offset);
 /* A fence of the agent. */
 void cpu_fence(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 /* Forgets what an agent's fences have to do with; for one that starts, or is no more. */

@@ -80,6 +80,8 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 /* What these lanes release: all that the agent knows and did, but of the other lanes only what is
  * before all met. The caller drops it. */
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes);
+/* The other way round: these lanes come after what is known, others where all meet. */
+void cpu_acquire_by_lanes(cpu_agent *agent, uint32_t lanes, cpu_known *known);
 /* The number under which clocks know a single lane of an agent (cpu_clock_release_part). */
 static inline uint64_t cpu_lane_key(uint64_t agent, unsigned lane) {
     return CPU_LANE | agent << 5 | lane;

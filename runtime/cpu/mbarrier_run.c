@@ -108,9 +108,7 @@ static void note_wait(const cpu_run *run, cpu_agent *agent, const cpu_insn *insn
 static void learn(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known *known) {
     uint32_t time = cpu_known_time(known, agent->clock.agent);
     if (run->program->lanes > 1 && agent->mask != UINT32_MAX) {
-        if (!agent->clock.apart) agent->apart_lanes = 0;
-        agent->apart_lanes |= UINT32_C(1) << lane;
-        cpu_clock_acquire_apart(&agent->clock, known);
+        cpu_acquire_by_lanes(agent, UINT32_C(1) << lane, known);
         return;
     }
     cpu_clock_acquire(&agent->clock, known);

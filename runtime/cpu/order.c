@@ -1,4 +1,4 @@
-/* Order between agents through words in global memory: releases, acquires, fences.
+/* Order between agents through words in global and shared memory: releases, acquires, fences.
  *
  * A word hands on what its release sequence knew: a release store begins one, atomic updates go on
  * with it, and add what they release themselves. A relaxed update releases what its agent's last
@@ -10,6 +10,7 @@
 #include "lib/support/arena.h"
 #include "runtime/cpu/check.h"
 #include "runtime/cpu/global_shadow.h"
+#include "runtime/cpu/mbarrier.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
 
@@ -92,8 +93,18 @@ void cpu_acquire_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
         agent->order.narrow = insn;
         return;
     }
-    cpu_clock_acquire(insn->acquires ? &agent->clock : &agent->order.seen[needed],
-                      word->known.known);
+    if (!insn->acquires)
+        cpu_clock_acquire(&agent->order.seen[needed], word->known.known);
+    else if (run->program->lanes > 1 && agent->mask != UINT32_MAX)
+        cpu_acquire_by_lanes(agent, agent->mask, word->known.known);
+    else
+        cpu_clock_acquire(&agent->clock, word->known.known);
+}
+
+/* No address is so large; a block's shared memory is smaller than 2^26 bytes. */
+uint64_t cpu_shared_word(const cpu_run *run, const cpu_agent *agent, uint32_t offset) {
+    uint64_t block = agent->clock.agent / run->program->agents;
+    return UINT64_C(1) << 63 | block << 26 | offset;
 }
 
 bool cpu_knows_word(cpu_run *run, const cpu_agent *agent, uint64_t address) {

@@ -203,19 +203,60 @@ CPU_HANDLER(cpu_run_poison_make) {
     return CPU_NEXT;
 }
 
-/* What any element of a row has. */
-CPU_HANDLER(cpu_run_poison_reduce) {
+static tile_rows rows_of(const cpu_insn *insn) {
     int64_t dims[TILE_MAX_RANK];
+    for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
+    return tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
+}
+
+/* What any element of a row has. */
+static uint8_t poison_of_row(const cpu_agent *agent, const cpu_insn *insn, const tile_rows *rows,
+                             size_t row) {
     const uint8_t *from = poison_of(agent, insn->operand[0]);
+    uint8_t found = 0;
+    for (size_t i = 0; i < rows->extent && !found; i++)
+        found = from[(tile_row_begin(rows, row) + i * rows->inner) * insn->size];
+    return found;
+}
+
+CPU_HANDLER(cpu_run_poison_reduce) {
+    tile_rows rows = rows_of(insn);
+    (void)run;
+    for (size_t row = 0; row < rows.outer * rows.inner; row++)
+        poison_of(agent, insn->result)[row * insn->size] = poison_of_row(agent, insn, &rows, row);
+    return CPU_NEXT;
+}
+
+/* Each element of a scan has what those before it have. */
+static void scan_row(const cpu_agent *agent, const cpu_insn *insn, const tile_rows *rows,
+                     size_t row) {
+    const uint8_t *from = poison_of(agent, insn->operand[0]);
+    uint8_t *to = poison_of(agent, insn->result), found = 0;
+    for (size_t i = 0; i < rows->extent; i++) {
+        size_t place = insn->reverse ? rows->extent - 1 - i : i;
+        size_t at = (tile_row_begin(rows, row) + place * rows->inner) * insn->size;
+        uint8_t before = found;
+        if (!found) found = from[at];
+        to[at] = insn->exclusive ? before : found;
+    }
+}
+
+/* What a row gives: of a sort all elements, of reduce_arg the element and its coordinate. */
+CPU_HANDLER(cpu_run_poison_rows) {
+    tile_rows rows = rows_of(insn);
     uint8_t *to = poison_of(agent, insn->result);
     (void)run;
-    for (unsigned d = 0; d < insn->type->rank; d++) dims[d] = tile_type_dim(insn->type, d);
-    tile_rows rows = tile_rows_along(dims, insn->type->rank, (unsigned)insn->integer);
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
-        uint8_t found = 0;
-        for (size_t i = 0; i < rows.extent && !found; i++)
-            found = from[(tile_row_begin(&rows, row) + i * rows.inner) * insn->size];
+        if (insn->opcode == TILE_OP_scan) {
+            scan_row(agent, insn, &rows, row);
+            continue;
+        }
+        uint8_t found = poison_of_row(agent, insn, &rows, row);
+        for (size_t i = 0; insn->opcode == TILE_OP_sort && i < rows.extent; i++)
+            to[(tile_row_begin(&rows, row) + i * rows.inner) * insn->size] = found;
+        if (insn->opcode == TILE_OP_sort) continue;
         to[row * insn->size] = found;
+        poison_of(agent, insn->second[0])[row * sizeof(int32_t)] = found;
     }
     return CPU_NEXT;
 }

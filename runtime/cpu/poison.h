@@ -50,6 +50,7 @@ CPU_HANDLER(cpu_run_poison_spread);
 CPU_HANDLER(cpu_run_poison_select);
 CPU_HANDLER(cpu_run_poison_make);   /* what divides, or shifts */
 CPU_HANDLER(cpu_run_poison_reduce); /* level 2; as cpu_run_reduce */
+CPU_HANDLER(cpu_run_poison_rows);   /* level 2; as cpu_run_rows */
 CPU_HANDLER(cpu_run_poison_redux);  /* level 3 */
 CPU_HANDLER(cpu_run_poison_mma);
 CPU_HANDLER(cpu_run_poison_dot);

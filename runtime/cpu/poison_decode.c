@@ -16,6 +16,7 @@ static follow_function find_follower(tile_opcode opcode);
 static bool carries_elements(tile_opcode opcode, unsigned operand) {
     const tile_op_info *info = tile_op_get_info(opcode);
     if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
+    if (opcode == TILE_OP_gather) return operand == 0; /* behind it stand indices */
     switch (info->operands[operand].class_) {
     case TILE_CLASS_any:
     case TILE_CLASS_number:
@@ -341,6 +342,10 @@ static void follow_reduce(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_reduce, new_poison(d, op));
 }
 
+static void follow_rows(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_rows, new_poison(d, op));
+}
+
 static void follow_redux(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_redux, new_poison(d, op));
 }
@@ -434,7 +439,11 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_convert_layout, follow_nothing},
         {TILE_OP_dot_wait, follow_nothing},
         {TILE_OP_shfl, follow_move},
+        {TILE_OP_gather, follow_move},
         {TILE_OP_reduce, follow_reduce},
+        {TILE_OP_reduce_arg, follow_rows},
+        {TILE_OP_scan, follow_rows},
+        {TILE_OP_sort, follow_rows},
         {TILE_OP_redux, follow_redux},
         {TILE_OP_mma, follow_mma},
         {TILE_OP_dot, follow_dot},

@@ -199,7 +199,8 @@ typedef struct cpu_shadow {
 typedef struct cpu_reader {
     uint16_t thread;
     uint32_t time, insn;
-    uint32_t next; /* of the cell, or the next free place */
+    uint32_t next;   /* of the cell, or the next free place */
+    uint32_t fences; /* of an update: as write_fences */
 } cpu_reader;
 
 enum {
@@ -345,7 +346,7 @@ struct cpu_agent {
     uint64_t copies_issued;
     cpu_copy *copies;
     size_t copy_count, copy_capacity;
-    cpu_bulk *bulks; /* bulk stores that are not complete (tma.c) */
+    cpu_bulk *bulks; /* bulk stores that are not complete (tma_store.c) */
     size_t bulk_count, bulk_capacity;
     uint32_t bulk_commits[CPU_LANES];
     cpu_proxy_fence *fences; /* in the order in which it executed them */
@@ -421,6 +422,8 @@ struct cpu_run {
     uint64_t ticks;            /* counts how often a block has got on */
     int64_t room, held;        /* blocks that the device holds at once, and those it does */
     bool waits_for_room;       /* blocks could start if there were more of it */
+    size_t bulks;              /* bulk stores in flight */
+    const cpu_bulk *landing;   /* the one of them that writes now, or NULL */
 };
 
 static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t place) {

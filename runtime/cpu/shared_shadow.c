@@ -217,7 +217,8 @@ static void add_read(const access *a, cpu_shadow *shadow) {
     if (own && !before) thread = cpu_thread(a->agent, CPU_LANES);
     if (shadow->readers) prune_readers(a, shadow);
     if (!own && !before) {
-        cpu_reader other = {shadow->reader, shadow->read_time, shadow->read_insn, shadow->readers};
+        cpu_reader other = {shadow->reader, shadow->read_time, shadow->read_insn, shadow->readers,
+                            0};
         shadow->readers = new_reader(a->owner, other);
     }
     shadow->reader = thread;
@@ -233,7 +234,8 @@ static void add_update(const access *a, cpu_shadow *shadow) {
     while (at && agent_of(block->readers[at].thread) != a->agent->number)
         at = block->readers[at].next;
     if (!at) {
-        cpu_reader own = {a->thread, a->agent->clock.time, a->number, shadow->updates};
+        cpu_reader own = {a->thread, a->agent->clock.time, a->number, shadow->updates,
+                          (uint32_t)a->agent->fence_count};
         shadow->updates = new_reader(block, own);
         return;
     }
@@ -242,6 +244,7 @@ static void add_update(const access *a, cpu_shadow *shadow) {
     own->thread = before ? a->thread : cpu_thread(a->agent, CPU_LANES);
     own->time = a->agent->clock.time;
     own->insn = a->number;
+    own->fences = (uint32_t)a->agent->fence_count;
 }
 
 /* Accesses ------------------------------------------------------------------------------------- */
@@ -289,24 +292,24 @@ bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int l
     return cpu_cluster_read(run, agent, agent->block, insn, lane, thread, offset, bytes);
 }
 
-/* Whether the thread that wrote has executed a fence_async since, and that comes before the access.
- */
-static bool is_fenced(const access *a, const cpu_shadow *shadow) {
-    if (shadow->write_fences == CPU_BY_ASYNC_PROXY) return true;
-    const cpu_agent *writer = find_agent(a, shadow->writer);
-    unsigned lane = (shadow->writer - 1u) % (CPU_LANES + 1);
+/* Whether the thread that wrote when its agent had executed so many fence_async has executed one
+ * since, and that comes before the access. */
+static bool is_fenced(const access *a, uint16_t thread, uint32_t fences) {
+    if (fences == CPU_BY_ASYNC_PROXY) return true;
+    const cpu_agent *writer = find_agent(a, thread);
+    unsigned lane = (thread - 1u) % (CPU_LANES + 1);
     uint32_t all = a->run->program->lanes == 1 ? 1 : UINT32_MAX;
     uint32_t lanes = lane < CPU_LANES ? UINT32_C(1) << lane : all;
-    for (size_t i = shadow->write_fences; i < writer->fence_count; i++)
+    for (size_t i = fences; i < writer->fence_count; i++)
         if ((writer->fences[i].lanes & lanes) == lanes)
-            return is_before(a, shadow->writer, writer->fences[i].time);
+            return is_before(a, thread, writer->fences[i].time);
     return false;
 }
 
-static bool fault_fence(const access *a, const cpu_shadow *shadow, uint32_t granule) {
-    const cpu_insn *insn = &a->run->program->insns[shadow->write_insn];
+static bool fault_fence(const access *a, uint16_t thread, uint32_t number, uint32_t granule) {
+    const cpu_insn *insn = &a->run->program->insns[number];
     tile_arena scratch = {0};
-    const char *name = cpu_agent_name(&scratch, a->run, find_agent(a, shadow->writer));
+    const char *name = cpu_agent_name(&scratch, a->run, find_agent(a, thread));
     fault_at(a,
              tile_arena_format(&scratch,
                                "%s reads what no fence_async has shown to the async proxy",
@@ -318,6 +321,20 @@ static bool fault_fence(const access *a, const cpu_shadow *shadow, uint32_t gran
                 tile_op_get_info(insn->opcode)->name, name);
     tile_arena_reset(&scratch);
     return false;
+}
+
+/* What was written and updated here. Where the compiler puts barriers, it puts the fences, too.
+ * False after a report. */
+static bool check_fences(const access *a, const cpu_shadow *shadow, uint32_t granule) {
+    if (a->run->program->lanes == 1 && a->insn->own_order) return true;
+    if (shadow->writer && !is_fenced(a, shadow->writer, shadow->write_fences))
+        return fault_fence(a, shadow->writer, shadow->write_insn, granule);
+    for (uint32_t at = shadow->updates; at; at = a->owner->readers[at].next) {
+        const cpu_reader *update = &a->owner->readers[at];
+        if (!is_fenced(a, update->thread, update->fences))
+            return fault_fence(a, update->thread, update->insn, granule);
+    }
+    return true;
 }
 
 bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
@@ -334,8 +351,7 @@ bool cpu_lane_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, i
     granules(run, offset, bytes, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &owner->shadow[i];
-        if (!check_read(&a, shadow, i)) return false;
-        if (shadow->writer && !is_fenced(&a, shadow)) return fault_fence(&a, shadow, i);
+        if (!check_read(&a, shadow, i) || !check_fences(&a, shadow, i)) return false;
         shadow->pending++;
         shadow->pending_thread = a.thread;
         shadow->pending_insn = a.number;
@@ -375,13 +391,22 @@ static bool is_one_store(const access *a, const cpu_shadow *shadow) {
                          &a->run->program->insns[shadow->write_insn]);
 }
 
+static bool fault_pending(const access *a, const cpu_shadow *shadow, uint32_t granule,
+                          const char *what) {
+    tile_arena scratch = {0};
+    fault_race(
+        a,
+        tile_arena_format(
+            &scratch, "%s while an asynchronous operation that nothing has waited for reads", what),
+        granule, shadow->pending_thread, shadow->pending_insn);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 /* False after a report of what the write collides with. */
 static bool check_write(const access *a, const cpu_shadow *shadow, uint32_t granule) {
     if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(a, "write", shadow, granule);
-    if (shadow->pending)
-        return fault_race(a,
-                          "write while an asynchronous operation that nothing has waited for reads",
-                          granule, shadow->pending_thread, shadow->pending_insn);
+    if (shadow->pending) return fault_pending(a, shadow, granule, "write");
     if (shadow->writer && !is_before(a, shadow->writer, shadow->write_time) &&
         !is_one_store(a, shadow))
         return fault_race(a, "write without a barrier after another write", granule, shadow->writer,
@@ -427,6 +452,7 @@ bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int
     for (uint32_t i = first; i < end; i++) {
         cpu_shadow *shadow = &agent->block->shadow[i];
         if (shadow->writer == CPU_IN_FLIGHT) return fault_in_flight(&a, "updated", shadow, i);
+        if (shadow->pending) return fault_pending(&a, shadow, i, "update");
         if (!shadow->writer) return fault_at(&a, "read of uninitialised shared memory", i);
         if (!is_before(&a, shadow->writer, shadow->write_time))
             return fault_race(&a, "atomic access without a barrier after a write", i,

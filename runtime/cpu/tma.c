@@ -1,18 +1,16 @@
-/* Copies by the tensor memory accelerator.
+/* Copies by the tensor memory accelerator: what they copy, and loads.
  *
  * Loads land in the background (mbarrier.h), as late as their barrier allows, and read their source
  * then: what a barrier's wait does not cover is found in flight, or published by a phase that the
- * reader does not know. Stores read their shared memory when the first wait covers them, and write
- * when one without `read` does, or the block has ended. */
+ * reader does not know. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cpu/exec.h"
-#include "runtime/cpu/mbarrier.h"
-#include "runtime/cpu/poison.h"
+#include "runtime/cpu/tma.h"
 
-enum { PIECE = 16, BOX_ALIGNMENT = 128, MAX_ROW = 256 * 8 };
+enum { PIECE = CPU_TMA_PIECE, BOX_ALIGNMENT = 128, MAX_ROW = 256 * 8 };
 
 #define FOR_EACH_LANE(lane, mask) \
     for (unsigned lane = 0; lane < CPU_LANES; (lane)++) \
@@ -26,26 +24,11 @@ CPU_HANDLER(cpu_run_tensor_map) {
 
 /* What is copied ------------------------------------------------------------------------------- */
 
-/* One lane's copy. A bulk copy is one row of bytes without an array. */
-typedef struct transfer {
-    const cpu_insn *insn;
-    unsigned lane;
-    const tile_tensor_map *array; /* NULL: none */
-    int64_t at[TILE_MAX_MAP_RANK];
-    uint64_t address;
-    uint32_t row_bytes, rows;
-    uint32_t shared; /* its offset */
-    uint32_t blocks; /* of the cluster: a bit for each rank */
-    cpu_mbarrier_at bar;
-    uint32_t bar_offset;
-} transfer;
-
-static uint32_t bytes_of(const transfer *t) {
+uint32_t cpu_transfer_bytes(const cpu_transfer *t) {
     return t->row_bytes * t->rows;
 }
 
-/* Where a row begins in global memory, and which of its bytes are inside of the array. */
-static uint64_t find_row(const transfer *t, uint32_t row, int64_t *first, int64_t *end) {
+uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, int64_t *end) {
     const tile_tensor_map *m = t->array;
     *first = 0;
     *end = t->row_bytes;
@@ -64,34 +47,33 @@ static uint64_t find_row(const transfer *t, uint32_t row, int64_t *first, int64_
     return address;
 }
 
-/* Where a piece of 16 bytes lies in shared memory: the bits above 7 exchange those from 4 on. */
-static uint32_t place_of(const transfer *t, uint32_t byte) {
+uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte) {
     uint32_t at = t->shared + byte, width = t->array ? t->array->swizzle : 0;
     return width ? at ^ (at >> 7 & (width / PIECE - 1)) * PIECE : at;
 }
 
-/* Elements of the array, so that the row is looked at in elements. */
-static bool touch(cpu_run *run, cpu_agent *agent, const transfer *t, uint64_t address,
-                  int64_t first, int64_t end, cpu_access access) {
+bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
+                        int64_t first, int64_t end, cpu_access access) {
     if (first >= end) return true;
     uint64_t at = address + (uint64_t)first, bytes = (uint64_t)(end - first);
     return cpu_check_global(run, agent, t->insn, (int)t->lane, at, bytes, t->insn->size) &&
            cpu_global_access(run, agent, t->insn, (int)t->lane, at, bytes, access);
 }
 
-static bool touch_all(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_access access) {
+static bool cpu_transfer_touch_all(cpu_run *run, cpu_agent *agent, const cpu_transfer *t,
+                                   cpu_access access) {
     int64_t first, end;
     for (uint32_t row = 0; row < t->rows; row++) {
-        uint64_t address = find_row(t, row, &first, &end);
-        if (!touch(run, agent, t, address, first, end, access)) return false;
+        uint64_t address = cpu_transfer_row(t, row, &first, &end);
+        if (!cpu_transfer_touch(run, agent, t, address, first, end, access)) return false;
     }
     return true;
 }
 
 /* Starting ------------------------------------------------------------------------------------- */
 
-static bool misaligned(cpu_run *run, const cpu_agent *agent, const transfer *t, const char *what,
-                       uint64_t value, unsigned unit) {
+static bool misaligned(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t,
+                       const char *what, uint64_t value, unsigned unit) {
     if (value % unit == 0) return false;
     cpu_fault(run, agent, t->insn, (int)t->lane, "%s, %" PRIu64 ", is not a multiple of %u", what,
               value, unit);
@@ -99,7 +81,7 @@ static bool misaligned(cpu_run *run, const cpu_agent *agent, const transfer *t, 
 }
 
 /* Where the hardware takes no box, found by trying (H200): an illegal instruction. */
-static bool refuse_place(cpu_run *run, const cpu_agent *agent, const transfer *t) {
+static bool refuse_place(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t) {
     unsigned last = t->array->rank - 1;
     bool store = t->insn->at_barrier == NULL;
     if (t->at[last] * (int64_t)t->insn->size % PIECE) {
@@ -118,13 +100,12 @@ static bool refuse_place(cpu_run *run, const cpu_agent *agent, const transfer *t
     return false;
 }
 
-/* The operands that a lane has. False after a report. */
-static bool start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
-                  transfer *t) {
+bool cpu_transfer_start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
+                        cpu_transfer *t) {
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[1]);
     const int32_t *offsets = cpu_at(run, agent, insn->second[0]);
     int64_t offset = (int64_t)offsets[lane] * tile_scalar_bytes(insn->memory->scalar);
-    *t = (transfer){.insn = insn, .lane = lane, .rows = 1};
+    *t = (cpu_transfer){.insn = insn, .lane = lane, .rows = 1};
     unsigned unit = PIECE;
     if (insn->type->kind == TILE_TYPE_MAP) {
         const uint32_t *maps = cpu_at(run, agent, insn->operand[0]);
@@ -150,7 +131,7 @@ static bool start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned
     }
     if (t->array && refuse_place(run, agent, t)) return false;
     t->shared = cpu_buffer_offset(insn, buffers[lane]) + (uint32_t)offset;
-    return cpu_inside_shared(run, agent, insn, (int)lane, offset, bytes_of(t)) &&
+    return cpu_inside_shared(run, agent, insn, (int)lane, offset, cpu_transfer_bytes(t)) &&
            !misaligned(run, agent, t, "its offset in the block's shared memory", t->shared, unit);
 }
 
@@ -166,16 +147,16 @@ static bool all_ended(const cpu_run *run, const cpu_block *block) {
     return true;
 }
 
-static void write_row(cpu_block *block, const transfer *t, uint32_t row, const char *bytes) {
+static void write_row(cpu_block *block, const cpu_transfer *t, uint32_t row, const char *bytes) {
     for (uint32_t at = 0; at < t->row_bytes; at += PIECE) {
-        uint32_t to = place_of(t, row * t->row_bytes + at);
+        uint32_t to = cpu_transfer_place(t, row * t->row_bytes + at);
         memcpy(block->shared + to, bytes + at, PIECE);
         if (block->poison) memset(block->poison + to, 0, PIECE);
     }
 }
 
 /* In one of the cluster's blocks. */
-static bool land_in(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_block *block) {
+static bool land_in(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, cpu_block *block) {
     cpu_mbarrier *barrier = cpu_mbarrier_of(run, block, t->bar_offset);
     cpu_mbarrier_at at = {.owner = block, .barrier = barrier, .index = t->bar.index};
     char row_bytes[MAX_ROW];
@@ -187,7 +168,7 @@ static bool land_in(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_block
     }
     for (uint32_t row = 0; row < t->rows; row++) {
         int64_t first, end;
-        uint64_t address = find_row(t, row, &first, &end);
+        uint64_t address = cpu_transfer_row(t, row, &first, &end);
         if (!t->array) {
             memcpy(block->shared + t->shared, (const void *)(uintptr_t)address, t->row_bytes);
             if (block->poison) memset(block->poison + t->shared, 0, t->row_bytes);
@@ -199,15 +180,15 @@ static bool land_in(cpu_run *run, cpu_agent *agent, const transfer *t, cpu_block
                    (size_t)(end - first));
         write_row(block, t, row, row_bytes);
     }
-    cpu_shared_publish(run, block, t->shared, bytes_of(t), barrier->key,
+    cpu_shared_publish(run, block, t->shared, cpu_transfer_bytes(t), barrier->key,
                        (uint32_t)barrier->phase + 1);
-    return cpu_barrier_complete(run, agent, t->insn->at_barrier, (int)t->lane, at, bytes_of(t),
-                                NULL);
+    return cpu_barrier_complete(run, agent, t->insn->at_barrier, (int)t->lane, at,
+                                cpu_transfer_bytes(t), NULL);
 }
 
 static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
-    transfer *t = data;
-    bool ok = touch_all(run, agent, t, CPU_READ);
+    cpu_transfer *t = data;
+    bool ok = cpu_transfer_touch_all(run, agent, t, CPU_READ);
     (void)known;
     for (unsigned rank = 0; t->blocks >> rank && ok; rank++)
         if (t->blocks >> rank & 1) ok = land_in(run, agent, t, block_of_rank(agent, rank));
@@ -215,7 +196,7 @@ static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
     return ok;
 }
 
-static bool find_blocks(cpu_run *run, cpu_agent *agent, transfer *t) {
+static bool find_blocks(cpu_run *run, cpu_agent *agent, cpu_transfer *t) {
     const cpu_insn *insn = t->insn;
     t->blocks = UINT32_C(1) << agent->block->rank;
     if (insn->operand[3] == CPU_NO_PLACE) return true;
@@ -228,7 +209,7 @@ static bool find_blocks(cpu_run *run, cpu_agent *agent, transfer *t) {
     return false;
 }
 
-static bool find_barrier(cpu_run *run, cpu_agent *agent, transfer *t) {
+static bool find_barrier(cpu_run *run, cpu_agent *agent, cpu_transfer *t) {
     const cpu_insn *insn = t->insn;
     const uint32_t *buffers = cpu_at(run, agent, insn->operand[2]);
     const int32_t *index = cpu_at(run, agent, insn->second[1]);
@@ -238,26 +219,26 @@ static bool find_barrier(cpu_run *run, cpu_agent *agent, transfer *t) {
                              &t->bar);
 }
 
-static bool mark_targets(cpu_run *run, cpu_agent *agent, const transfer *t) {
+static bool mark_targets(cpu_run *run, cpu_agent *agent, const cpu_transfer *t) {
     for (unsigned rank = 0; t->blocks >> rank; rank++) {
         if (!(t->blocks >> rank & 1)) continue;
         cpu_block *block = block_of_rank(agent, rank);
         if (!cpu_cluster_start_copy(run, agent, block, t->insn, (int)t->lane,
-                                    cpu_thread(agent, t->lane), t->shared, bytes_of(t)))
+                                    cpu_thread(agent, t->lane), t->shared, cpu_transfer_bytes(t)))
             return false;
-        cpu_barrier_begin(cpu_mbarrier_of(run, block, t->bar_offset), bytes_of(t));
+        cpu_barrier_begin(cpu_mbarrier_of(run, block, t->bar_offset), cpu_transfer_bytes(t));
     }
     return true;
 }
 
 static cpu_outcome load(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     FOR_EACH_LANE (lane, agent->mask) {
-        transfer t;
-        if (!start(run, agent, insn, lane, &t) || !find_blocks(run, agent, &t) ||
-            !find_barrier(run, agent, &t) || !touch_all(run, agent, &t, CPU_READ) ||
+        cpu_transfer t;
+        if (!cpu_transfer_start(run, agent, insn, lane, &t) || !find_blocks(run, agent, &t) ||
+            !find_barrier(run, agent, &t) || !cpu_transfer_touch_all(run, agent, &t, CPU_READ) ||
             !mark_targets(run, agent, &t))
             return CPU_STOP;
-        transfer *kept = tile_malloc(sizeof *kept);
+        cpu_transfer *kept = tile_malloc(sizeof *kept);
         *kept = t;
         cpu_start_flight(agent, land, kept, NULL);
     }
@@ -365,221 +346,4 @@ CPU_HANDLER(cpu_run_copy_counted) {
     kept->kept = cpu_keep_gather(run, agent, insn);
     cpu_start_flight(agent, land_tile, kept, NULL);
     return CPU_NEXT;
-}
-
-/* Stores --------------------------------------------------------------------------------------- */
-
-struct cpu_bulk {
-    transfer t;
-    uint32_t group; /* of its lane */
-    bool tile;      /* level 2: to this view */
-    bool held;      /* level 2, from registers: bytes are there, and the ring may still be read */
-    cpu_view view;
-    int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* level 2: cpu_keep_gather's */
-    char *bytes;   /* what it has read; NULL: nothing yet */
-};
-
-static cpu_bulk *add_bulk(cpu_agent *agent, cpu_bulk bulk) {
-    if (agent->bulk_count == agent->bulk_capacity) {
-        agent->bulk_capacity = agent->bulk_capacity ? 2 * agent->bulk_capacity : 16;
-        agent->bulks = tile_realloc(agent->bulks, sizeof *agent->bulks * agent->bulk_capacity);
-    }
-    agent->bulks[agent->bulk_count] = bulk;
-    return &agent->bulks[agent->bulk_count++];
-}
-
-CPU_HANDLER(cpu_run_copy_out) {
-    cpu_bulk bulk = {.t = {.insn = insn, .rows = 1, .row_bytes = cpu_stage_bytes(insn->memory)},
-                     .group = agent->bulk_commits[0],
-                     .tile = true,
-                     .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
-    cpu_view_position(run, agent, insn, insn->index, bulk.at);
-    if (!cpu_stage_offset(run, agent, insn, 0, insn->second, insn->second_count, insn->memory,
-                          &bulk.t.shared) ||
-        !cpu_lane_start_read(run, agent, insn, -1, cpu_set_thread(agent, insn), bulk.t.shared,
-                             bulk.t.row_bytes) ||
-        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
-                            insn->poison ? agent->block->poison + bulk.t.shared : NULL))
-        return CPU_STOP;
-    bulk.kept = cpu_keep_gather(run, agent, insn);
-    add_bulk(agent, bulk);
-    return CPU_NEXT;
-}
-
-/* Whether no poison reaches the array. What is in shared memory now may not change until it has
- * been read. */
-static bool may_leave(cpu_run *run, const cpu_agent *agent, const transfer *t) {
-    const uint8_t *poison = agent->block->poison;
-    unsigned size = tile_scalar_bytes(t->insn->memory->scalar);
-    int64_t first, end;
-    for (uint32_t row = 0; poison && row < t->rows; row++) {
-        find_row(t, row, &first, &end);
-        for (uint32_t at = (uint32_t)first; at < end; at += size) {
-            uint32_t in_piece = at % PIECE, byte = row * t->row_bytes + at - in_piece;
-            const uint8_t *found = poison + place_of(t, byte) + in_piece;
-            if (!cpu_poison_row_may_leave(run, agent, t->insn, found, 1, size)) return false;
-        }
-    }
-    return true;
-}
-
-static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
-    FOR_EACH_LANE (lane, agent->mask) {
-        transfer t;
-        if (!start(run, agent, insn, lane, &t) ||
-            !cpu_lane_start_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), t.shared,
-                                 bytes_of(&t)) ||
-            !may_leave(run, agent, &t))
-            return CPU_STOP;
-        add_bulk(agent, (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]});
-    }
-    return CPU_NEXT;
-}
-
-CPU_HANDLER(cpu_run_tma_store) {
-    return store(run, agent, insn);
-}
-
-CPU_HANDLER(cpu_run_bulk_store) {
-    return store(run, agent, insn);
-}
-
-static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk);
-
-/* The ring is used again when it has been read, and what it held then lands. */
-static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
-    size_t kept = 0;
-    bool ok = true;
-    for (size_t i = 0; i < agent->bulk_count; i++) {
-        cpu_bulk *bulk = &agent->bulks[i];
-        if (!ok || !bulk->held || bulk->t.shared != ring) {
-            agent->bulks[kept++] = *bulk;
-            continue;
-        }
-        ok = write_target(run, agent, bulk);
-        free(bulk->bytes);
-        free(bulk->kept);
-    }
-    agent->bulk_count = kept;
-    return ok;
-}
-
-/* Whole tiles, late. Their pieces in shared memory are level 3's. */
-CPU_HANDLER(cpu_run_store_async) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
-    uint32_t ring = *(const uint32_t *)cpu_at(run, agent, insn->operand[2]);
-    size_t size = cpu_value_elements(insn->type) * (size_t)tile_scalar_bytes(insn->type->scalar);
-    cpu_bulk bulk = {.t = {.insn = insn, .shared = ring},
-                     .group = agent->bulk_commits[0],
-                     .tile = true,
-                     .held = true,
-                     .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
-    cpu_view_position(run, agent, insn, insn->index, bulk.at);
-    if (!finish_ring(run, agent, ring) ||
-        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
-                            insn->poison ? agent->poison + insn->operand[0] : NULL))
-        return CPU_STOP;
-    bulk.bytes = tile_malloc(size);
-    memcpy(bulk.bytes, cpu_at(run, agent, insn->operand[0]), size);
-    add_bulk(agent, bulk);
-    return cpu_run_bulk_commit(run, agent, insn);
-}
-
-CPU_HANDLER(cpu_run_bulk_commit) {
-    (void)run;
-    (void)insn;
-    FOR_EACH_LANE (lane, agent->mask) agent->bulk_commits[lane]++;
-    return CPU_NEXT;
-}
-
-/* Takes what the store copies out of shared memory. */
-static void read_source(cpu_run *run, cpu_agent *agent, cpu_bulk *bulk) {
-    const transfer *t = &bulk->t;
-    uint16_t thread = bulk->tile ? cpu_set_thread(agent, t->insn) : cpu_thread(agent, t->lane);
-    bulk->bytes = tile_malloc(bytes_of(t));
-    if (!t->array) memcpy(bulk->bytes, agent->block->shared + t->shared, bytes_of(t));
-    for (uint32_t at = 0; t->array && at < bytes_of(t); at += PIECE)
-        memcpy(bulk->bytes + at, agent->block->shared + place_of(t, at), PIECE);
-    cpu_lane_end_read(run, agent, t->insn, bulk->tile ? -1 : (int)t->lane, thread, t->shared,
-                      bytes_of(t));
-}
-
-static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
-    const transfer *t = &bulk->t;
-    const cpu_insn *insn = t->insn;
-    cpu_access access = insn->kind ? CPU_ATOMIC_UPDATE : CPU_WRITE;
-    if (bulk->tile)
-        return cpu_store_tile(run, agent, insn, &bulk->view, bulk->at, bulk->kept, bulk->bytes);
-    for (uint32_t row = 0; row < t->rows; row++) {
-        int64_t first, end;
-        uint64_t address = find_row(t, row, &first, &end);
-        const char *from = bulk->bytes + (size_t)row * t->row_bytes;
-        if (!touch(run, agent, t, address, first, end, access)) return false;
-        if (first < end && !insn->kind)
-            memcpy((void *)(uintptr_t)(address + (uint64_t)first), from + first,
-                   (size_t)(end - first));
-        for (int64_t at = first; insn->kind && at < end; at += insn->size)
-            cpu_update_element(insn, (void *)(uintptr_t)(address + (uint64_t)at), from + at);
-    }
-    return true;
-}
-
-/* Whether `pending` of the lane's latest groups leave this one out. */
-static bool is_covered(const cpu_agent *agent, const cpu_bulk *bulk, int64_t pending) {
-    return agent->mask >> bulk->t.lane & 1 &&
-           bulk->group + pending < agent->bulk_commits[bulk->t.lane];
-}
-
-CPU_HANDLER(cpu_run_bulk_wait) {
-    size_t kept = 0;
-    bool ok = true;
-    for (size_t i = 0; i < agent->bulk_count; i++) {
-        cpu_bulk *bulk = &agent->bulks[i];
-        bool covered = ok && is_covered(agent, bulk, insn->integer);
-        if (covered && !bulk->bytes) read_source(run, agent, bulk);
-        if (covered) bulk->held = false;
-        if (!covered || insn->flag) {
-            agent->bulks[kept++] = *bulk;
-            continue;
-        }
-        ok = write_target(run, agent, bulk);
-        free(bulk->bytes);
-        free(bulk->kept);
-    }
-    agent->bulk_count = kept;
-    return ok ? CPU_NEXT : CPU_STOP;
-}
-
-/* What has been read is written some time; what has not would read the memory of another block. */
-bool cpu_end_bulks(cpu_run *run, cpu_agent *agent) {
-    bool ok = true;
-    for (size_t i = 0; i < agent->bulk_count && ok; i++) {
-        cpu_bulk *bulk = &agent->bulks[i];
-        ok = bulk->bytes && !bulk->held;
-        if (!ok)
-            cpu_fault(run, agent, bulk->t.insn, bulk->tile ? -1 : (int)bulk->t.lane,
-                      "the thread ends, and the store may not have read its shared memory yet: "
-                      "%s missing behind it",
-                      bulk->held ? "bulk_wait 0 {read} is"
-                                 : "bulk_commit and bulk_wait 0 {read} are");
-        ok = ok && write_target(run, agent, bulk);
-    }
-    cpu_drop_bulks(agent);
-    return ok;
-}
-
-void cpu_drop_bulks(cpu_agent *agent) {
-    for (size_t i = 0; i < agent->bulk_count; i++) {
-        free(agent->bulks[i].bytes);
-        free(agent->bulks[i].kept);
-    }
-    agent->bulk_count = 0;
-}
-
-void cpu_hand_over_bulks(cpu_agent *to, cpu_agent *from) {
-    for (size_t i = 0; i < from->bulk_count; i++)
-        add_bulk(to, from->bulks[i])->group += to->bulk_commits[0];
-    to->bulk_commits[0] += from->bulk_commits[0];
-    from->bulk_count = 0;
 }

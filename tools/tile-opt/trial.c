@@ -42,8 +42,9 @@ typedef struct child {
     case_result first; /* what all others must be like */
     bool has_first;
     opt_position position;
-    tool_text reports;
-    trial suspect; /* of kind TRIAL_RIGHT: there is none */
+    tool_text reports; /* of passes */
+    tool_text refusal; /* what kept the kernel from running the last time */
+    trial suspect;     /* of kind TRIAL_RIGHT: there is none */
 } child;
 
 /* Ends the process: nothing of it is needed any more, and whoever called may be broken. */
@@ -122,7 +123,8 @@ static void run_once(child *c) {
         break;
     case CASE_REFUSED:
         if (c->has_first) blame(c, TRIAL_REFUSED, result.reports.data);
-        tool_append(result.reports.data, result.reports.size, &c->reports);
+        c->refusal.size = 0;
+        tool_append(result.reports.data, result.reports.size, &c->refusal);
         break;
     }
     case_free(&c->test, &result);
@@ -137,10 +139,23 @@ static void before_pass(const char *pass, const tile_function *f, bool changed, 
     }
 }
 
+/* Of the kernels that a pass has made of one, some have been lowered and others not. */
+static bool is_between_levels(const child *c) {
+    const tile_function *part;
+    size_t length = strlen(c->test.kernel);
+    bool at[4] = {false};
+    for (unsigned i = 0; (part = tile_module_function(c->module, i)); i++)
+        if (tile_function_get_kind(part) == TILE_KERNEL &&
+            strncmp(tile_function_name(part), c->test.kernel, length) == 0)
+            at[tile_function_level(part)] = true;
+    const tile_function *f = tile_module_find(c->module, c->test.kernel);
+    return f && tile_function_get_kind(f) == TILE_PLAN && at[2] && at[3];
+}
+
 static void after_pass(const char *pass, const tile_function *f, bool changed, void *user) {
     child *c = user;
     (void)pass, (void)f;
-    if (changed || !c->has_first) run_once(c);
+    if ((changed || !c->has_first) && !is_between_levels(c)) run_once(c);
 }
 
 /* The default: what a launch with these arguments runs. */
@@ -166,6 +181,7 @@ static char *choose_pipeline(const child *c, const trial_input *input) {
 static _Noreturn void run_child(child *c, const trial_input *input) {
     tile_context *context = tile_context_create();
     tool_append("", 0, &c->reports);
+    tool_append("", 0, &c->refusal);
     tile_context_set_sink(context, case_keep_error, &c->reports);
     c->module = tile_module_parse(context, input->name, input->text, strlen(input->text));
     if (!c->module || !case_open(&c->test, input->options, context, c->module))
@@ -184,7 +200,7 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
                                       .report_changes = true,
                                       .hook_user = c};
     switch (tile_run_passes(c->module, pipeline, &passes)) {
-    case TILE_OK: tell(c, c->has_first ? TRIAL_RIGHT : TRIAL_INVALID, c->reports.data);
+    case TILE_OK: tell(c, c->has_first ? TRIAL_RIGHT : TRIAL_INVALID, c->refusal.data);
     case TILE_FAILED: tell(c, TRIAL_BROKEN, c->reports.data);
     case TILE_INVALID:
     case TILE_UNSUPPORTED:

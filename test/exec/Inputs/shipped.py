@@ -16,7 +16,7 @@ POINTS = {
     "layer_norm_backward_w": ("norm", "layer_norm_backward_w", "sm_90", "T=f32 rows=16 columns=32 num_warps=4", ("m=37 n=72 x=rand mean=rand scale=rand dy=rand dw=poison db=poison",)),
     "row_sum": ("reductions", "row_sum", "sm_90", "T=bf16 block=64 num_warps=4", ("m=3 n=200 x=int y=poison",)),
     "column_sum": ("reductions", "column_sum", "sm_90", "T=f16 parts=3", ("m=205 n=200 x=int y=poison",)),
-    "sum": ("reductions", "sum", "sm_90", "T=f16 parts=3", ("m=25 n=504 x=int y=poison",)),
+    "sum": ("reductions", "sum", "sm_90", "T=f16 parts=8", ("m=25 n=504 x=int y=poison",)),
     "add_rows": ("reductions", "add_rows", "sm_90", "T=f16 rows=32 columns=128 num_warps=8", ("m=205 n=200 parts=3 x=int y=poison kept", "m=5 n=40 parts=1 x=int y=poison kept")),
     "add_all": ("reductions", "add_all", "sm_90", "T=f16 block=512 num_warps=4", ("m=25 n=504 parts=3 x=int y=poison kept", "m=2 n=40 parts=1 x=int y=poison kept")),
     "argmax": ("rows", "argmax", "sm_90", "T=f16 block=64 num_warps=2", ("m=3 n=200 x=int y=poison", "m=3 n=40 x=int y=poison",)),
