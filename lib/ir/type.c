@@ -14,14 +14,22 @@ typedef struct kind_rule {
 } kind_rule;
 
 static const kind_rule rules[] = {
-    [TILE_TYPE_SCALAR] = {0},
-    [TILE_TYPE_PTR] = {0},
+    [TILE_TYPE_SCALAR] = {.most_rank = 0},
+    [TILE_TYPE_PTR] = {.most_rank = 0},
     [TILE_TYPE_TENSOR] = {.least_rank = 1, .most_rank = TILE_MAX_RANK},
-    [TILE_TYPE_VIEW] = {1, TILE_MAX_RANK, .strides = true, .layout = true},
-    [TILE_TYPE_SHARED] = {1, TILE_MAX_RANK, .stages = true, .cluster = true, .layout = true},
-    [TILE_TYPE_TILE] = {1, TILE_MAX_RANK, .layout = true},
-    [TILE_TYPE_VECTOR] = {1, 1},
-    [TILE_TYPE_MAP] = {1, TILE_MAX_RANK}, /* the verifier names TILE_MAX_MAP_RANK */
+    [TILE_TYPE_VIEW] = {.least_rank = 1,
+                        .most_rank = TILE_MAX_RANK,
+                        .strides = true,
+                        .layout = true},
+    [TILE_TYPE_SHARED] = {.least_rank = 1,
+                          .most_rank = TILE_MAX_RANK,
+                          .stages = true,
+                          .cluster = true,
+                          .layout = true},
+    [TILE_TYPE_TILE] = {.least_rank = 1, .most_rank = TILE_MAX_RANK, .layout = true},
+    [TILE_TYPE_VECTOR] = {.least_rank = 1, .most_rank = 1},
+    [TILE_TYPE_MAP] = {.least_rank = 1,
+                       .most_rank = TILE_MAX_RANK}, /* the verifier names TILE_MAX_MAP_RANK */
     [TILE_TYPE_DESCRIPTOR] = {.mn_major = true},
 };
 
