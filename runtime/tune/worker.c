@@ -24,6 +24,8 @@ extern char **environ;
 enum { LOOK_MILLISECONDS = 50 };
 /* To begin, which makes the arrays and a CUDA context: of the time that a candidate may take. */
 static const double start_factor = 3, least_start_seconds = 5;
+/* A process may be killed while it starts, for reasons that pass (memory, a signal to a group). */
+enum { STARTS = 3 };
 
 static const tile_loc no_place = {0, 0, 0};
 
@@ -182,23 +184,42 @@ static const char *describe_start(trouble t, double seconds, int state, tile_are
     return describe_end(t, state, arena);
 }
 
-static tile_status begin_process(tune_runner *r) {
-    tile_arena arena = {0};
-    tile_text message = {.arena = &arena};
+/* Starts a process and sends it the task. *why, in the arena: what is wrong, NULL if it is ready;
+ * *killed: it ended by a signal. */
+static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **why, bool *killed) {
+    tile_text message = {.arena = arena};
     tune_reader answer;
+    int state = 0;
     double seconds = fmax(start_factor * r->timeout, least_start_seconds);
     tile_status status = spawn(r);
     if (status != TILE_OK) return status;
-    tune_put_text(&message, tune_protocol(&arena));
+    tune_put_text(&message, tune_protocol(arena));
     tune_put(&message, r->task, r->task_size);
-    trouble t = ask(r, &message, seconds, &arena, &answer);
-    const char *why = t ? NULL : tune_get_text(&answer);
-    if (!t && !why) t = NONSENSE;
-    if (t || *why) {
-        int state;
-        reap(r, t, &state);
-        tile_report(r->context, TILE_ERROR, no_place, "the worker %s does not begin: %s", r->path,
-                    why ? why : describe_start(t, seconds, state, &arena));
+    trouble t = ask(r, &message, seconds, arena, &answer);
+    const char *refusal = t ? NULL : tune_get_text(&answer);
+    if (!t && !refusal) t = NONSENSE;
+    *killed = false;
+    *why = NULL;
+    if (!t && !*refusal) return TILE_OK;
+    reap(r, t, &state);
+    *killed = t == DIED && WIFSIGNALED(state);
+    *why = refusal ? refusal : describe_start(t, seconds, state, arena);
+    return TILE_OK;
+}
+
+static tile_status begin_process(tune_runner *r) {
+    tile_arena arena = {0};
+    const char *why = "";
+    bool killed = true;
+    tile_status status = TILE_OK;
+    for (int start = 0; start < STARTS && killed && status == TILE_OK; start++) {
+        if (start) r->restarts++;
+        status = begin_once(r, &arena, &why, &killed);
+    }
+    if (status == TILE_OK && why) {
+        const char *often = killed ? ", in each of three starts" : "";
+        tile_report(r->context, TILE_ERROR, no_place, "the worker %s does not begin: %s%s", r->path,
+                    why, often);
         status = TILE_UNAVAILABLE;
     }
     tile_arena_reset(&arena);

@@ -21,7 +21,8 @@ typedef struct tune_runner {
     unsigned restarts;
 } tune_runner;
 
-/* Starts it. TILE_UNAVAILABLE, or another status, after a report if it does not begin. */
+/* Starts it. A worker that is killed by a signal while it starts is started again, three times in
+ * all. TILE_UNAVAILABLE, or another status, after a report if it does not begin. */
 tile_status tune_runner_start(tune_runner *runner);
 /* Tries a candidate. What ends the worker is the candidate's outcome, and a new one is started;
  * failing that is reported, and no further one can be tried. */
