@@ -353,10 +353,16 @@ static tile_value without_casts(const tile_function *f, tile_value value) {
     return value;
 }
 
-bool tile_compute_find_product(const tile_function *f, unsigned *lhs, unsigned *rhs) {
+bool tile_compute_find_product(const tile_function *f, tile_product_inputs *product) {
+    tile_product_inputs found;
     if (!f || f->kind != TILE_COMPUTE || tile_function_result_count(f) != 1) return false;
     tile_op op = tile_value_def(f, without_casts(f, tile_function_result(f, 0)));
-    return op.id && tile_op_opcode(f, op) == TILE_OP_matmul &&
-           find_matrix(f, without_casts(f, tile_op_operand(f, op, 0)), lhs) &&
-           find_matrix(f, without_casts(f, tile_op_operand(f, op, 1)), rhs);
+    if (!op.id || tile_op_opcode(f, op) != TILE_OP_matmul ||
+        !find_matrix(f, without_casts(f, tile_op_operand(f, op, 0)), &found.lhs) ||
+        !find_matrix(f, without_casts(f, tile_op_operand(f, op, 1)), &found.rhs))
+        return false;
+    found.trans_lhs = tile_op_has_attr(f, op, TILE_ATTR_trans_lhs);
+    found.trans_rhs = tile_op_has_attr(f, op, TILE_ATTR_trans_rhs);
+    *product = found;
+    return true;
 }

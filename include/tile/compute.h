@@ -66,9 +66,17 @@ TILE_API tile_status tile_compute_run_with(const tile_function *compute,
  * numbers are exact in any order, so that the results of others can be compared for equality. */
 TILE_API bool tile_compute_rounds(const tile_function *compute);
 
-/* Whether its only result is the product of two of its inputs, which are matrices, casts aside; and
- * which: long products can be checked without computing them then. */
-TILE_API bool tile_compute_find_product(const tile_function *compute, unsigned *lhs, unsigned *rhs);
+/* A product of two inputs of a compute, which are matrices. */
+typedef struct tile_product_inputs {
+    unsigned lhs, rhs; /* the inputs' numbers */
+    bool trans_lhs,
+        trans_rhs; /* the input is [k, m] rather than [m, k]; [n, k] rather than [k, n] */
+} tile_product_inputs;
+
+/* Whether the only result of the compute is the product of two of its inputs, which are matrices.
+ * Casts of the inputs and of the result do not count. A long product can then be checked without
+ * computing it. *product is filled only where the answer is yes. */
+TILE_API bool tile_compute_find_product(const tile_function *compute, tile_product_inputs *product);
 
 /* The reference of an instantiated kernel, which it names with `of`. Fills scalar, rank and dims of
  * what the compute takes, then of what it gives, and in which[] the index of the kernel's argument

@@ -83,8 +83,10 @@ typedef struct tile_candidate {
 
 /* What is told while it works. */
 typedef struct tile_tune_progress {
-    const char *stage; /* "Building" while code is made, then "Tuning" */
-    const char *name;  /* "matmul_splitk 4096-4096-4096-d16": sizes, what all are divisible by */
+    /* "Splitting" and "Estimating" while candidates are listed, "Building" while code is made, then
+     * "Tuning" */
+    const char *stage;
+    const char *name; /* "matmul_splitk 4096-4096-4096-d16": sizes, what all are divisible by */
     unsigned done, total;
     double seconds;             /* since the stage began */
     const tile_candidate *best; /* so far; NULL: none yet */
@@ -104,7 +106,9 @@ typedef struct tile_tune_options {
     const tile_binding *bindings;
     unsigned binding_count;
     unsigned jobs; /* threads that compile; 0: one for each core */
-    double budget; /* seconds, after which no candidate is begun; 0: no end. One is always tried */
+    /* Seconds after which no candidate is begun, whether or not one has won; 0: no end. One is
+     * always tried, and one that has begun may take `timeout`. */
+    double budget;
     /* Seconds that a worker may take for one candidate; 0: 20. To begin it may take three times as
      * long, and 5 at least. */
     double timeout;

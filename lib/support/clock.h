@@ -5,4 +5,7 @@
 /* Seconds since some moment in the past; setting the host's clock does not change it. */
 double tile_seconds_now(void);
 
+/* For tests: what tile_seconds_now returns from now on, for all threads; NULL: the time. */
+void tile_clock_replace(double (*clock)(void));
+
 #endif

@@ -15,13 +15,6 @@ static const tile_loc no_place = {0, 0, 0};
 /* What the compute is ---------------------------------------------------------------------------
  */
 
-static void find_product(tune_check *c) {
-    unsigned lhs, rhs;
-    if (!tile_compute_find_product(c->compute, &lhs, &rhs)) return;
-    c->lhs = &c->arrays[lhs];
-    c->rhs = &c->arrays[rhs];
-}
-
 tile_status tune_check_open(tune_check *c, const tile_module *module, const char *kernel,
                             const tile_binding *bindings, unsigned count, const int64_t *sizes) {
     *c = (tune_check){.module = tile_module_clone(module)};
@@ -44,7 +37,7 @@ tile_status tune_check_open(tune_check *c, const tile_module *module, const char
     if (status == TILE_OK) status = tile_reference_values(f, sizes, c->values, &c->value_count);
     if (status != TILE_OK) return status;
     c->rounds = tile_compute_rounds(c->compute);
-    find_product(c);
+    c->is_product = tile_compute_find_product(c->compute, &c->product);
     return TILE_OK;
 }
 
@@ -262,19 +255,32 @@ static double element(const unsigned char *data, size_t index, tile_scalar scala
     return (double)table[bits];
 }
 
-/* y = A x for TUNE_ROUNDS vectors at once; x[j][r], y[i][r]. Exact while |y| < 2^53. */
-static void multiply(const unsigned char *a, tile_scalar scalar, int64_t rows, int64_t columns,
-                     const double *x, double *y) {
-    size_t size = tile_scalar_bytes(scalar);
-    float *table = make_table(scalar);
-    for (int64_t i = 0; i < rows; i++) {
-        double sum[TUNE_ROUNDS] = {0};
-        for (int64_t j = 0; j < columns; j++) {
-            double value = element(a, (size_t)(i * columns + j), scalar, size, table);
-            for (unsigned r = 0; r < TUNE_ROUNDS; r++) sum[r] += value * x[j * TUNE_ROUNDS + r];
+/* A row-major matrix, which multiplies vectors as it is or transposed. */
+typedef struct matrix {
+    const unsigned char *data;
+    tile_scalar scalar;
+    int64_t rows, columns; /* as it is stored */
+    bool transposed;
+} matrix;
+
+static matrix matrix_of(const tile_compute_array *array, bool transposed) {
+    return (matrix){array->data, array->scalar, array->dims[0], array->dims[1], transposed};
+}
+
+/* y = A x for TUNE_ROUNDS vectors at once; x[j][r], y[i][r]. Exact while |y| < 2^53. The elements
+ * are read in the order in which they are stored. */
+static void multiply(const matrix *a, const double *x, double *y) {
+    size_t size = tile_scalar_bytes(a->scalar), at = 0;
+    float *table = make_table(a->scalar);
+    int64_t length = a->transposed ? a->columns : a->rows;
+    for (int64_t i = 0; i < length * TUNE_ROUNDS; i++) y[i] = 0;
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t column = 0; column < a->columns; column++, at++) {
+            double value = element(a->data, at, a->scalar, size, table);
+            const double *from = x + (a->transposed ? row : column) * TUNE_ROUNDS;
+            double *to = y + (a->transposed ? column : row) * TUNE_ROUNDS;
+            for (unsigned r = 0; r < TUNE_ROUNDS; r++) to[r] += value * from[r];
         }
-        memcpy(y + i * TUNE_ROUNDS, sum, sizeof sum);
-    }
     free(table);
 }
 
@@ -284,7 +290,10 @@ static void multiply(const unsigned char *a, tile_scalar scalar, int64_t rows, i
  * same for all candidates. */
 static void make_vectors(tune_check *c, const tune_shape *shape) {
     take_inputs(c, shape);
-    int64_t m = c->lhs->dims[0], k = c->rhs->dims[0], n = c->rhs->dims[1];
+    const matrix lhs = matrix_of(&c->arrays[c->product.lhs], c->product.trans_lhs);
+    const matrix rhs = matrix_of(&c->arrays[c->product.rhs], c->product.trans_rhs);
+    const int64_t *dims = c->arrays[c->input_count].dims;
+    int64_t m = dims[0], n = dims[1], k = lhs.transposed ? lhs.rows : lhs.columns;
     c->vectors = tile_malloc(sizeof *c->vectors * TUNE_ROUNDS * (size_t)(n + m + 1));
     double *bx = tile_malloc(sizeof *bx * TUNE_ROUNDS * (size_t)(k + 1));
     uint64_t state = shape->task->seed;
@@ -292,8 +301,8 @@ static void make_vectors(tune_check *c, const tune_shape *shape) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         c->vectors[j] = (double)(int64_t)(state >> 54) - 512;
     }
-    multiply(c->rhs->data, c->rhs->scalar, k, n, c->vectors, bx);
-    multiply(c->lhs->data, c->lhs->scalar, m, k, bx, c->vectors + n * TUNE_ROUNDS);
+    multiply(&rhs, c->vectors, bx);
+    multiply(&lhs, bx, c->vectors + n * TUNE_ROUNDS);
     free(bx);
 }
 
@@ -302,14 +311,15 @@ static tile_status check_product(tune_check *c, const tune_shape *shape, tile_ar
     unsigned index = c->input_count;
     const tile_compute_array *array = &c->arrays[index];
     if (!c->vectors) make_vectors(c, shape);
-    int64_t m = c->lhs->dims[0], n = c->rhs->dims[1];
+    int64_t m = array->dims[0], n = array->dims[1];
     unsigned char *memory = read_argument(shape, c->which[index]);
     if (!memory) return TILE_FAILED;
     unsigned char *have = tile_malloc(bytes_of(array) + 1);
     gather(c, index, &shape->arrays[c->which[index]], memory, have);
     double *cx = tile_malloc(sizeof *cx * TUNE_ROUNDS * (size_t)(m + 1));
     const double *abx = c->vectors + n * TUNE_ROUNDS;
-    multiply(have, array->scalar, m, n, c->vectors, cx);
+    const matrix result = {have, array->scalar, m, n, false};
+    multiply(&result, c->vectors, cx);
     for (int64_t i = 0; i < m * TUNE_ROUNDS && !*why; i++)
         if (!(cx[i] == abx[i]))
             *why = tile_arena_format(arena, "row %" PRId64 " of %%%s is not that of the product",
@@ -364,7 +374,7 @@ tile_status tune_check_large(tune_check *c, const tune_shape *shape, tile_arena 
     tile_status status = equals_anchor(c, shape, &equal);
     if (status != TILE_OK || equal) return status;
     bool is_first = !c->anchor[c->which[c->input_count]];
-    if (c->lhs)
+    if (c->is_product)
         status = check_product(c, shape, arena, why);
     else if (!is_first)
         status = compare_with_anchor(c, shape, arena, why);
@@ -372,7 +382,7 @@ tile_status tune_check_large(tune_check *c, const tune_shape *shape, tile_arena 
 }
 
 const char *tune_check_words(const tune_check *c) {
-    if (c->lhs) return "Freivalds' test on whole numbers";
+    if (c->is_product) return "Freivalds' test on whole numbers";
     return c->rounds ? "the first candidate's result, within 16 roundings"
                      : "equality with the first candidate's result on whole numbers";
 }

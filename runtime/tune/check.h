@@ -17,9 +17,10 @@ typedef struct tune_check {
     unsigned input_count, count;
     tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of the compute's parameters */
     unsigned value_count;
-    bool rounds;   /* some operation rounds, whatever the inputs: equality cannot be asked for */
-    bool is_known; /* data of what it gives is there, in the arrays' types, row-major */
-    const tile_compute_array *lhs, *rhs; /* it gives their product; NULL: something else */
+    bool rounds;     /* some operation rounds, whatever the inputs: equality cannot be asked for */
+    bool is_known;   /* data of what it gives is there, in the arrays' types, row-major */
+    bool is_product; /* the compute's only result is this product */
+    tile_product_inputs product;
     double *vectors; /* of Freivalds' test: TUNE_ROUNDS x, then as many lhs (rhs x) */
     unsigned char
         *anchor[TILE_MAX_ARGUMENTS]; /* the arguments' bytes as a right candidate left them */

@@ -78,7 +78,7 @@ static const tile_binding *choose_plan(const choices *c, const tile_device *devi
     const tune_point *best = NULL;
     if (!tune_list_points(c->f, c->given, c->given_count, arena, &points, &point_count))
         return NULL;
-    tune_estimate_points(device, module, c->f->name, sizes, points, point_count);
+    tune_estimate_points(device, module, c->f->name, sizes, NULL, points, point_count);
     for (size_t i = 0; i < point_count; i++) {
         if (points[i].c.state != TILE_CANDIDATE_dropped &&
             (!best || points[i].c.estimate < best->c.estimate))

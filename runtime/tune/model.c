@@ -581,7 +581,8 @@ static double look_at_point(tune_model *model, const tile_module *module, const 
 }
 
 void tune_estimate_points(const tile_device *device, const tile_module *module, const char *name,
-                          const int64_t *sizes, tune_point *points, size_t count) {
+                          const int64_t *sizes, const tune_watch *watch, tune_point *points,
+                          size_t count) {
     tile_arena whole = {0};
     tile_context *context = tile_module_context(module);
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
@@ -590,6 +591,7 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         tile_candidate *c = &points[i].c;
         tile_arena arena = {0};
         const char *why = NULL;
+        if (watch && !watch->goes_on("Estimating", i, count, watch->user)) break;
         tile_context_set_sink(context, take_message, &points[i]);
         c->estimate = look_at_point(model, module, name, c, &arena, &why);
         if (why) {

@@ -25,8 +25,10 @@ bool tune_is_legal(const tile_device *device, const tile_module *module, const c
                    const tile_binding *bindings, unsigned count);
 
 /* Instantiates each point's kernel, and fills c.estimate, or c.state and c.why for what is dropped.
- * sizes: an integer for each argument. Nothing is reported. */
+ * sizes: an integer for each argument. Nothing is reported. Where the watch (NULL: none) ends it,
+ * the remaining points keep the estimate 0, which stands for "not known". */
 void tune_estimate_points(const tile_device *device, const tile_module *module, const char *name,
-                          const int64_t *sizes, tune_point *points, size_t count);
+                          const int64_t *sizes, const tune_watch *watch, tune_point *points,
+                          size_t count);
 
 #endif

@@ -198,10 +198,12 @@ bool tune_may_split(const tile_function *f) {
 }
 
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
-                      const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count) {
+                      const int64_t *sizes, const tune_watch *watch, tile_arena *arena,
+                      tune_point **points, size_t *count) {
     tile_context *context = tile_module_context(module);
     size_t whole = *count, capacity = 0, joined = 0;
     tune_point *all = NULL;
+    bool goes_on = true;
     if (!tune_may_split(f)) return;
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     for (size_t i = 0; i < whole; i++) {
@@ -214,7 +216,8 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
         all[joined] = (*points)[i];
         all[joined].order = joined;
         joined++;
-        if (tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
+        if (watch && goes_on) goes_on = watch->goes_on("Splitting", i, whole, watch->user);
+        if (goes_on && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
             found =
                 find_splits(device, tile_module_find(copy, f->name), sizes, arena, splits, &blocks);
         for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {

@@ -27,6 +27,13 @@ typedef struct tune_point {
 
 enum { TUNE_MOST_POINTS = 1 << 14 };
 
+/* Who follows the work that comes before the first candidate. */
+typedef struct tune_watch {
+    /* Called after each point; false ends the work there. `stage` as tile_tune_progress has it. */
+    bool (*goes_on)(const char *stage, size_t done, size_t total, void *user);
+    void *user;
+} tune_watch;
+
 /* All points that agree with the bindings; without a `tune` the one that they are. False after a
  * report: the bindings are wrong, there is no point, or there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
@@ -42,9 +49,12 @@ tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding
 
 /* Adds, to points at which the reduction loop of the kernel, or of one that the plan launches, can
  * be split, those with split.factor and split.strategy (tile/split.h). sizes: an integer for each
- * argument. Nothing is reported. */
+ * argument. Nothing is reported. Where the watch (NULL: none) ends it, the remaining points are joined with
+ * none.
+ */
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
-                      const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *count);
+                      const int64_t *sizes, const tune_watch *watch, tile_arena *arena,
+                      tune_point **points, size_t *count);
 
 /* Whether it has such a loop, which carries no clause. */
 bool tune_may_split(const tile_function *f);

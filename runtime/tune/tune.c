@@ -59,29 +59,43 @@ static tile_status fail(const tuner *u, tile_status status, const char *format, 
 /* Progress --------------------------------------------------------------------------------------
  */
 
-static void tell(tuner *u, const char *stage, size_t done, double since) {
+static void tell(tuner *u, const char *stage, size_t done, size_t total, double since) {
     const tile_tune_progress progress = {.stage = stage,
                                          .name = u->t->facts.name,
                                          .done = (unsigned)done,
-                                         .total = (unsigned)u->runnable,
+                                         .total = (unsigned)total,
                                          .seconds = tile_seconds_now() - since,
                                          .best = u->best};
     if (u->options.progress) u->options.progress(&progress, u->options.user);
 }
 
+static bool is_time_to_tell(tuner *u) {
+    double time = tile_seconds_now();
+    if (time - u->last_progress < progress_interval) return false;
+    u->last_progress = time;
+    return true;
+}
+
 static void show_progress(tuner *u, bool now) {
     double time = tile_seconds_now();
-    if (!now && time - u->last_progress < progress_interval) return;
-    u->last_progress = time;
+    if (!now && !is_time_to_tell(u)) return;
     size_t built = u->builder ? tune_builder_count(u->builder) : u->runnable;
     bool builds = u->device->ops->wants && u->builder;
-    if (builds && !u->tuning_start) tell(u, "Building", built, u->start);
+    if (builds && !u->tuning_start) tell(u, "Building", built, u->runnable, u->start);
     if (builds && !u->tuning_start && built == u->runnable) {
         u->t->facts.build_seconds = time - u->start;
         u->tuning_start = u->start;
     }
     if (!builds || u->tuning_start)
-        tell(u, "Tuning", u->tried, u->tuning_start ? u->tuning_start : u->start);
+        tell(u, "Tuning", u->tried, u->runnable, u->tuning_start ? u->tuning_start : u->start);
+}
+
+/* What comes before the first candidate may take half of the budget, so that one is tried within
+ * it. */
+static bool prepare_on(const char *stage, size_t done, size_t total, void *user) {
+    tuner *u = user;
+    if (is_time_to_tell(u)) tell(u, stage, done, total, u->start);
+    return !(u->options.budget > 0) || tile_seconds_now() - u->start < u->options.budget / 2;
 }
 
 static void show_idle(void *user) {
@@ -233,23 +247,27 @@ static void keep_code(tuner *u) {
 /* Candidates ------------------------------------------------------------------------------------
  */
 
-/* What was dropped last, the rest by the model's time, then as the space lists it. */
+/* What was dropped last; the rest by the model's time, where that is known; then as the space lists
+ * it. */
 static int by_estimate(const void *a, const void *b) {
     const tune_point *x = a, *y = b;
     bool dropped = x->c.state == TILE_CANDIDATE_dropped;
     if (dropped != (y->c.state == TILE_CANDIDATE_dropped)) return dropped ? 1 : -1;
+    if (!(x->c.estimate > 0) != !(y->c.estimate > 0)) return x->c.estimate > 0 ? -1 : 1;
     if (x->c.estimate != y->c.estimate) return x->c.estimate < y->c.estimate ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
 static tile_status list_points(tuner *u) {
     tile_tuning *t = u->t;
+    const tune_watch watch = {prepare_on, u};
     if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, &t->arena,
                           &t->points, &t->count))
         return TILE_INVALID;
     if (u->options.split)
-        tune_join_splits(u->device, u->module, u->f, u->sizes, &t->arena, &t->points, &t->count);
-    tune_estimate_points(u->device, u->module, u->f->name, u->sizes, t->points, t->count);
+        tune_join_splits(u->device, u->module, u->f, u->sizes, &watch, &t->arena, &t->points,
+                         &t->count);
+    tune_estimate_points(u->device, u->module, u->f->name, u->sizes, &watch, t->points, t->count);
     qsort(t->points, t->count, sizeof *t->points, by_estimate);
     while (u->runnable < t->count && t->points[u->runnable].c.state != TILE_CANDIDATE_dropped)
         u->runnable++;
@@ -308,8 +326,9 @@ static tile_status try_point(tuner *u, tune_point *p) {
     return status;
 }
 
+/* One candidate is always tried. */
 static bool is_spent(const tuner *u) {
-    return u->options.budget > 0 && u->best && tile_seconds_now() - u->start > u->options.budget;
+    return u->options.budget > 0 && u->tried && tile_seconds_now() - u->start > u->options.budget;
 }
 
 static tile_status try_all(tuner *u) {
@@ -430,6 +449,16 @@ static tile_status run(tuner *u) {
     return status;
 }
 
+static tile_status fail_without_best(tuner *u) {
+    const char *text = "no candidate of @%s won; the report says what became of each";
+    if (u->options.budget > 0 && u->tried < u->runnable)
+        text = tile_arena_format(&u->arena,
+                                 "no candidate of @%%s won within the budget of %g s: %zu of %zu "
+                                 "were tried; the report says what became of each",
+                                 u->options.budget, u->tried, u->runnable);
+    return fail(u, TILE_FAILED, text, u->f->name);
+}
+
 static tile_status tune(tuner *u, const char *name, unsigned count) {
     tile_tuning *t = u->t;
     tile_status status = check_request(u, name, count);
@@ -454,8 +483,7 @@ static tile_status tune(tuner *u, const char *name, unsigned count) {
     keep_best(u);
     keep_code(u);
     if (t->best) return TILE_OK;
-    return fail(u, TILE_FAILED, "no candidate of @%s won; the report says what became of each",
-                u->f->name);
+    return fail_without_best(u);
 }
 
 tile_status tile_tune(tile_device *device, const tile_module *module, const char *kernel,
@@ -468,7 +496,7 @@ tile_status tile_tune(tile_device *device, const tile_module *module, const char
     u->t = tile_malloc(sizeof *u->t);
     *u->t =
         (tile_tuning){.kernel = "", .facts = {.name = "", .sizes = "", .bucket = "", .check = ""}};
-    u->start = tile_seconds_now();
+    u->start = u->last_progress = tile_seconds_now();
     tile_take_options(&u->options, sizeof u->options, options);
     tile_status status = tune(u, kernel, count);
     u->t->facts.seconds = tile_seconds_now() - u->start;

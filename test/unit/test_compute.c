@@ -241,13 +241,35 @@ Test(compute, products_are_found) {
             tile_module_parse(context, "f.tile", cases[i].text, strlen(cases[i].text));
         cr_assert(module, "case %u", i);
         const tile_function *f = tile_module_function(module, 0);
-        unsigned lhs = 9, rhs = 9;
-        cr_expect_eq(tile_compute_find_product(f, &lhs, &rhs), cases[i].product, "case %u", i);
+        tile_product_inputs found = {9, 9, false, false};
+        cr_expect_eq(tile_compute_find_product(f, &found), cases[i].product, "case %u", i);
         if (cases[i].product) {
-            cr_expect_eq(lhs, cases[i].lhs, "case %u", i);
-            cr_expect_eq(rhs, cases[i].rhs, "case %u", i);
+            cr_expect_eq(found.lhs, cases[i].lhs, "case %u", i);
+            cr_expect_eq(found.rhs, cases[i].rhs, "case %u", i);
+            cr_expect_not(found.trans_lhs || found.trans_rhs, "case %u", i);
         }
         cr_expect_eq(tile_compute_rounds(f), cases[i].rounds, "case %u", i);
+        tile_module_destroy(module);
+        tile_context_destroy(context);
+    }
+}
+
+Test(compute, products_say_which_input_is_transposed) {
+    for (unsigned way = 0; way < 4; way++) {
+        bool lhs = way & 1, rhs = way & 2;
+        char text[256];
+        snprintf(text, sizeof text,
+                 "compute @f<m: dim, n: dim, k: dim>(%%a: tensor<f16[%s]>, %%b: tensor<f16[%s]>)\n"
+                 "    -> (%%c: tensor<f16[m, n]>) {\n  %%c = f16(matmul(%%a, %%b%s%s) : f32)\n}\n",
+                 lhs ? "k, m" : "m, k", rhs ? "n, k" : "k, n", lhs ? ", trans_lhs" : "",
+                 rhs ? ", trans_rhs" : "");
+        tile_context *context = tile_context_create();
+        tile_module *module = tile_module_parse(context, "f.tile", text, strlen(text));
+        tile_product_inputs found;
+        cr_assert(module, "%s", text);
+        cr_assert(tile_compute_find_product(tile_module_function(module, 0), &found), "%s", text);
+        cr_expect_eq(found.trans_lhs, lhs, "%s", text);
+        cr_expect_eq(found.trans_rhs, rhs, "%s", text);
         tile_module_destroy(module);
         tile_context_destroy(context);
     }

@@ -389,8 +389,8 @@ Test(null, compiling) {
     cr_expect_eq(tile_compute_run_with(NULL, NULL, 0, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_reference_values(NULL, NULL, NULL, NULL), TILE_INVALID);
     cr_expect_not(tile_compute_rounds(NULL));
-    unsigned which;
-    cr_expect_not(tile_compute_find_product(NULL, &which, &which));
+    tile_product_inputs inputs;
+    cr_expect_not(tile_compute_find_product(NULL, &inputs));
     cr_expect_eq(tile_plan_print(NULL, drop, NULL), TILE_INVALID);
     cr_expect_eq(tile_reference_shapes(NULL, NULL, NULL, NULL, NULL, NULL, 0), TILE_INVALID);
     tile_module_destroy(module);

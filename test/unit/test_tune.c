@@ -1,5 +1,6 @@
 #include "test/unit/tune_fixture.h"
 
+#include "lib/support/clock.h"
 #include "runtime/cache/cache.h"
 #include "runtime/device.h"
 #include "tile/tuned.h"
@@ -228,6 +229,142 @@ Test(tune, the_shipped_worker_gives_what_this_process_gives, .timeout = 60) {
     cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "block=64 fault=0");
     cr_expect_eq(tile_tuning_get_facts(x.tuning).restarts, 0);
     tune_close(&x);
+}
+
+/* The order of candidates -----------------------------------------------------------------------
+ */
+
+/* c[i] = x[i] + 1, at speeds that the worker's clock makes true, in milliseconds a launch. */
+static const char speeds_text[] =
+    "kernel @add<speed: int>(%n: i32, %x: view<f32[%n]>, %c: view<f32[%n]>)\n"
+    "    of @plus tune speed in [400, 300, 309, 700, 200, 230, 202, 900, 206]\n"
+    "    grid [ceildiv(%n, 64)] warps 1 {\n"
+    "  %b = block_id\n"
+    "  %t = load %x[%b * 64] : [64]\n"
+    "  store %t + (splat(1.0) : tile<f32[64]>), %c[%b * 64]\n"
+    "}\n"
+    "compute @plus<n: dim>(%x: tensor<f32[n]>) -> (%c: tensor<f32[n]>) { %c = %x + 1.0 }\n";
+
+static double fake_now;
+
+static double read_fake_clock(void) {
+    return fake_now += 0.11; /* more than there is between two reports of progress */
+}
+
+static double milliseconds_of(const tile_candidate *c) {
+    return strtod(c->text + strlen("speed="), NULL);
+}
+
+/* What is told while it works: as many as were tried, and the best of them. */
+typedef struct told_best {
+    double after[16]; /* candidates; ms, 0: nothing told */
+    unsigned most;
+} told_best;
+
+static void keep_best_told(const tile_tune_progress *progress, void *user) {
+    told_best *told = user;
+    if (strcmp(progress->stage, "Tuning") != 0 || progress->done >= 16 || !progress->best) return;
+    if (progress->done > told->most) told->most = progress->done;
+    if (!told->after[progress->done]) told->after[progress->done] = milliseconds_of(progress->best);
+}
+
+Test(tune, the_fastest_is_the_best_from_the_first_candidate_on, .timeout = 60) {
+    static const double best_after[] = {0, 400, 300, 300, 300, 200, 200, 200, 200, 200};
+    const tile_measure_options measure = {.size = sizeof measure, .repeats = 9};
+    told_best told = {{0}, 0};
+    tune_fixture x;
+    tune_open(&x, speeds_text, "");
+    x.options.worker = tune_program("tile-faulty-worker");
+    x.options.measure = &measure;
+    x.options.timeout = 1000;
+    x.options.progress = keep_best_told;
+    x.options.user = &told;
+    tile_clock_replace(read_fake_clock);
+    tile_status status = tune_add(&x, 50);
+    tile_clock_replace(NULL);
+    cr_assert_eq(status, TILE_OK, "%s", x.text.messages);
+    cr_expect_eq(told.most, 9);
+    for (unsigned i = 1; i <= 9; i++)
+        cr_expect_float_eq(told.after[i], best_after[i], 0, "after %u: %g", i, told.after[i]);
+    cr_expect_str_eq(tile_tuning_best(x.tuning)->text, "speed=200");
+    /* Up to a tenth above the best so far they are measured whole; above that they are given up. */
+    static const struct {
+        const char *text;
+        tile_candidate_state state;
+        unsigned repeats; /* 3: of a round of the finals, 9: of the first measurement */
+    } expected[] = {
+        {"speed=400", TILE_CANDIDATE_measured, 9}, {"speed=300", TILE_CANDIDATE_measured, 9},
+        {"speed=309", TILE_CANDIDATE_measured, 9}, {"speed=700", TILE_CANDIDATE_hopeless, 3},
+        {"speed=200", TILE_CANDIDATE_measured, 3}, {"speed=230", TILE_CANDIDATE_hopeless, 3},
+        {"speed=202", TILE_CANDIDATE_measured, 3}, {"speed=900", TILE_CANDIDATE_hopeless, 3},
+        {"speed=206", TILE_CANDIDATE_measured, 3},
+    };
+    for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const tile_candidate *c = tune_find(&x, expected[i].text);
+        cr_expect_eq(c->state, expected[i].state, "%s: %d", c->text, c->state);
+        cr_expect_eq(c->time.repeats, expected[i].repeats, "%s: %u", c->text, c->time.repeats);
+        cr_expect_float_eq(c->time.median, 1e-3 * milliseconds_of(c), 1e-9, "%s", c->text);
+    }
+    /* The report has them in this order. */
+    static const char *const order[] = {"speed=200", "speed=202", "speed=206",
+                                        "speed=300", "speed=309", "speed=400",
+                                        "speed=700", "speed=230", "speed=900"};
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+        cr_expect_str_eq(tile_tuning_candidate_at(x.tuning, i)->text, order[i], "%u", i);
+    tune_close(&x);
+}
+
+/* Nothing wins, and the budget ends it all the same. */
+Test(tune, a_budget_ends_a_tuning_that_finds_nothing, .timeout = 60) {
+    tune_fixture x;
+    tune_open(&x, tune_text, "10");
+    x.options.budget = 0.3;
+    tile_clock_replace(read_fake_clock);
+    tile_status status = tune_add(&x, 50);
+    tile_clock_replace(NULL);
+    cr_expect_eq(status, TILE_FAILED);
+    cr_expect(strstr(x.text.messages, "no candidate of @add won within the budget of 0.3 s: 1 of 2 "
+                                      "were tried"),
+              "%s", x.text.messages);
+    cr_expect_eq(tile_tuning_candidate_at(x.tuning, 0)->state, TILE_CANDIDATE_wrong);
+    cr_expect_eq(tile_tuning_candidate_at(x.tuning, 1)->state, TILE_CANDIDATE_waiting);
+    tune_close(&x);
+}
+
+/* Products of all orientations, at sizes at which Freivalds' test looks at the results. */
+Test(tune, products_of_transposed_inputs_are_right, .timeout = 60) {
+    static const char *const lhs[] = {"%m, %k", "%k, %m"}, *const rhs[] = {"%k, %n", "%n, %k"};
+    for (unsigned way = 0; way < 8; way++) {
+        bool left = way & 1, right = way & 2, wrong = way & 4;
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            "kernel @mm<b: int>(%%m: i32, %%n: i32, %%k: i32, %%x: view<f32[%s]>,\n"
+            "    %%y: view<f32[%s]>, %%c: view<f32[%%m, %%n]>) of @product tune b in [16, 32]\n"
+            "    grid [ceildiv(%%m, b), ceildiv(%%n, b)] warps 1 {\n"
+            "  %%i, %%j = block_id\n"
+            "  %%acc = for %%l = 0 to %%k step 16 iter (%%s = 0.0 : tile<f32[b, b]>) {\n"
+            "    %%u = load %%x[%s] : [%s]\n    %%v = load %%y[%s] : [%s]\n"
+            "    yield dot(%%u, %%v, %%s%s%s)\n  }\n"
+            "  store %%acc, %%c[%s * b, %%j * b]\n}\n"
+            "compute @product<m: dim, n: dim, k: dim>(%%x: tensor<f32[%s]>,\n"
+            "    %%y: tensor<f32[%s]>) -> (%%c: tensor<f32[m, n]>) {\n"
+            "  %%c = matmul(%%x, %%y%s%s) : f32\n}\n",
+            lhs[left], rhs[right], left ? "%l, %i * b" : "%i * b, %l", left ? "16, b" : "b, 16",
+            right ? "%j * b, %l" : "%l, %j * b", right ? "b, 16" : "16, b",
+            left ? ", trans_lhs" : "", right ? ", trans_rhs" : "", wrong ? "max(%i, 1)" : "%i",
+            left ? "k, m" : "m, k", right ? "n, k" : "k, n", left ? ", trans_lhs" : "",
+            right ? ", trans_rhs" : "");
+        const tile_tune_argument arguments[6] = {
+            {.integer = 112}, {.integer = 96}, {.integer = 144}};
+        tune_fixture x;
+        tune_open(&x, text, "");
+        tile_status status =
+            tile_tune(x.device, x.module, "mm", arguments, 6, &x.options, &x.tuning);
+        cr_expect_eq(status, wrong ? TILE_FAILED : TILE_OK, "%s\n%s", text, x.text.messages);
+        cr_expect(strstr(tile_tuning_get_facts(x.tuning).check, "Freivalds"), "%s", text);
+        tune_close(&x);
+    }
 }
 
 Test(tune, a_worker_that_is_none_is_reported) {

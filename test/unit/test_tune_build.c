@@ -144,7 +144,7 @@ Test(tune_build, splits_of_all_strategies_are_built, .timeout = 300) {
     x.arguments[0].integer = x.small[0] = 16;
     x.count = 1;
     x.like.base.num_sms = 4;
-    tune_join_splits(&x.like.base, x.module, x.f, sizes, &x.text.arena, &x.points, &x.count);
+    tune_join_splits(&x.like.base, x.module, x.f, sizes, NULL, &x.text.arena, &x.points, &x.count);
     cr_assert_gt(x.count, 6);
     build_all(&x);
     for (size_t i = 0; i < x.count; i++)

@@ -115,7 +115,7 @@ Test(tune_space, what_cannot_fit_is_dropped_and_large_tiles_come_before_small_on
     open_space(&x, model_text);
     list(&x, NULL, 0);
     cr_assert_eq(x.count, 4);
-    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    tune_estimate_points(&device, x.module, "k", sizes, NULL, x.points, x.count);
     cr_expect_eq(x.points[0].c.state, TILE_CANDIDATE_waiting);
     cr_expect(x.points[0].c.estimate > 100e-6 && x.points[0].c.estimate < 2e-3, "%g",
               x.points[0].c.estimate);
@@ -143,7 +143,7 @@ Test(tune_space, multiprocessors_hold_what_their_target_says) {
         const tile_device device = {.target = tile_target_find(targets[i]), .num_sms = 132};
         open_space(&x, text);
         list(&x, NULL, 0);
-        tune_estimate_points(&device, x.module, "k", (int64_t[]){0}, x.points, x.count);
+        tune_estimate_points(&device, x.module, "k", (int64_t[]){0}, NULL, x.points, x.count);
         cr_assert_eq(x.points[0].c.state, TILE_CANDIDATE_waiting, "%s", x.points[0].c.why);
         estimates[i] = x.points[0].c.estimate;
         close_space(&x);
@@ -167,7 +167,7 @@ Test(tune_space, a_plan_pays_for_what_each_step_touches) {
     const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
     open_space(&x, text);
     list(&x, NULL, 0);
-    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    tune_estimate_points(&device, x.module, "k", sizes, NULL, x.points, x.count);
     cr_expect_eq(x.points[1].c.state, TILE_CANDIDATE_waiting, "%s", x.points[1].c.why);
     cr_expect_lt(x.points[1].c.estimate, 1.3 * x.points[0].c.estimate, "%g %g",
                  x.points[1].c.estimate, x.points[0].c.estimate);
@@ -195,7 +195,7 @@ Test(tune_space, more_blocks_along_k_pay_where_there_are_few_tiles) {
     const tile_device device = {.target = tile_target_find("sm_90a"), .num_sms = 132};
     open_space(&x, split);
     list(&x, NULL, 0);
-    tune_estimate_points(&device, x.module, "k", sizes, x.points, x.count);
+    tune_estimate_points(&device, x.module, "k", sizes, NULL, x.points, x.count);
     cr_expect_lt(x.points[1].c.estimate, x.points[0].c.estimate / 3, "eight are faster than one");
     cr_expect_gt(x.points[3].c.estimate, x.points[2].c.estimate, "turns cost more than is won");
     close_space(&x);

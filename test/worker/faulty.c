@@ -1,17 +1,30 @@
 /* A worker that does what candidates might do to it: a binding of the parameter `fault` says what.
- */
+ * One of the parameter `speed` says how many milliseconds each launch takes, by a clock that
+ * advances by as much whenever it is read: so tests know which candidate is the fastest. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/support/clock.h"
 #include "runtime/tune/serve.h"
 
 enum { FAR_TOO_MUCH = 1 << 30 };
 
+static double now, step; /* seconds */
+
+static double read_clock(void) {
+    return now += step;
+}
+
 static void misbehave(const char *bindings, void *user) {
+    const char *speed = strstr(bindings, "speed=");
     (void)user;
+    if (speed) {
+        step = 1e-3 * strtod(speed + strlen("speed="), NULL);
+        tile_clock_replace(read_clock);
+    }
     if (strstr(bindings, "fault=1")) {
         signal(SIGSEGV, SIG_DFL); /* a sanitizer would end the process in its own way */
         raise(SIGSEGV);

@@ -67,44 +67,55 @@ void check_compare(const host_array *expected, const host_array *got, check_resu
 
 /* Freivalds' test ----------------------------------------------------------------------------- */
 
-/* y = A x for whole numbers; exact while |y| < 2^53. */
-static void multiply(const host_array *a, const double *x, double *y) {
-    for (int64_t i = 0; i < a->dims[0]; i++) {
-        double sum = 0;
-        for (int64_t j = 0; j < a->dims[1]; j++)
-            sum += array_get(a, (size_t)(i * a->dims[1] + j)) * x[j];
-        y[i] = sum;
-    }
+static int64_t rows_of(const check_matrix *a) {
+    return a->array->dims[a->transposed];
+}
+
+static int64_t columns_of(const check_matrix *a) {
+    return a->array->dims[!a->transposed];
+}
+
+/* y = A x for whole numbers; exact while |y| < 2^53. The elements are read in the order in which
+ * they are stored. */
+static void multiply(const check_matrix *a, const double *x, double *y) {
+    size_t at = 0;
+    for (int64_t i = 0; i < rows_of(a); i++) y[i] = 0;
+    for (int64_t row = 0; row < a->array->dims[0]; row++)
+        for (int64_t column = 0; column < a->array->dims[1]; column++, at++)
+            y[a->transposed ? column : row] +=
+                array_get(a->array, at) * x[a->transposed ? row : column];
 }
 
 /* c x = a (b x) for a random whole x in [-512, 512): an error in a row of c escapes a round with a
  * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running
  * time", 1977). All sums are whole numbers below 2^53, so equality decides. */
-static bool freivalds_round(const host_array *a, const host_array *b, const host_array *c,
+static bool freivalds_round(const check_matrix *a, const check_matrix *b, const check_matrix *c,
                             uint64_t seed, check_result *result) {
-    double *x = calloc((size_t)(b->dims[1] + b->dims[0] + 2 * a->dims[0]) + 1, sizeof *x);
+    int64_t m = rows_of(a), k = rows_of(b), n = columns_of(b);
+    double *x = calloc((size_t)(n + k + 2 * m) + 1, sizeof *x);
     if (!x) {
         fputs("error: out of memory in the check\n", stderr);
         return false;
     }
-    double *bx = x + b->dims[1], *abx = bx + b->dims[0], *cx = abx + a->dims[0];
-    for (int64_t j = 0; j < b->dims[1]; j++) {
+    double *bx = x + n, *abx = bx + k, *cx = abx + m;
+    for (int64_t j = 0; j < n; j++) {
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         x[j] = (double)(int64_t)(seed >> 54) - 512;
     }
     multiply(b, x, bx);
     multiply(a, bx, abx);
     multiply(c, x, cx);
-    for (int64_t i = 0; i < a->dims[0]; i++)
+    for (int64_t i = 0; i < m; i++)
         if (!(cx[i] == abx[i]) && result->mismatches++ == 0)
             fprintf(stderr, "error: row %lld is the first wrong one\n", (long long)i);
     free(x);
     return true;
 }
 
-bool check_product(const host_array *a, const host_array *b, const host_array *out,
+bool check_product(const check_matrix *a, const check_matrix *b, const host_array *out,
                    const char *name, check_result *result) {
-    if (out->rank != 2 || out->dims[0] != a->dims[0] || out->dims[1] != b->dims[1]) {
+    const check_matrix product = {out, false};
+    if (out->rank != 2 || out->dims[0] != rows_of(a) || out->dims[1] != columns_of(b)) {
         fprintf(stderr, "error: --check: %s does not have the product's shape\n", name);
         return false;
     }
@@ -112,7 +123,7 @@ bool check_product(const host_array *a, const host_array *b, const host_array *o
     for (size_t i = 0; i < out->count; i++)
         result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
     for (uint64_t round = 1; round <= 3 && !result->mismatches; round++)
-        if (!freivalds_round(a, b, out, round, result)) return false;
+        if (!freivalds_round(a, b, &product, round, result)) return false;
     return true;
 }
 
@@ -163,7 +174,9 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
     result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(output->array.scalar);
     if (*expression == '@') return compare_with_file(expression + 1, output, result);
     if (result->exact && expression_is_matmul(expression, arguments, count, &a, &b) &&
-        check_is_long(&output->array, a->array.dims[1]))
-        return check_product(&a->array, &b->array, &output->array, output->name, result);
+        check_is_long(&output->array, a->array.dims[1])) {
+        const check_matrix lhs = {&a->array, false}, rhs = {&b->array, false};
+        return check_product(&lhs, &rhs, &output->array, output->name, result);
+    }
     return compare_with_reference(context, text, expression, arguments, count, output, result);
 }

@@ -154,10 +154,12 @@ static bool run(reference *from) {
 static bool check_result_array(reference *from, unsigned index, const host_array *got,
                                const char *name, check_result *result) {
     const tile_compute_array *expected = &from->arrays[index];
-    unsigned a, b;
-    if (result->exact && tile_compute_find_product(from->compute, &a, &b) &&
-        check_is_long(got, from->arrays[a].dims[1])) {
-        host_array lhs = as_host(&from->arrays[a]), rhs = as_host(&from->arrays[b]);
+    tile_product_inputs product;
+    if (result->exact && tile_compute_find_product(from->compute, &product) &&
+        check_is_long(got, from->arrays[product.lhs].dims[!product.trans_lhs])) {
+        host_array a = as_host(&from->arrays[product.lhs]);
+        host_array b = as_host(&from->arrays[product.rhs]);
+        const check_matrix lhs = {&a, product.trans_lhs}, rhs = {&b, product.trans_rhs};
         return check_product(&lhs, &rhs, got, name, result);
     }
     if (!expected->data && !run(from)) return false;

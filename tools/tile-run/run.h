@@ -35,8 +35,14 @@ typedef struct check_result {
 
 /* Adds what differs to *result, whose `exact` and `bound` say what may. */
 void check_compare(const host_array *expected, const host_array *got, check_result *result);
+/* A matrix of a product, which is multiplied as it is stored or transposed. */
+typedef struct check_matrix {
+    const host_array *array;
+    bool transposed;
+} check_matrix;
+
 /* Freivalds' test of out = a b, for whole numbers; name is the output's, for a message. */
-bool check_product(const host_array *a, const host_array *b, const host_array *out,
+bool check_product(const check_matrix *a, const check_matrix *b, const host_array *out,
                    const char *name, check_result *result);
 /* Where a reference would take so long that check_product is to be preferred. */
 bool check_is_long(const host_array *product, int64_t depth);
