@@ -151,28 +151,16 @@ static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
     *upper = bit_of(m, bits, 2);
 }
 
-#include "lib/codegen/math_bodies.h"
-
-/* The functions -------------------------------------------------------------------------------- */
-
 /* Without what it takes, two products and a comparison, to have results below 2^-126. */
-static num fast_exp2(math *m, num x) {
+static num num_exp2_flushed(math *m, num x) {
     return call(m, TILE_MACHINE_exp2_flushed, x, NULL, NULL);
 }
 
-static num fast_exp(math *m, num x) {
-    return fast_exp2(m, num_mul(m, x, num_number(m, 0x1.715476p+0)));
-}
-
-static num fast_log2(math *m, num x) {
+static num num_log2_approx(math *m, num x) {
     return call(m, TILE_MACHINE_log2, x, NULL, NULL);
 }
 
-static num fast_log(math *m, num x) {
-    return num_mul(m, fast_log2(m, x), num_number(m, 0x1.62e43p-1));
-}
-
-static num fast_tanh(math *m, num x) {
+static num num_tanh_approx(math *m, num x) {
     LLVMTypeRef type = float_type(m);
     num result;
     tile_ptx ptx = tile_ptx_begin(m->e, TILE_MACHINE_tanh);
@@ -182,26 +170,19 @@ static num fast_tanh(math *m, num x) {
     return result;
 }
 
-static num fast_sin(math *m, num x) {
+static num num_sin_approx(math *m, num x) {
     return call(m, TILE_MACHINE_sin, x, NULL, NULL);
 }
 
-static num fast_cos(math *m, num x) {
+static num num_cos_approx(math *m, num x) {
     return call(m, TILE_MACHINE_cos, x, NULL, NULL);
 }
 
-/* body_erf is as fast as it gets. */
+#include "lib/codegen/math_bodies.h"
+
 #define FUNCTION(name, fast_body) \
     LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast) { \
         math m = {e, LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMDoubleTypeKind}; \
         return fast && !m.wide ? fast_body(&m, x) : body_##name(&m, x); \
     }
-
-FUNCTION(exp, fast_exp)
-FUNCTION(exp2, fast_exp2)
-FUNCTION(log, fast_log)
-FUNCTION(log2, fast_log2)
-FUNCTION(tanh, fast_tanh)
-FUNCTION(erf, body_erf)
-FUNCTION(sin, fast_sin)
-FUNCTION(cos, fast_cos)
+MATH_FUNCTIONS(FUNCTION)

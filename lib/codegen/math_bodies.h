@@ -1,18 +1,27 @@
 /* exp, log and their like, from arithmetic and the approximations that the machine has.
  *
- * Written once over an abstract number: math.c makes LLVM instructions of it, test_math.c computes
- * with it and holds it to the bounds that ops.def states. Who includes this defines `math`, `num`,
- * `truth` and the functions num_*; a num is an f32 or an f64, as math->wide says.
+ * Written once over an abstract number: math.c makes LLVM instructions of it, the CPU device
+ * computes with it (runtime/cpu/math_words.h), and test_math.c holds it to the bounds that ops.def
+ * states. Who includes this defines `math`, `num`, `truth` and the functions num_*; a num is an f32
+ * or an f64, as math->wide says.
  *
- *   number    a constant                      less, equal   of two numbers; false with NaN
- *   add sub mul divide fma absolute           both          of two truths
- *   copy_sign   the first number's size, the  pick          the second operand where the truth
- * holds second's sign                 clamp         into low .. high; NaN becomes either nearest to
- * a whole number, even       scale         x * 2^n, n whole, rounded once exp2_approx,
- * reciprocal_approx            of an f32, with relative errors of 2^-22 and 2^-23 split       x =
- * *fraction * 2^result, the fraction from 2/3 to 4/3, for x that is no subnormal widen, narrow f32
- * to f64 and back turn        of an f64: *quarters is the nearest whole number, *odd and *upper its
- * two lowest bits
+ *   number                       a constant
+ *   add sub mul divide fma absolute
+ *   copy_sign                    the first number's size with the second one's sign
+ *   clamp                        into low .. high; NaN becomes either
+ *   nearest                      a whole number, of two the even one
+ *   scale                        x * 2^n, n whole, rounded once
+ *   exp2_approx, reciprocal_approx   of an f32, with relative errors of 2^-22 and 2^-23
+ *   exp2_flushed                 exp2_approx, with 0 for what is below 2^-126
+ *   log2_approx tanh_approx sin_approx cos_approx   of an f32, with the errors of {fast} in ops.def
+ *   split                        x = *fraction * 2^result, the fraction from 2/3 to 4/3, for x that
+ *                                is no subnormal
+ *   widen, narrow                f32 to f64 and back
+ *   turn                         of an f64: *quarters is the nearest whole number, *odd and *upper
+ *                                its two lowest bits
+ *   less, equal                  of two numbers; false with NaN
+ *   both                         of two truths
+ *   pick                         the second operand where the truth holds, else the third
  *
  * The polynomials interpolate at Chebyshev nodes; their errors, computed with 40 digits, are given.
  */
@@ -287,3 +296,45 @@ static num body_cos(math *m, num x) {
     num size = num_pick(m, odd, num_sub(m, zero, sine_of_small(m, r)), cosine_of_small(m, r));
     return num_pick(m, upper, num_sub(m, zero, size), size);
 }
+
+/* {fast} --------------------------------------------------------------------------------------- */
+
+static num fast_exp2(math *m, num x) {
+    return num_exp2_flushed(m, x);
+}
+
+static num fast_exp(math *m, num x) {
+    return num_exp2_flushed(m, num_mul(m, x, num_number(m, 0x1.715476p+0)));
+}
+
+static num fast_log2(math *m, num x) {
+    return num_log2_approx(m, x);
+}
+
+static num fast_log(math *m, num x) {
+    return num_mul(m, num_log2_approx(m, x), num_number(m, 0x1.62e43p-1));
+}
+
+static num fast_tanh(math *m, num x) {
+    return num_tanh_approx(m, x);
+}
+
+static num fast_sin(math *m, num x) {
+    return num_sin_approx(m, x);
+}
+
+static num fast_cos(math *m, num x) {
+    return num_cos_approx(m, x);
+}
+
+/* FUNCTION(name, body of {fast} for an f32): every function, each of which has a body_<name>.
+ * body_erf is as fast as it gets. */
+#define MATH_FUNCTIONS(FUNCTION) \
+    FUNCTION(exp, fast_exp) \
+    FUNCTION(exp2, fast_exp2) \
+    FUNCTION(log, fast_log) \
+    FUNCTION(log2, fast_log2) \
+    FUNCTION(tanh, fast_tanh) \
+    FUNCTION(erf, body_erf) \
+    FUNCTION(sin, fast_sin) \
+    FUNCTION(cos, fast_cos)

@@ -139,12 +139,13 @@ static void decode_elementwise(cpu_decoder *d, tile_op op) {
     bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     const tile_type *type = compares ? from : to;
     bool plain = !tile_op_at(d->f, op)->attr_count;
-    cpu_insn *insn =
-        cpu_add_op(d, op, cpu_arith_handler(opcode, type->scalar, from->scalar, plain));
+    cpu_handler math = d->program->level == 3 ? cpu_math_handler(opcode) : NULL;
+    cpu_handler arith = cpu_arith_handler(opcode, type->scalar, from->scalar, plain);
+    cpu_insn *insn = cpu_add_op(d, op, math ? math : arith);
     cpu_set_elements(d, insn, type);
     insn->from = from->scalar;
     insn->manner = tile_op_manner(d->f, op);
-    insn->flag = from->kind == TILE_TYPE_SCALAR;
+    insn->flag = math ? tile_op_has_attr(d->f, op, TILE_ATTR_fast) : from->kind == TILE_TYPE_SCALAR;
     if (!insn->handler)
         CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s",
                  tile_op_get_info(opcode)->name, tile_scalar_name(type->scalar));

@@ -77,7 +77,7 @@ struct cpu_insn {
     tile_scalar scalar; /* of the elements that the operation works on */
     tile_scalar from;   /* casts: the operand's; accesses: the index's */
     bool flag;          /* ldmatrix: trans; scratch: clean; dot: async; wgmma: sparse; select: one
-                           condition for all elements */
+                           condition for all elements; functions of math.c: fast */
     bool speculative;   /* reads what may not be written yet */
     bool any_stays;     /* level 3: of a store of one tile by several threads to one place */
     bool reverse, exclusive; /* scan */
@@ -446,6 +446,9 @@ uint32_t cpu_value_size(const tile_type *type);
 /* Bytes of the place of all lanes' values. */
 uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes);
 
+/* math.c: the handler of a function that math_bodies.h computes, at level 3; insn->flag: {fast}.
+ * NULL of other operations. */
+cpu_handler cpu_math_handler(tile_opcode opcode);
 /* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
  * no meaning for them. from: the type that a cast converts. */
 /* plain: the operation has no attributes. */

@@ -2,143 +2,9 @@
  * (f64): the errors that ops.def states. What the machine approximates is off by as much as PTX
  * allows, up and down. */
 #include <criterion/criterion.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
 
-typedef struct math {
-    bool wide;
-    double nudge; /* of the approximations, in units of their error */
-} math;
-
-typedef double num;
-typedef bool truth;
-
-static num rounded(const math *m, double x) {
-    return m->wide ? x : (double)(float)x;
-}
-
-/* Of f32s sums, products and quotients are those of f64 rounded again. */
-static num num_number(math *m, double x) {
-    return rounded(m, x);
-}
-
-static num num_add(math *m, num a, num b) {
-    return rounded(m, a + b);
-}
-
-static num num_sub(math *m, num a, num b) {
-    return rounded(m, a - b);
-}
-
-static num num_mul(math *m, num a, num b) {
-    return rounded(m, a * b);
-}
-
-static num num_divide(math *m, num a, num b) {
-    return rounded(m, a / b);
-}
-
-static num num_fma(math *m, num a, num b, num c) {
-    return m->wide ? fma(a, b, c) : (double)fmaf((float)a, (float)b, (float)c);
-}
-
-static num num_absolute(math *m, num a) {
-    (void)m;
-    return fabs(a);
-}
-
-static num num_copy_sign(math *m, num a, num b) {
-    (void)m;
-    return copysign(a, b);
-}
-
-static num num_clamp(math *m, num a, double low, double high) {
-    (void)m;
-    return fmin(fmax(a, low), high);
-}
-
-static num num_nearest(math *m, num a) {
-    (void)m;
-    return rint(a);
-}
-
-/* PTX's errors have the rounding in them. */
-static num num_exp2_approx(math *m, num a) {
-    return rounded(m, exp2(a) * (1 + m->nudge * (0x1p-22 - 0x1p-24)));
-}
-
-static num num_reciprocal_approx(math *m, num a) {
-    return rounded(m, 1 / a * (1 + m->nudge * (0x1p-23 - 0x1p-24)));
-}
-
-static truth num_less(math *m, num a, num b) {
-    (void)m;
-    return a < b;
-}
-
-static truth num_equal(math *m, num a, num b) {
-    (void)m;
-    return a == b;
-}
-
-static truth num_both(math *m, truth a, truth b) {
-    (void)m;
-    return a && b;
-}
-
-static num num_pick(math *m, truth which, num yes, num no) {
-    (void)m;
-    return which ? yes : no;
-}
-
-static num num_scale(math *m, num x, num n) {
-    int whole = (int)n, half = whole >> 1;
-    (void)m;
-    return x * ldexp(1, half) * ldexp(1, whole - half);
-}
-
-static num num_split(math *m, num x, num *fraction) {
-    if (!m->wide) {
-        float narrow = (float)x;
-        int32_t bits, n;
-        memcpy(&bits, &narrow, 4);
-        n = (int32_t)((uint32_t)bits - 0x3f2aaaab) >> 23;
-        bits = (int32_t)((uint32_t)bits - ((uint32_t)n << 23));
-        memcpy(&narrow, &bits, 4);
-        *fraction = narrow;
-        return n;
-    }
-    int64_t bits, n;
-    memcpy(&bits, &x, 8);
-    n = (int64_t)((uint64_t)bits - 0x3fe5555555555555) >> 52;
-    bits = (int64_t)((uint64_t)bits - ((uint64_t)n << 52));
-    memcpy(fraction, &bits, 8);
-    return (double)n;
-}
-
-static num num_widen(math *m, num x) {
-    (void)m;
-    return x;
-}
-
-static num num_narrow(math *m, num x) {
-    (void)m;
-    return (float)x;
-}
-
-static void num_turn(math *m, num x, num *quarters, truth *odd, truth *upper) {
-    volatile double sum = x + 0x1.8p52; /* each sum is rounded */
-    double kept = sum;
-    uint64_t bits;
-    (void)m;
-    memcpy(&bits, &kept, 8);
-    *quarters = kept - 0x1.8p52;
-    *odd = bits & 1;
-    *upper = bits & 2;
-}
-
-#include "lib/codegen/math_bodies.h"
+#include "runtime/cpu/math_words.h"
+#include "test/unit/cpu_fixture.h"
 
 typedef struct function {
     const char *name;
@@ -249,5 +115,145 @@ Test(math, signs_of_zero) {
         cr_expect_eq(body_log(both[w], 1), 0);
         cr_expect_eq(body_log2(both[w], 1024), 10);
         cr_expect_eq(body_cos(both[w], 0), 1);
+    }
+}
+
+/* {fast} --------------------------------------------------------------------------------------- */
+
+/* The errors that ops.def states, for results of this size: of exp 2^-22 + |x| 2^-23, .. */
+static double bound_of_exp(double x, double want) {
+    return want * (0x1p-22 + fabs(x) * 0x1p-23);
+}
+
+static double bound_of_exp2(double x, double want) {
+    (void)x;
+    return want * 0x1p-22;
+}
+
+static double bound_of_log(double x, double want) {
+    return (x > 0.5 && x < 2 ? 1 : fabs(want)) * 0x1p-21;
+}
+
+static double bound_of_log2(double x, double want) {
+    return bound_of_log(x, want) / 2;
+}
+
+static double bound_of_tanh(double x, double want) {
+    (void)x;
+    return fabs(want) * 0x1p-10;
+}
+
+static double bound_of_erf(double x, double want) {
+    (void)x;
+    return fabs(want) * 0x1p-22;
+}
+
+static double bound_of_sin(double x, double want) {
+    (void)want;
+    return fabs(x) <= 0x1.921fb4p1 ? 0x1p-20 : INFINITY;
+}
+
+#define bound_of_cos bound_of_sin
+
+Test(math, errors_of_fast_functions) {
+    static const struct {
+        const char *name;
+        num (*fast)(math *m, num x);
+        double (*host)(double x);
+        double (*bound)(double x, double want);
+    } fast[] = {
+#define FUNCTION(name, fast_body) {#name, fast_body, name, bound_of_##name},
+        MATH_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    };
+    for (unsigned i = 0; i < sizeof fast / sizeof *fast; i++)
+        for (uint64_t bits = i; bits < (uint64_t)1 << 32; bits += 16381)
+            for (int nudge = -1; nudge <= 1; nudge++) {
+                uint32_t word = (uint32_t)bits;
+                math m = {false, nudge};
+                float x;
+                memcpy(&x, &word, 4);
+                double want = fast[i].host(x), got = fast[i].fast(&m, x);
+                bool same = isnan(want) ? isnan(got) : got == (float)want;
+                /* What is below the least normal number may be 0, what is above the largest
+                 * infinite. */
+                bool edge = (fabs(want) < 0x1.00001p-126 && fabs(got) <= 0x1.00001p-126) ||
+                            (fabs(want) > 0x1.fffcp127 && isinf(got));
+                if (same || edge) continue;
+                cr_assert_leq(fabs(got - want), fast[i].bound(x, want), "%s of %a, %d: %a not %a",
+                              fast[i].name, (double)x, nudge, got, want);
+            }
+}
+
+/* The CPU device ------------------------------------------------------------------------------- */
+
+enum { VALUES = 512 };
+
+/* name(x) of VALUES numbers, computed by a kernel that runs as it is written, at level 2 or 3. */
+static void compute_on_device(unsigned level, const char *name, bool fast, const float *from,
+                              float *to) {
+    static const char *const kernels[] = {
+        [2] = "kernel @k(%%x: ptr<f32>, %%y: ptr<f32>) grid [16] warps 1 {\n"
+              "  %%b = block_id\n"
+              "  %%u = view %%x, [512] : view<f32[?]>\n"
+              "  %%v = view %%y, [512] : view<f32[?]>\n"
+              "  %%t = load %%u[%%b * 32] : [32]\n"
+              "  store %s(%%t%s), %%v[%%b * 32]\n}\n",
+        [3] = "kernel @k(%%x: ptr<f32>, %%y: ptr<f32>) grid [16] warps 1 {\n"
+              "  %%b = block_id\n"
+              "  %%t = thread_id\n"
+              "  %%i = %%b * 32 + %%t\n"
+              "  %%s = ld_global %%x[%%i] : f32\n"
+              "  st_global %s(%%s%s), %%y[%%i]\n}\n",
+    };
+    char text[512];
+    cpu_fixture x;
+    snprintf(text, sizeof text, kernels[level], name, fast ? ", fast" : "");
+    cpu_open(&x, level, 0, text);
+    cpu_pass(&x, from, sizeof *from * VALUES);
+    cpu_pass(&x, NULL, sizeof *to * VALUES);
+    x.grid[0] = VALUES / 32;
+    CPU_RUN(&x);
+    cpu_get(&x, 1, to, sizeof *to * VALUES);
+    cpu_close(&x);
+}
+
+/* Level 3 computes what the code for GPUs computes, level 2 what the host's functions give. */
+Test(math, the_cpu_device_has_the_bodies_at_level_3) {
+    static const struct {
+        const char *name;
+        num (*body)(math *m, num x), (*fast)(math *m, num x);
+        double (*host)(double x);
+        bool has_fast;
+    } all[] = {
+#define FUNCTION(name, fast_body) {#name, body_##name, fast_body, name, fast_body != body_##name},
+        MATH_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    };
+    float from[VALUES], got[VALUES];
+    for (unsigned i = 0; i < VALUES; i++) from[i] = 0.37f * ((float)i - 250) + 0x1p-9f;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        math m = {false, 0};
+        unsigned differ = 0;
+        compute_on_device(3, all[i].name, false, from, got);
+        for (unsigned k = 0; k < VALUES; k++) {
+            float want = (float)all[i].body(&m, from[k]);
+            cr_assert(got[k] == want || (isnan(got[k]) && isnan(want)), "%s of %a: %a not %a",
+                      all[i].name, from[k], got[k], want);
+            differ += isfinite(want) && want != (float)all[i].host(from[k]);
+        }
+        cr_expect(differ || strcmp(all[i].name, "exp2") == 0, "%s is the host's", all[i].name);
+        if (all[i].has_fast) compute_on_device(3, all[i].name, true, from, got);
+        for (unsigned k = 0; k < VALUES && all[i].has_fast; k++) {
+            float want = (float)all[i].fast(&m, from[k]);
+            cr_assert(got[k] == want || (isnan(got[k]) && isnan(want)), "fast %s of %a: %a not %a",
+                      all[i].name, from[k], got[k], want);
+        }
+        compute_on_device(2, all[i].name, false, from, got);
+        for (unsigned k = 0; k < VALUES; k++) {
+            float want = (float)all[i].host(from[k]);
+            cr_assert(got[k] == want || (isnan(got[k]) && isnan(want)), "%s of %a: %a not %a",
+                      all[i].name, from[k], got[k], want);
+        }
     }
 }
