@@ -101,6 +101,10 @@ typedef struct tile_device_options {
     /* CPU: the passes that kernels go through before they run, "" for none: as they stand, at any
      * point of a pipeline. NULL: those of tile_default_pipeline(level). */
     const char *pipeline;
+    /* CPU: level 3 takes exp, log and their like from the host's math library, as level 2 does, so
+     * that both levels give the same bits. false: level 3 computes them as code for GPUs does, with
+     * the errors that ops.def states. */
+    bool host_math;
 } tile_device_options;
 
 /* *device is the caller's, NULL after a failure; options may be NULL, and are copied, texts too.

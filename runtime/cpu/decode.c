@@ -139,7 +139,8 @@ static void decode_elementwise(cpu_decoder *d, tile_op op) {
     bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     const tile_type *type = compares ? from : to;
     bool plain = !tile_op_at(d->f, op)->attr_count;
-    cpu_handler math = d->program->level == 3 ? cpu_math_handler(opcode) : NULL;
+    bool has_bodies = d->program->level == 3 && !d->program->host_math;
+    cpu_handler math = has_bodies ? cpu_math_handler(opcode) : NULL;
     cpu_handler arith = cpu_arith_handler(opcode, type->scalar, from->scalar, plain);
     cpu_insn *insn = cpu_add_op(d, op, math ? math : arith);
     cpu_set_elements(d, insn, type);
@@ -511,10 +512,12 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
     }
 }
 
-cpu_program *cpu_program_create(tile_function *function, unsigned level) {
+cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math) {
     cpu_program *program = tile_malloc(sizeof *program);
-    *program =
-        (cpu_program){.function = function, .level = level, .lanes = level == 2 ? 1 : CPU_LANES};
+    *program = (cpu_program){.function = function,
+                             .level = level,
+                             .host_math = host_math,
+                             .lanes = level == 2 ? 1 : CPU_LANES};
     cpu_decoder d = {.program = program, .f = function};
     decode_function_body(&d, function);
     tile_arena_reset(&d.scratch);

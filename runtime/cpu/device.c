@@ -17,6 +17,7 @@ typedef struct cpu_device {
     tile_device base;
     uint64_t seed;
     uint64_t max_operations;
+    bool host_math;
     void (*trace)(const tile_trace_event *event, void *user);
     void *trace_user;
     void (*print)(const char *line, void *user);
@@ -76,7 +77,8 @@ static tile_status cpu_prepare(tile_device *device, tile_variant *variant) {
                     "@%s is at level 3 and cannot run at level 2", f->name);
         return TILE_INVALID;
     }
-    variant->code = cpu_program_create(variant->function, device->level);
+    variant->code = cpu_program_create(variant->function, device->level,
+                                       ((const cpu_device *)(const void *)device)->host_math);
     return variant->code ? TILE_OK : TILE_INVALID;
 }
 
@@ -315,6 +317,7 @@ static void cpu_describe(const tile_device *device, tile_device_options *options
                                      .seed = cpu->seed,
                                      .target = device->is_faithful ? device->target : NULL,
                                      .max_operations = cpu->max_operations,
+                                     .host_math = cpu->host_math,
                                      .sms = device->num_sms,
                                      .pipeline = device->pipeline};
 }
@@ -364,6 +367,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .follows = true,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
+        .host_math = taken.host_math,
         .max_operations = taken.max_operations,
         .trace = taken.trace,
         .trace_user = taken.trace_user,

@@ -147,6 +147,7 @@ typedef struct cpu_program {
     tile_arena arena;
     tile_function *function;
     unsigned level;
+    bool host_math; /* as tile_device_options has it */
     unsigned lanes, warps;
     unsigned agents; /* of a block: its warps; at level 2 one, and one for each group of roles; of
                         a mixed kernel its warps and, as the last one, the block (mixed.c) */
@@ -432,7 +433,7 @@ static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t 
 }
 
 /* decode.c: NULL after a diagnostic. */
-cpu_program *cpu_program_create(tile_function *function, unsigned level);
+cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math);
 void cpu_program_destroy(cpu_program *program);
 
 /* places.c: where each value lives in the frame, by value id, for values that need a place there

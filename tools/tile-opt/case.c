@@ -272,6 +272,7 @@ void case_run(test_case *c, const tile_module *module, case_result *result) {
                                          .seed = c->options->seed,
                                          .max_operations = c->options->max_operations,
                                          .print = case_drop_line,
+                                         .host_math = true, /* passes change no bit */
                                          .pipeline = ""};
     tile_device *device;
     tile_module *copy = tile_module_clone(module);

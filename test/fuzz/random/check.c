@@ -149,6 +149,7 @@ static finding check_runs(checked *c) {
                                    .max_operations = c->given.max_operations,
                                    .sms = c->sms,
                                    .print = case_drop_line,
+                                   .host_math = true, /* levels give the same bits */
                                    .pipeline = threads ? "" : NULL};
     finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
     if (found != FOUND_NOTHING) return found;
