@@ -197,13 +197,21 @@ static void make_tables(tile_database *db) {
         tile_database_give_up(db, sqlite3_errmsg(db->handle));
 }
 
+/* Whose the file is: the three answers are of one moment, or what another process makes of a new
+ * file between two of them would be taken for another program's. */
+static int ask_whose(tile_database *db, int64_t *application, int64_t *form, int64_t *entries) {
+    int result = execute(db, "BEGIN");
+    if (result == SQLITE_OK) result = ask(db, "PRAGMA application_id", application);
+    if (result == SQLITE_OK) result = ask(db, "PRAGMA user_version", form);
+    if (result == SQLITE_OK && !*application)
+        result = ask(db, "SELECT count(*) FROM sqlite_master", entries);
+    return result == SQLITE_OK ? execute(db, "COMMIT") : result;
+}
+
 /* Sees whether the file is one of ours, and makes a new one so. */
 static void know(tile_database *db) {
     int64_t application = 0, form = 0, entries = 0;
-    int result = ask(db, "PRAGMA application_id", &application);
-    if (result == SQLITE_OK) result = ask(db, "PRAGMA user_version", &form);
-    if (result == SQLITE_OK && !application)
-        result = ask(db, "SELECT count(*) FROM sqlite_master", &entries);
+    int result = ask_whose(db, &application, &form, &entries);
     if (result != SQLITE_OK)
         mend(db, result, false);
     else if (application == APPLICATION && form == FORM)

@@ -85,6 +85,56 @@ Test(cache_faults, many_processes) {
     cache_close(&x);
 }
 
+/* Another process makes the tables of a new file exactly when this one lets go of a lock: of the
+ * number `left`, counted from the file's opening. */
+static struct {
+    sqlite3_vfs vfs;
+    sqlite3_io_methods methods;
+    int (*open)(sqlite3_vfs *, const char *, sqlite3_file *, int, int *);
+    int (*unlock)(sqlite3_file *, int);
+    cache_fixture *x;
+    unsigned left;
+} between;
+
+static int unlock_and_make(sqlite3_file *file, int level) {
+    int result = between.unlock(file, level);
+    if (level != SQLITE_LOCK_NONE || !between.left || --between.left) return result;
+    tile_cache_destroy(tile_cache_open(between.x->context, between.x->folder, NULL, NULL));
+    return result;
+}
+
+static int open_between(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags,
+                        int *out) {
+    int result = between.open(vfs, path, file, flags, out);
+    if (result != SQLITE_OK || !(flags & SQLITE_OPEN_MAIN_DB)) return result;
+    between.methods = *file->pMethods;
+    between.unlock = between.methods.xUnlock;
+    between.methods.xUnlock = unlock_and_make;
+    file->pMethods = &between.methods;
+    return result;
+}
+
+Test(cache_faults, another_process_makes_the_tables_meanwhile) {
+    enum { GAPS = 6 };
+    between.vfs = *sqlite3_vfs_find(NULL);
+    between.open = between.vfs.xOpen;
+    between.vfs.xOpen = open_between;
+    between.vfs.zName = "between";
+    cr_assert_eq(sqlite3_vfs_register(&between.vfs, 0), SQLITE_OK);
+    for (unsigned gap = 1; gap <= GAPS; gap++) {
+        cache_fixture x;
+        cache_begin(&x);
+        between.x = &x;
+        between.left = gap;
+        cache_reopen(&x, "between");
+        cr_expect(cache_keep(&x, 1, 10) && cache_has(&x, 1), "gap %u", gap);
+        cr_expect_str_eq(x.messages, "", "gap %u", gap);
+        cr_expect_eq(between.left, 0, "gap %u is none", gap);
+        cache_is_sound(&x);
+        cache_close(&x);
+    }
+}
+
 static void *hammer_in_thread(void *folder) {
     cache_fixture x;
     static atomic_uint seeds;
