@@ -3,19 +3,19 @@
 # Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
 # %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
-# Features: cuda (a device answers), cuda-sm_90 (its compute capability), ptxas, nvdisasm (or cuobjdump; SASS can be
-# had), compute-sanitizer (%sanitizer), cuda-toolkit (cuda.h), cxx, asan, pkg-config.
-import ctypes
+# Features: those of features.py, which are what a machine may lack; cuda-sm_90 (the GPU's compute capability);
+# asan (the build has it). test/setup/features.test fails for a test that uses one and does not say so.
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import lit.formats
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(root, "test"))
+import features  # noqa: E402
 build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
 with open(os.path.join(build, "test", "build.json")) as file:
     facts = json.load(file)
@@ -38,29 +38,6 @@ config.environment["HOME"] = os.path.join(build, "test", "home")
 config.environment["XDG_CACHE_HOME"] = os.path.join(build, "test", "home", "cache")
 
 
-def find_cuda_file(*parts):
-    """A file of the CUDA toolkit, where one is installed."""
-    for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
-        if home and os.path.exists(os.path.join(home, *parts)):
-            return os.path.join(home, *parts)
-    return None
-
-
-def cuda_capability():
-    """Of the first device, 90 for 9.0; 0 if there is none."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return 0
-    count = ctypes.c_int(0)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value < 1:
-        return 0
-    parts = [ctypes.c_int(0), ctypes.c_int(0)]
-    for attribute, part in zip((75, 76), parts):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-        driver.cuDeviceGetAttribute(ctypes.byref(part), attribute, 0)
-    return 10 * parts[0].value + parts[1].value
-
-
 def substitute(name, value):
     # \b: %cc must not be found in %cc_flags; the backslashes of a path must stay as they are.
     config.substitutions.append((re.escape("%" + name) + r"\b", value.replace("\\", "\\\\")))
@@ -76,37 +53,23 @@ substitute("python", sys.executable)
 substitute("loops", "%s %s" % (sys.executable, os.path.join(root, "test", "Inputs", "loops.py")))
 substitute("cc", facts["cc"])
 
-# The program that fits the compiler in use, so that a clang build needs no g++ and the reverse.
-cxx = re.sub(r"gcc", "g++", re.sub(r"clang", "clang++", facts["cc"]))
-cxx = shutil.which(cxx) if cxx != facts["cc"] else None
-cxx = cxx or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-if cxx:
-    config.available_features.add("cxx")
-    substitute("cxx", cxx)
-
-ptxas = find_cuda_file("bin", "ptxas") or shutil.which("ptxas")
-if ptxas:
-    config.available_features.add("ptxas")
-    substitute("ptxas", ptxas)
+here = features.detect(facts["cc"])
+config.available_features.update(here)
+if "cuda" in here:
+    config.available_features.add("cuda-sm_%d" % here["cuda"])
+if "ptxas" in here:
+    substitute("ptxas", here["ptxas"])
     # %assemble FILE.ptx: fails on spills, and on whatever ptxas says about wgmma (C75xx)
     substitute("assemble", "%s %s %s" % (
-        sys.executable, os.path.join(root, "test", "Inputs", "assemble.py"), ptxas))
-if ptxas and any(find_cuda_file("bin", name) or shutil.which(name) for name in ("nvdisasm", "cuobjdump")):
-    config.available_features.add("nvdisasm")  # tilec --emit=sass
-if shutil.which("pkg-config") and shutil.which("cmake"):
-    config.available_features.add("pkg-config")
-sanitizer = find_cuda_file("bin", "compute-sanitizer") or shutil.which("compute-sanitizer")
-if sanitizer:
-    config.available_features.add("compute-sanitizer")
-    substitute("sanitizer", sanitizer)
-cuda_header = find_cuda_file("include", "cuda.h")
-if cuda_header:
-    config.available_features.add("cuda-toolkit")
-    substitute("cuda_include", os.path.dirname(cuda_header))
-capability = cuda_capability()
-if capability:
-    config.available_features.add("cuda")
-    config.available_features.add("cuda-sm_%d" % capability)
+        sys.executable, os.path.join(root, "test", "Inputs", "assemble.py"), here["ptxas"]))
+if "compute-sanitizer" in here:
+    substitute("sanitizer", here["compute-sanitizer"])
+if "cuda-toolkit" in here:
+    substitute("cuda_include", os.path.dirname(here["cuda-toolkit"]))
+if "cxx" in here:
+    substitute("cxx", here["cxx"])
+if features.hidden():
+    config.environment[features.HIDE] = features.hidden_words(features.hidden())
 if facts["sanitize"] == "ON":
     config.available_features.add("asan")
     # The driver maps memory where ASan would otherwise put a guard.

@@ -1,9 +1,8 @@
 #include "runtime/tune/build.h"
 
-#include <unistd.h>
-
 #include "runtime/tune/dry.h"
 #include "test/unit/text_fixture.h"
+#include "tools/common/assembler.h"
 
 static const char product[] =
     "kernel @mm<block: int, warps_: int>(%m: i32, %k: i32 {const}, %a: view<f16[%m, %k]>,\n"
@@ -109,8 +108,8 @@ Test(tune_build, threads_make_what_a_device_will_look_for, .timeout = 120) {
 }
 
 Test(tune_build, an_assembler_makes_cubins, .timeout = 120) {
-    static const char ptxas[] = "/usr/local/cuda/bin/ptxas";
-    if (access(ptxas, X_OK) != 0) cr_skip_test("no ptxas");
+    char *ptxas = tool_find_ptxas();
+    if (!ptxas) cr_skip_test("no ptxas");
     build_fixture x;
     open_build(&x, ptxas);
     x.count = 1;
@@ -124,6 +123,7 @@ Test(tune_build, an_assembler_makes_cubins, .timeout = 120) {
     cr_expect_gt(tile_artifact_kernel_at(artifact, 0)->cubin.size, 0);
     tile_artifact_destroy(artifact);
     close_build(&x);
+    free(ptxas);
 }
 
 Test(tune_build, a_builder_may_be_stopped_early, .timeout = 120) {

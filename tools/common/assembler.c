@@ -18,9 +18,27 @@ static char *try_folder(const char *folder, size_t length, const char *rest) {
     return NULL;
 }
 
+bool tool_is_hidden(const char *name) {
+    const char *at = getenv("TILE_TEST_HIDE");
+    size_t length;
+    for (; at && *at; at += length + (at[length] == ',')) {
+        length = strcspn(at, ",");
+        bool is_it = strlen(name) == length && strncmp(at, name, length) == 0;
+        if (is_it || (length == 3 && strncmp(at, "all", 3) == 0)) return true;
+    }
+    return false;
+}
+
+bool tool_refuses_cuda(void) {
+    bool hidden = tool_is_hidden("cuda");
+    if (hidden) fputs("error: there is no CUDA driver: TILE_TEST_HIDE hides it\n", stderr);
+    return hidden;
+}
+
 char *tool_find_cuda_program(const char *name) {
     char *found = NULL, in_path[64], in_home[64];
     const char *folders = getenv("PATH"), *home = getenv("CUDA_HOME");
+    if (tool_is_hidden(name)) return NULL;
     snprintf(in_path, sizeof in_path, "/%s", name);
     snprintf(in_home, sizeof in_home, "/bin/%s", name);
     for (const char *at = folders ? folders : ""; *at && !found;) {

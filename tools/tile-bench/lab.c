@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "runtime/cuda/driver.h"
+#include "tools/common/assembler.h"
 #include "tools/tile-bench/nvml.h"
 
 struct bench_lab {
@@ -53,7 +54,7 @@ bench_lab *bench_lab_open(tile_context *context, const bench_lab_options *option
     bench_lab *lab = calloc(1, sizeof *lab);
     if (!lab) return NULL;
     lab->context = context;
-    bool ok = options->cuda ? enter_context(lab) &&
+    bool ok = options->cuda ? !tool_refuses_cuda() && enter_context(lab) &&
                                   tile_device_create_cuda(context, &device, &lab->device) == TILE_OK
                             : tile_device_create_cpu(context, &device, &lab->device) == TILE_OK;
     if (ok) return lab;

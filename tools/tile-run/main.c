@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/assembler.h"
 #include "tools/tile-run/options.h"
 #include "tools/tile-run/trace.h"
 
@@ -60,7 +61,7 @@ static tile_status open_device(run *r) {
         fail("--device", "takes auto, cpu or cuda");
         return TILE_INVALID;
     }
-    if (automatic && !o->target) {
+    if (automatic && !o->target && !tool_is_hidden("cuda")) {
         tile_context_set_sink(r->context, NULL, NULL); /* no GPU is no error then */
         tile_status status = tile_device_create_cuda(r->context, &device, &r->device);
         tool_print_remarks(r->context, o->remarks);
@@ -71,6 +72,7 @@ static tile_status open_device(run *r) {
         if (!o->tuning.tune && !tool_cache_exists(r->cache_dir)) device.cache_dir = NULL;
         return tile_device_create_cpu(r->context, &device, &r->device);
     }
+    if (tool_refuses_cuda()) return TILE_UNAVAILABLE;
     return tile_device_create_cuda(r->context, &device, &r->device);
 }
 

@@ -1,6 +1,6 @@
 """Runs or assembles kernels of activations.tile.
 
-usage: activations.py FILE cpu|cuda|assemble [--level=N] [--ptxas=PATH] KERNEL:C ...
+usage: activations.py FILE cpu|cuda|PTXAS [--level=N] KERNEL:C ...      with ptxas, each is assembled instead
 
 Sums of the products are exact, so that what is left are the epilogue's roundings: a few of f32, and one of C's
 type, which may fall on the other side.
@@ -16,15 +16,16 @@ def main():
     options = [word for word in sys.argv[3:] if word.startswith("--")]
     cases = [word.split(":") for word in sys.argv[3:] if not word.startswith("--")]
     for kernel, scalar in cases:
-        if how == "assemble":
-            command = ["tilec", path, "--target=sm_90a", "--emit=cubin", "-o", "/dev/null", *options]
+        assembles = how not in ("cpu", "cuda")
+        if assembles:
+            command = ["tilec", path, "--target=sm_90a", "--emit=cubin", "--ptxas=" + how, "-o", "/dev/null", *options]
         else:
             command = ["tile-run", path, f"--device={how}", *options, f"--tolerance={TOLERANCE[scalar]}", "--check"]
             for argument in ("m=100", "n=72", "k=40", "scale=0.125", "a=int", "b=int", "bias=rand", "residual=rand",
                              "c=poison"):
                 command += ["--arg", argument]
         run = subprocess.run([*command, f"--kernel={kernel}", f"--param=C={scalar}"], capture_output=True, text=True)
-        noisy = how == "assemble" and run.stderr  # ptxas, too
+        noisy = assembles and run.stderr  # ptxas, too
         if run.returncode or noisy:
             wrong += 1
             print(f"{kernel}, {scalar}:\n{run.stdout}{run.stderr}")

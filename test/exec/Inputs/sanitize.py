@@ -1,7 +1,7 @@
 """Runs the shipped kernels at small sizes on the GPU under compute-sanitizer, which must find nothing; their results
 must be right. Prints what it says of each kernel that fails, and a count.
 
-usage: sanitize.py KERNELS [--tool=TOOL] [--sanitizer=FILE] [--ptxas=FILE] [--only="NAME;NAME"] [--jobs=N] [--seconds=N]
+usage: sanitize.py KERNELS --sanitizer=FILE [--tool=TOOL] [--ptxas=FILE] [--only="NAME;NAME"] [--jobs=N] [--seconds=N]
   --tool=TOOL    memcheck (default), racecheck, synccheck or initcheck
   --seconds=N    begin no kernel after that"""
 import argparse
@@ -16,7 +16,7 @@ from shipped import POINTS
 parser = argparse.ArgumentParser()
 parser.add_argument("kernels")
 parser.add_argument("--tool", default="memcheck")
-parser.add_argument("--sanitizer", default="/usr/local/cuda/bin/compute-sanitizer")
+parser.add_argument("--sanitizer", required=True)
 parser.add_argument("--ptxas", default="")
 parser.add_argument("--only", default="")
 parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))

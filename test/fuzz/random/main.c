@@ -16,6 +16,7 @@
 #include "test/fuzz/random/check.h"
 #include "test/fuzz/random/random.h"
 #include "tile/device.h"
+#include "tools/common/assembler.h"
 
 static const char help[] =
     "usage: tile-random [options], or tile-random --check FILE\n"
@@ -292,7 +293,7 @@ static bool take_word(tool_arguments *words, run_options *o) {
         o->seconds = (double)number;
     } else if (tool_option(words, "--device", &given)) {
         o->cuda = strcmp(given, "cuda") == 0;
-        return o->cuda || strcmp(given, "cpu") == 0;
+        return o->cuda ? !tool_refuses_cuda() : strcmp(given, "cpu") == 0;
     } else if (tool_flag(words, "--ptx")) {
         o->ptx_each = 1;
     } else if (take_number(words, "--ptx", &number)) {
