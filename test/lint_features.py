@@ -243,6 +243,8 @@ def check_test(path, root):
         text = file.read()
     required = set().union(*(features.names_in(line) for line in re.findall(r"REQUIRES:(.*)", text)))
     for number, line in run_lines(text):
+        if "/usr/local/cuda" in line:
+            yield number, "names where CUDA is: use a substitution"
         for guards, part in variants(line):
             for command in map(Command, commands(part)):
                 for feature, what in command_uses(command, path, root):
