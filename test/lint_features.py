@@ -2,12 +2,16 @@
 
 usage: lint_features.py FOLDER
 
-All RUN lines of all tests under FOLDER are read, and the scripts and C files that they name. A command may use
-a feature's program, substitution, kind of --emit or argument if the test has `REQUIRES: FEATURE`, or if it stands
-in `%if FEATURE %{ .. %}`. Other than a substitution it may be used, too, where the test brings a stand-in
-(--ptxas=%t/.., or PATH=%t:.. with an empty TILE_TEST_HIDE), hides the program (TILE_TEST_HIDE=..), or expects the failure (`not`). What is
-neither a feature's nor installed by tools/setup (PROGRAMS, Python's own modules) is refused, so that it becomes
-one of them. Sources name no place where CUDA may be installed: they ask for it.
+Reads all RUN lines of all tests under FOLDER, and the scripts and C files that these lines name. A command may
+use a feature's program, substitution, kind of --emit or argument in two cases: the test has `REQUIRES: FEATURE`,
+or the command is in `%if FEATURE %{ .. %}`. All but a substitution may also be used where the test
+
+* brings a stand-in (--ptxas=%t/.., or PATH=%t:.. with an empty TILE_TEST_HIDE),
+* hides the program (TILE_TEST_HIDE=..), or
+* expects the failure (`not`).
+
+Any other program or Python module must be one that tools/setup installs (PROGRAMS, Python's own modules).
+Sources do not name a folder where CUDA may be installed.
 """
 import ast
 import os
@@ -15,7 +19,7 @@ import re
 import shlex
 import sys
 
-import features  # the table
+import features
 
 # By the package that has them; Debian's essential packages come first.
 PROGRAMS = {
@@ -129,8 +133,9 @@ class Command:
         if feature.programs and features.HIDE + "=" in self.settings and \
                 any(re.match(r"PATH=(%t|%S)", s) for s in self.settings):
             return True
-        given = [a[len(feature.stand_in):] for a in self.arguments if feature.stand_in and a.startswith(feature.stand_in)]
-        return any(g not in feature.programs and g != "driver" for g in given)
+        option = feature.stand_in
+        given = [word[len(option):] for word in self.arguments if option and word.startswith(option)]
+        return any(program not in feature.programs and program != "driver" for program in given)
 
 
 def substitutions(text):
@@ -138,7 +143,7 @@ def substitutions(text):
 
 
 def uses(command):
-    """(feature, what of it) of one command; a feature of None: what nobody knows."""
+    """(feature, what of it) of one command; a feature of None: what is in no table."""
     everything = " ".join([command.program, *command.arguments, *command.settings])
     for feature in features.FEATURES:
         for name in set(substitutions(everything)) & set(feature.substitutions):
@@ -249,7 +254,7 @@ def check_test(path, root):
             for command in map(Command, commands(part)):
                 for feature, what in command_uses(command, path, root):
                     if feature is None:
-                        yield number, f"{what}: nobody knows who installs it; make it a feature of test/features.py"
+                        yield number, f"{what}: tools/setup does not install it; add it to test/features.py"
                     elif not is_allowed(feature, what, required | guards):
                         yield number, f"{what} needs REQUIRES: {feature.name}, or %if {feature.name} %{{ .. %}}"
 

@@ -13,7 +13,8 @@ import re
 import subprocess
 import sys
 
-PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup) .*|--.*")
+PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|"
+                   r"(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup) .*|--.*")
 
 
 def pieces(text):
