@@ -116,6 +116,7 @@ typedef struct schedule {
     const char **dim_names; /* of the arguments */
     unsigned dim_count;
     bool *expands; /* by value: windows are in it, so that it is larger than what it is made of */
+    struct sched_repeat *repeats; /* by value: schedule_walk.c */
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each behind those whose arrays it reads */

@@ -428,6 +428,14 @@ static bool *find_wanted(const schedule *s) {
     return ops;
 }
 
+/* What windows are made of is computed again for each window that it is in. Where that takes too
+ * much it is put into memory, from the first one on, so that those behind it begin there. */
+static void plan_windowed(schedule *s, tile_op op) {
+    tile_value src = tile_op_operand(s->compute, op, 0);
+    if (tile_op_opcode(s->compute, op) == TILE_OP_window && sched_is_expensive(s, src))
+        plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
+}
+
 /* What stands behind MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
@@ -444,6 +452,7 @@ static void plan_long_chains(schedule *s) {
             behind[tile_op_result(f, op, i).id] = most + reduces;
         if (wanted[op.id] && reduces && most && most % MOST_IN_A_CHAIN == 0)
             plan_value(s, tile_op_operand(f, op, 0));
+        if (wanted[op.id]) plan_windowed(s, op);
     }
 }
 

@@ -40,6 +40,11 @@ void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map);
 /* What the value is computed of where it is wanted; outer: also where it has an array itself. */
 void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer);
 
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+bool sched_may_repeat(schedule *s, tile_value value);
+/* Whether it may not only because it is computed of too many values, each of which may. */
+bool sched_is_expensive(schedule *s, tile_value value);
+
 /* schedule_cut.c */
 
 /* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */

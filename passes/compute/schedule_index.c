@@ -2,18 +2,92 @@
  * several times as large as what they are made of. */
 #include "passes/compute/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool same_scalar(const sched_scalar *a, const sched_scalar *b) {
     return a->expr == b->expr && a->value.id == b->value.id;
 }
 
+/* Sums ----------------------------------------------------------------------------------------- */
+
+enum { MOST_TERMS = 4 };
+static const double largest_sum = 0x1p40; /* so that nothing wraps */
+
+/* scale * a coordinate that is no sum. */
+typedef struct term {
+    const sched_coordinate *at; /* its offset is in that of the form */
+    int64_t scale;
+} term;
+
+typedef struct linear_form {
+    term terms[MOST_TERMS];
+    unsigned count;
+    int64_t offset;
+} linear_form;
+
+static bool same_index(const sched_index *a, const sched_index *b) {
+    return a->kind == b->kind && same_scalar(&a->by, &b->by) &&
+           sched_same_coordinate(&a->a, &b->a) && sched_same_coordinate(&a->b, &b->b);
+}
+
+static bool same_term(const sched_coordinate *a, const sched_coordinate *b) {
+    if (a->dim != b->dim || !a->index != !b->index) return false;
+    return a->index == b->index || same_index(a->index, b->index);
+}
+
+static bool add_number(linear_form *to, int64_t scale, int64_t number) {
+    double product = (double)scale * (double)number;
+    if (fabs(product) >= largest_sum) return false;
+    to->offset += scale * number;
+    return to->offset < (int64_t)largest_sum && to->offset > -(int64_t)largest_sum;
+}
+
+static bool add_term(linear_form *to, int64_t scale, const sched_coordinate *at) {
+    for (unsigned i = 0; i < to->count; i++)
+        if (same_term(to->terms[i].at, at)) {
+            to->terms[i].scale += scale;
+            return true;
+        }
+    if (to->count == MOST_TERMS) return false;
+    to->terms[to->count++] = (term){at, scale};
+    return true;
+}
+
+/* Adds scale * at; false where it is no sum with known numbers. */
+static bool add_coordinate(linear_form *to, int64_t scale, const sched_coordinate *at) {
+    int64_t number = 0;
+    if (fabs((double)scale) >= largest_sum) return false;
+    if (at->offset && !tile_expr_is_int(at->offset, &number)) return false;
+    if (!add_number(to, scale, number)) return false;
+    if (!at->index) return at->dim < 0 || add_term(to, scale, at);
+    const tile_expr *by = at->index->by.expr;
+    bool known = by && tile_expr_is_int(by, &number) && number < (1 << 20) && number > -(1 << 20);
+    if (at->index->kind == SCHED_NUMBER && known) return add_number(to, scale, number);
+    if (at->index->kind == SCHED_SUM && known)
+        return add_coordinate(to, scale * number, &at->index->a) &&
+               add_coordinate(to, scale, &at->index->b);
+    return add_term(to, scale, at);
+}
+
+/* Windows of windows come to one element in many ways. */
+static bool same_sums(const sched_coordinate *a, const sched_coordinate *b) {
+    linear_form x = {.count = 0}, y = {.count = 0};
+    if (!add_coordinate(&x, 1, a) || !add_coordinate(&y, 1, b)) return false;
+    if (x.offset != y.offset || x.count != y.count) return false;
+    for (unsigned i = 0; i < x.count; i++) {
+        unsigned k = 0;
+        while (k < y.count && !same_term(x.terms[i].at, y.terms[k].at)) k++;
+        if (k == y.count || x.terms[i].scale != y.terms[k].scale) return false;
+    }
+    return true;
+}
+
 bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b) {
-    if (a->dim != b->dim || a->offset != b->offset || !a->index != !b->index) return false;
-    if (a->index == b->index) return true;
-    return a->index->kind == b->index->kind && same_scalar(&a->index->by, &b->index->by) &&
-           sched_same_coordinate(&a->index->a, &b->index->a) &&
-           sched_same_coordinate(&a->index->b, &b->index->b);
+    if (a->dim == b->dim && a->offset == b->offset && a->index == b->index) return true;
+    if (!a->index || !b->index) return false;
+    if (a->offset == b->offset && same_index(a->index, b->index)) return true;
+    return (a->index->kind == SCHED_SUM || b->index->kind == SCHED_SUM) && same_sums(a, b);
 }
 
 static sched_coordinate make(schedule *s, sched_index_kind kind, sched_coordinate a,

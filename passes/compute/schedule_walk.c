@@ -203,16 +203,28 @@ static bool is_cheap(tile_opcode opcode) {
     }
 }
 
-static bool is_cheap_operand(const sched_walk *w) {
+/* How many results an element may be computed of, again wherever it is wanted: windows of windows
+ * of n levels are made of some n * n / 2. */
+enum { MOST_REPEATED = 64 };
+
+typedef enum repetition { REPEATED_BY_ALL_MEANS, REPEATED_AT_A_PRICE, NEVER_REPEATED } repetition;
+
+/* What was found for a value while there were so many arrays; 0: nothing yet. */
+typedef struct sched_repeat {
+    size_t arrays;
+    repetition found;
+} sched_repeat;
+
+static bool stops_at(const sched_walk *w, tile_value value) {
+    for (size_t n = 0; n < w->stop_count; n++)
+        if (w->stops[n].value.id == value.id) return true;
+    return false;
+}
+
+/* No more than one of the arrays is more than a row. */
+static bool reads_little(const sched_walk *w) {
     schedule *s = w->s;
     unsigned large = 0;
-    for (size_t i = 0; i < w->done.count; i++) {
-        tile_op op = tile_value_def(s->compute, w->done.items[i].value);
-        bool stops = false;
-        for (size_t n = 0; n < w->stop_count; n++)
-            stops |= w->stops[n].value.id == w->done.items[i].value.id;
-        if (!stops && op.id && !is_cheap(tile_op_opcode(s->compute, op))) return false;
-    }
     for (size_t i = 0; i < w->stop_count; i++) {
         const tile_type *type = sched_type(s, w->stops[i].value);
         unsigned extents = 0;
@@ -224,20 +236,45 @@ static bool is_cheap_operand(const sched_walk *w) {
     return large <= 1;
 }
 
-/* Whether what the value is computed of is in memory, and the rest may be computed again. */
-static bool may_repeat(schedule *s, tile_value value) {
-    sched_walk alone = {.s = s};
-    sched_domain own = sched_domain_of(s, value);
-    sched_map at = sched_identity(&own);
-    sched_walk_value(&alone, value, &at, false);
-    return is_cheap_operand(&alone);
+static repetition judge(const sched_walk *w) {
+    schedule *s = w->s;
+    unsigned computed = 0;
+    for (size_t i = 0; i < w->done.count; i++) {
+        tile_op op = tile_value_def(s->compute, w->done.items[i].value);
+        if (!op.id || stops_at(w, w->done.items[i].value)) continue;
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (!is_cheap(opcode)) return NEVER_REPEATED;
+        computed += tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+    }
+    if (!reads_little(w)) return NEVER_REPEATED;
+    return computed > MOST_REPEATED ? REPEATED_AT_A_PRICE : REPEATED_BY_ALL_MEANS;
+}
+
+static repetition find_repetition(schedule *s, tile_value value) {
+    if (!s->repeats) s->repeats = TILE_NEW_ARRAY(s->arena, sched_repeat, s->compute->value_count);
+    if (s->repeats[value.id].arrays != s->array_count) {
+        sched_walk alone = {.s = s};
+        sched_domain own = sched_domain_of(s, value);
+        sched_map at = sched_identity(&own);
+        sched_walk_value(&alone, value, &at, false);
+        s->repeats[value.id] = (sched_repeat){s->array_count, judge(&alone)};
+    }
+    return s->repeats[value.id].found;
+}
+
+bool sched_may_repeat(schedule *s, tile_value value) {
+    return find_repetition(s, value) == REPEATED_BY_ALL_MEANS;
+}
+
+bool sched_is_expensive(schedule *s, tile_value value) {
+    return find_repetition(s, value) == REPEATED_AT_A_PRICE;
 }
 
 /* Each element of src is in several windows: what is not cheap is put into memory. */
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
     tile_value src = tile_op_operand(w->s->compute, op, 0);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (may_repeat(w->s, src))
+    if (sched_may_repeat(w->s, src))
         sched_walk_value(w, src, &at, false);
     else
         add_apart(w, src, &at);
@@ -251,7 +288,7 @@ static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->apart = true;
-    if (s->expands[operand.id] || may_repeat(s, operand))
+    if (s->expands[operand.id] || sched_may_repeat(s, operand))
         sched_walk_value(w, operand, &at, false);
     else
         sched_add_stop(
