@@ -331,6 +331,7 @@ tile_status tile_run_passes_of(const tile_pass_table *passes, tile_module *modul
 
 tile_status tile_run_passes(tile_module *module, const char *pipeline,
                             const tile_pass_options *options) {
+    TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     if (!module) return TILE_INVALID;
     return tile_run_passes_of(&tile_all_passes, module, pipeline, options);
 }

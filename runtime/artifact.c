@@ -173,6 +173,7 @@ static bool is_whole(const char *data, size_t size) {
 
 tile_status tile_artifact_read(tile_context *context, const void *data, size_t size,
                                tile_artifact **out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     const char *compiler;
     size_t length;
     *out = NULL;

@@ -116,6 +116,7 @@ static tile_status assemble_by_driver(tile_context *context, const tile_blob *pt
 
 tile_status tile_assemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                           const char *ptxas, tile_blob *cubin) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     *cubin = (tile_blob){0};
     if (!context) return TILE_INVALID;
     if (!tile_target_check(context, (tile_loc){0}, target)) return TILE_INVALID;

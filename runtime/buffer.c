@@ -32,6 +32,7 @@ tile_cpu_counts tile_device_counts(const tile_device *device) {
 }
 
 tile_status tile_device_synchronize(tile_device *device) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     return device ? device->ops->synchronize(device) : TILE_INVALID;
 }
 
@@ -61,6 +62,7 @@ static tile_buffer *add_buffer(tile_device *device, uint64_t address, size_t byt
 }
 
 tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **buffer) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     uint64_t address = 0;
     *buffer = NULL;
     if (!device) return TILE_INVALID;
@@ -75,6 +77,7 @@ tile_status tile_buffer_create(tile_device *device, size_t bytes, tile_buffer **
 
 tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes,
                              tile_buffer **buffer) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     *buffer = NULL;
     if (!device) return TILE_INVALID;
     if (!address && bytes) {

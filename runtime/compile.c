@@ -196,6 +196,7 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
 
 tile_status tile_artifact_make_key(const tile_module *module, const char *kernel,
                                    const tile_build_options *given, tile_artifact_key *key) {
+    TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     job j;
     const tile_function *f = tile_module_find(module, kernel);
     *key = (tile_artifact_key){{0}};
@@ -297,6 +298,7 @@ static tile_status build_steps(tile_function *f, const tile_build_options *given
 
 tile_status tile_artifact_build(tile_module *module, const char *kernel,
                                 const tile_build_options *given, tile_artifact **out) {
+    TILE_GUARD(tile_module_context(module), (*out = NULL, TILE_OUT_OF_MEMORY))
     job j;
     tile_function *f =
         module && !kernel ? choose_kernel(module, NULL) : tile_module_find(module, kernel);
@@ -376,6 +378,7 @@ static tile_status lower_plan(tile_function *plan, const char *pipeline,
 tile_status tile_lower(tile_module *module, const char *kernel, const tile_binding *bindings,
                        unsigned binding_count, const char *pipeline,
                        const tile_pass_options *options, tile_function **out) {
+    TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_pass_options passes;
     tile_take_options(&passes, sizeof passes, options);
     const tile_build_options build = {
@@ -393,6 +396,7 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
 tile_status tile_compile(tile_module *module, const char *kernel, const tile_binding *bindings,
                          unsigned binding_count, const tile_emit_options *options, tile_blob *ptx,
                          tile_abi **abi) {
+    TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_emit_options emit;
     tile_take_options(&emit, sizeof emit, options);
     const tile_build_options build = {.size = sizeof build,

@@ -271,6 +271,7 @@ tile_status tile_compute_shapes_with(const tile_function *compute, const tile_co
                                      unsigned value_count, const tile_compute_array *inputs,
                                      unsigned input_count, tile_compute_array *outputs,
                                      unsigned output_count) {
+    TILE_GUARD(compute ? tile_function_context(compute) : NULL, TILE_OUT_OF_MEMORY)
     evaluation e = {.f = compute};
     if ((value_count && !values) || tile_function_verify(compute) != TILE_OK) return TILE_INVALID;
     if (bind(&e, (given){values, value_count}, inputs, input_count, NULL, output_count))
@@ -308,6 +309,7 @@ tile_status tile_compute_run_with(const tile_function *compute, const tile_compu
                                   unsigned value_count, const tile_compute_array *inputs,
                                   unsigned input_count, const tile_compute_array *outputs,
                                   unsigned output_count) {
+    TILE_GUARD(compute ? tile_function_context(compute) : NULL, TILE_OUT_OF_MEMORY)
     if ((value_count && !values) || tile_function_verify(compute) != TILE_OK) return TILE_INVALID;
     return evaluation_run(compute, values, value_count, inputs, input_count, outputs, output_count);
 }

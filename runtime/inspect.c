@@ -41,6 +41,7 @@ static bool read_verbose(const char *text, tile_resources *out) {
 tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx, const tile_abi *abi,
                                    const tile_target *target, const char *ptxas,
                                    tile_resources *out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_program program;
     *out = (tile_resources){.target = target, .limit = ""};
     if (!abi || !check(context, ptx, target, ptxas, "resources are what ptxas says: name one"))
@@ -93,6 +94,7 @@ static void print_table(const tile_resources *r, double occupancy, tile_text *to
 
 void tile_resources_print(const tile_resources *resources, bool json, tile_writer writer,
                           void *user) {
+    TILE_GUARD(NULL, )
     if (!resources || !resources->target || !writer) return;
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
@@ -134,6 +136,7 @@ static tile_status assemble(tile_context *context, const tile_blob *ptx, const t
 
 tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const tile_target *target,
                              const char *ptxas, const char *disassembler, tile_blob *sass) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_blob cubin = {NULL, 0};
     *sass = (tile_blob){NULL, 0};
     if (!check(context, ptx, target, disassembler, "instructions are what nvdisasm says: name one"))

@@ -85,6 +85,7 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
 tile_status tile_kernel_create(tile_device *device, const tile_module *module, const char *name,
                                const tile_binding *bindings, unsigned binding_count,
                                tile_kernel **out) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     *out = NULL;
     if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
@@ -148,6 +149,7 @@ const tile_blob *tile_kernel_ptx(const tile_kernel *kernel) {
 }
 
 tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attributes *attributes) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     kernel_point *first;
     if (!kernel) return TILE_INVALID;
     tile_status status = tile_take_first(kernel, &first);
@@ -307,6 +309,7 @@ tile_status tile_kernel_take_step(tile_kernel *kernel, const tile_argument *argu
 
 tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                void *stream) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_launch launch;
     kernel_point *point;
     tile_status status = take_point(kernel, arguments, count, stream, &point);
@@ -319,6 +322,7 @@ tile_status tile_kernel_launch(tile_kernel *kernel, const tile_argument *argumen
 
 tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 void *stream) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_launch launch;
     kernel_point *point;
     tile_status status = take_point(kernel, arguments, count, stream, &point);
@@ -331,6 +335,7 @@ tile_status tile_kernel_prepare(tile_kernel *kernel, const tile_argument *argume
 
 tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                                 const tile_abi **abi) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_launch launch;
     kernel_point *point;
     *abi = NULL;
@@ -348,6 +353,7 @@ tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *argume
 
 tile_status tile_kernel_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                               const tile_binding **bindings, unsigned *binding_count) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     kernel_point *point;
     *bindings = NULL;
     *binding_count = 0;
@@ -376,6 +382,7 @@ static const tile_binding *add_own(const tile_kernel *kernel, const tile_binding
 tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *arguments,
                                   unsigned count, const tile_binding *bindings,
                                   unsigned binding_count) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     if (!kernel->picks) {
@@ -422,6 +429,7 @@ static tile_status measure_kernel(tile_kernel *kernel, kernel_point *point,
 
 tile_status tile_measure(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                          void *stream, const tile_measure_options *options, tile_measurement *out) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_measure_options taken;
     kernel_point *point;
     *out = (tile_measurement){0};
@@ -437,6 +445,7 @@ tile_status tile_measure(tile_kernel *kernel, const tile_argument *arguments, un
 tile_status tile_kernel_time(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                              unsigned warmup, unsigned repeats, bool flush_l2,
                              double *milliseconds) {
+    TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     const tile_measure_options options = {.size = sizeof options,
                                           .warmup = warmup,
                                           .repeats = repeats,

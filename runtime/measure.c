@@ -115,6 +115,7 @@ static tile_status launch(void *user) {
 tile_status tile_measure_works(tile_device *device, const tile_work *works, unsigned count,
                                void *stream, const tile_measure_options *options,
                                tile_measurement *out) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_measure_options taken;
     if (!device || (count && !works)) return TILE_INVALID;
     tile_status status = tile_take_measure_options(device->context, options, &taken);

@@ -90,6 +90,7 @@ static bool open(shaper *s, const tile_function *kernel, const int64_t *sizes) {
 
 tile_status tile_reference_values(const tile_function *kernel, const int64_t *sizes,
                                   tile_compute_value *values, unsigned *count) {
+    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
     shaper s;
     unsigned room = count ? *count : 0;
     if (!kernel || !count) return TILE_INVALID;
@@ -111,6 +112,7 @@ tile_status tile_reference_shapes(const tile_function *kernel, const int64_t *si
                                   const tile_function **compute, tile_compute_array *arrays,
                                   unsigned *which, int64_t (*strides)[TILE_MAX_RANK],
                                   unsigned count) {
+    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
     if (compute) *compute = NULL;
     if (!kernel) return TILE_INVALID;
     shaper s;

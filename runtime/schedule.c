@@ -15,6 +15,7 @@ static const tile_function *find_made(const tile_function *last, const char *com
 
 tile_status tile_schedule(tile_module *module, const char *compute, const tile_target *target,
                           tile_binding *bindings, unsigned *binding_count, const char **name) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
     if (name) *name = NULL;
     if (!module || !name || !binding_count) return TILE_INVALID;
     tile_function *f = compute ? tile_module_find(module, compute) : NULL;

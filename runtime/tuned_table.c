@@ -22,6 +22,7 @@ struct tile_tuned_table {
 };
 
 tile_tuned_table *tile_tuned_table_create(void) {
+    TILE_GUARD(NULL, NULL)
     tile_tuned_table *table = tile_malloc(sizeof *table);
     *table = (tile_tuned_table){.count = 0};
     return table;
@@ -109,12 +110,14 @@ static void take(const tile_point_key *key, const tile_tuned_point *point, void 
 
 unsigned tile_tuned_table_take(tile_tuned_table *table, tile_cache *cache,
                                const char *kernel_name) {
+    TILE_GUARD(NULL, 0)
     taking t = {.table = table, .name = kernel_name};
     if (table) tile_cache_list_points(cache, take, &t);
     return t.count;
 }
 
 unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache) {
+    TILE_GUARD(NULL, 0)
     unsigned kept = 0;
     for (unsigned i = 0; cache && i < tile_tuned_table_count(table); i++)
         kept += tile_cache_import_point(cache, &table->entries[i].key, &table->entries[i].point);
@@ -224,6 +227,7 @@ static void put_c(tile_text *to, const tile_text *text, const char *name) {
 
 void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form, const char *name,
                             tile_writer writer, void *user) {
+    TILE_GUARD(NULL, )
     tile_arena arena = {0};
     tile_text text = {.arena = &arena}, c = {.arena = &arena};
     if (!table || !writer) return;
@@ -281,6 +285,7 @@ static bool read_all(const tile_json *root, tile_tuned_table *table) {
 
 tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
                                   tile_tuned_table **out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_arena arena = {0};
     if (out) *out = NULL;
     if (!context || !text || !out) return TILE_INVALID;

@@ -41,11 +41,13 @@ extern "C" {
  * refused. */
 typedef enum tile_status {
     TILE_OK = 0,
-    TILE_INVALID = 1,     /* the user's program or arguments are wrong */
-    TILE_UNSUPPORTED = 2, /* right, but not for this target or device */
-    TILE_UNAVAILABLE = 3, /* no such device, driver, file or tool on this machine */
-    TILE_FAILED = 4,      /* LLVM, the driver or the system refused */
-    TILE_FAULT = 5,       /* the kernel did something forbidden while it ran */
+    TILE_INVALID = 1,       /* the user's program or arguments are wrong */
+    TILE_UNSUPPORTED = 2,   /* right, but not for this target or device */
+    TILE_UNAVAILABLE = 3,   /* no such device, driver, file or tool on this machine */
+    TILE_FAILED = 4,        /* LLVM, the driver or the system refused */
+    TILE_FAULT = 5,         /* the kernel did something forbidden while it ran */
+    TILE_OUT_OF_MEMORY = 6, /* the host has no memory left for the call; what it was given is still
+                               valid to destroy, and the library can be called again */
 } tile_status;
 
 typedef enum tile_severity {
@@ -88,6 +90,7 @@ TILE_API unsigned tile_api_version(void);
 /* A short word for a status: "ok", "invalid", ... */
 TILE_API const char *tile_status_name(tile_status status);
 
+/* NULL where there is no memory. */
 TILE_API tile_context *tile_context_create(void);
 /* Modules, devices, interfaces (tile_abi), artifacts and caches made in it must be gone by then. */
 TILE_API void tile_context_destroy(tile_context *context);

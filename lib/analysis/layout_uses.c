@@ -230,6 +230,7 @@ static unsigned inspect(tile_function *f, const char *name, const tile_target *t
 
 unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
                               const tile_target *target, tile_layout_found found, void *user) {
+    TILE_GUARD(tile_module_context(module), 0)
     unsigned count = 0;
     tile_function *f;
     if (!target) target = tile_target_find("sm_80");

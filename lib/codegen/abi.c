@@ -184,6 +184,7 @@ static bool fill_args(tile_abi *abi, const tile_function *f) {
 }
 
 tile_abi *tile_abi_create(const tile_function *f) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, NULL)
     if (!f || !check_kernel(f)) return NULL;
     tile_abi *abi = tile_malloc(sizeof *abi);
     *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
@@ -271,6 +272,7 @@ static tile_status check_clusters(const tile_abi *abi, const int64_t grid[3]) {
 
 tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
                           int64_t grid[3]) {
+    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     if (!abi) return TILE_INVALID;
     for (unsigned d = 0; d < 3; d++) {
         grid[d] = 1;
@@ -288,6 +290,7 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_l
 tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                              const tile_launch_facts *facts, int64_t *clean_bytes,
                              int64_t *plain_bytes) {
+    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     int64_t sums[2] = {0, 0};
     if (!abi) return TILE_INVALID;
     for (unsigned i = 0; i < abi->scratch_count; i++) {

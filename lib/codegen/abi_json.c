@@ -196,6 +196,7 @@ static void put_variants(out *o, const tile_abi *abi) {
 }
 
 void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
+    TILE_GUARD(abi ? abi->context : NULL, )
     out o = {writer, user, {0}};
     if (!abi || !writer) return;
     put(&o, "{\n  \"entry\": %s,\n  \"parameters\": [", quoted(&o, abi->entry));

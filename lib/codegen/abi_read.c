@@ -368,6 +368,7 @@ static tile_abi *read_heads(reader *r) {
 }
 
 tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!context) return NULL;
     reader r = {.context = context, .args = "", .last_arg = "", .heads = ""};
     tile_abi *abi = read_json(&r, text ? text : "", text ? length : 0) ? read_heads(&r) : NULL;

@@ -83,23 +83,54 @@ typedef struct rescue {
 
 static _Thread_local rescue *current_rescue;
 
+enum { FATAL_ERROR = 1, NO_MEMORY };
+
+/* What C++ and LLVM call where there is no memory; LLVM's C interface has neither. */
+typedef void (*new_handler)(void);
+extern new_handler set_new_handler(new_handler handler) __asm__("_ZSt15set_new_handlerPFvvE");
+extern void install_bad_alloc_error_handler(
+    void (*handler)(void *, const char *, bool),
+    void *user) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+
+/* Outside of our emission it does what there would be without it. */
+static void on_new_failure(void) {
+    if (current_rescue) longjmp(current_rescue->place, NO_MEMORY);
+    set_new_handler(NULL); /* the allocation is tried again, and fails by an exception */
+}
+
+static void on_bad_alloc(void *user, const char *reason, bool diagnose) {
+    (void)user, (void)reason, (void)diagnose;
+    if (current_rescue) longjmp(current_rescue->place, NO_MEMORY);
+}
+
 static void on_fatal_error(const char *reason) {
     if (!current_rescue) return; /* not ours: LLVM ends the process */
     complain(current_rescue->backend, reason);
-    longjmp(current_rescue->place, 1);
+    longjmp(current_rescue->place, FATAL_ERROR);
+}
+
+/* LLVM has stopped in the middle of something: what it has is lost. */
+static void forget_llvm(tile_backend *backend) {
+    backend->machine = NULL;
+    backend->module = NULL;
+    backend->llvm = NULL;
 }
 
 tile_status tile_backend_guard(tile_backend *backend, tile_status (*step)(void *user), void *user) {
+    TILE_GUARD(backend->context, (current_rescue = NULL, TILE_OUT_OF_MEMORY))
     rescue here = {.backend = backend};
     volatile tile_status status = TILE_FAILED;
     current_rescue = &here;
-    if (setjmp(here.place) == 0) {
-        status = step(user);
-    } else {
+    switch (setjmp(here.place)) {
+    case 0: status = step(user); break;
+    case NO_MEMORY:
+        forget_llvm(backend);
+        current_rescue = NULL;
+        tile_out_of_memory();
+    default:
         status = end_step(backend);
-        backend->machine = NULL;
-        backend->module = NULL;
-        backend->llvm = NULL;
+        forget_llvm(backend);
+        break;
     }
     current_rescue = NULL;
     return status;
@@ -124,6 +155,8 @@ static void start_llvm(void) {
     LLVMInitializeNVPTXAsmPrinter();
     LLVMParseCommandLineOptions(OPTION_COUNT, options, "");
     LLVMInstallFatalErrorHandler(on_fatal_error);
+    set_new_handler(on_new_failure);
+    install_bad_alloc_error_handler(on_bad_alloc, NULL);
 }
 
 bool tile_backend_has_ptx(unsigned version) {

@@ -72,6 +72,7 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
 
 tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
                       const tile_emit_options *given, tile_blob *out) {
+    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
     *out = (tile_blob){0};
     if (!kernel) return TILE_INVALID;
     tile_context *context = tile_function_context(kernel);

@@ -149,6 +149,7 @@ static tile_status fail(const tile_abi *abi, unsigned index, bool is_stride, uns
 
 tile_status tile_abi_tensor_map(const tile_abi *abi, unsigned index, const int64_t *args,
                                 tile_tensor_map *out) {
+    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     if (!out) return TILE_INVALID;
     *out = (tile_tensor_map){0};
     if (!abi || !args || index >= abi->map_count) return TILE_INVALID;

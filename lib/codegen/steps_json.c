@@ -136,6 +136,7 @@ static void put_step(printer *p, size_t index) {
 }
 
 tile_status tile_plan_print(const tile_function *plan, tile_writer writer, void *user) {
+    TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
     if (!plan || !writer) return TILE_INVALID;
     if (plan->kind != TILE_PLAN || plan->param_count) {
         tile_report(tile_function_context(plan), TILE_ERROR, plan->loc,

@@ -222,6 +222,7 @@ static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, in
 
 tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
                                 const tile_launch_facts *facts, int32_t *entries) {
+    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     int64_t extents[3];
     int32_t blocks = 0;
     tile_status status = tile_abi_table_extents(abi, index, args, extents);

@@ -72,6 +72,7 @@ const tile_type *tile_value_type(const tile_function *f, tile_value value) {
 }
 
 void tile_value_set_name(tile_function *f, tile_value value, const char *name) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f || !value.id || value.id >= f->value_count) return;
     tile_value_at(f, value)->name =
         name ? tile_intern_name(f->module->context, name, strlen(name)) : NULL;
@@ -306,19 +307,23 @@ void tile_op_take_attr(tile_function *f, tile_op op, const tile_function *from, 
 }
 
 void tile_op_set_flag(tile_function *f, tile_op op, tile_attr_id id) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     set_attr(f, op, (tile_attr){.id = id});
 }
 
 void tile_op_set_expr(tile_function *f, tile_op op, tile_attr_id id, const tile_expr *expr) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     set_attr(f, op, (tile_attr){.id = id, .expr = expr});
 }
 
 void tile_op_set_int(tile_function *f, tile_op op, tile_attr_id id, int64_t value) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (f) tile_op_set_expr(f, op, id, tile_expr_int(f->module->context, value));
 }
 
 void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64_t *values,
                       unsigned count) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f || (count && !values)) return;
     const int64_t *list =
         count ? tile_arena_copy(&f->module->arena, values, sizeof *values * count) : NULL;
@@ -326,6 +331,7 @@ void tile_op_set_list(tile_function *f, tile_op op, tile_attr_id id, const int64
 }
 
 void tile_op_set_text(tile_function *f, tile_op op, tile_attr_id id, const char *text) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f || !text) return;
     set_attr(
         f, op,
@@ -334,6 +340,7 @@ void tile_op_set_text(tile_function *f, tile_op op, tile_attr_id id, const char 
 
 void tile_op_set_values(tile_function *f, tile_op op, tile_attr_id id,
                         const tile_param_value *values, unsigned count) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f || !values || !count) return;
     set_attr(f, op,
              (tile_attr){
@@ -342,6 +349,7 @@ void tile_op_set_values(tile_function *f, tile_op op, tile_attr_id id,
 
 void tile_op_set_constant(tile_function *f, tile_op op, tile_attr_id id, const tile_type *type,
                           const tile_expr *expr) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f || !type || !expr) return;
     set_attr(f, op, (tile_attr){.id = id, .type = type, .expr = expr});
 }

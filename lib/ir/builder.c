@@ -88,6 +88,8 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
 
 tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                       unsigned segment_count, const tile_type *type) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
 }
 
@@ -216,6 +218,9 @@ tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode,
 
 tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
                                const tile_expr *expr) {
+    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
+                                                    : NULL,
+                       TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     if (!expr || !type || type->kind != TILE_TYPE_SCALAR) {
@@ -286,6 +291,8 @@ static void add_loop_region(tile_function *f, tile_op op, const tile_type *own) 
 
 tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                             tile_value step, const tile_value *inits, unsigned init_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     const tile_segment segments[] = {
@@ -307,6 +314,8 @@ static const tile_value *filled(tile_builder *builder, tile_arena *arena, const 
 tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
                                 const tile_value *groups, const tile_value *registers,
                                 unsigned count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     if (!is_ready(builder) || !warps || !can_nest(builder)) return TILE_NO_OP;
     tile_arena scratch = {0};
     const tile_segment segments[] = {
@@ -321,6 +330,8 @@ tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
 }
 
 tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, unsigned init_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     const tile_segment segments[] = {{TILE_NO_VALUE, inits, init_count}};
     if (!is_ready(builder) || !can_nest(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_while, segments, 1, NULL);
@@ -340,6 +351,8 @@ static bool are_typed(const tile_builder *builder, const tile_type *const *types
 
 tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *result_types,
                                  unsigned result_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     const uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     if (!is_ready(builder) || !can_nest(builder) ||
         !are_typed(builder, result_types, result_count, "sync explicit"))
@@ -352,6 +365,8 @@ tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *
 
 tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents, unsigned rank,
                             const tile_type *const *result_types, unsigned result_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     uint16_t sizes[TILE_MAX_OPERANDS] = {(uint16_t)rank};
     if (!is_ready(builder) || !can_nest(builder) ||
         !are_typed(builder, result_types, result_count, "parallel"))
@@ -376,6 +391,8 @@ tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents, un
 tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_param_value *values,
                           unsigned value_count, const tile_value *arguments,
                           unsigned argument_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     const tile_segment segments[] = {{TILE_NO_VALUE, arguments, arguments ? argument_count : 0}};
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_launch, segments, 1, NULL);
@@ -386,6 +403,8 @@ tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_
 
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
+    TILE_GUARD_OUTSIDE(
+        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     if (!condition.id || !is_known(builder, condition) || !can_nest(builder)) return TILE_NO_OP;

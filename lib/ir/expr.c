@@ -18,18 +18,21 @@ static tile_expr blank(tile_expr_kind kind) {
 }
 
 const tile_expr *tile_expr_int(tile_context *context, int64_t value) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_INT);
     draft.integer = value;
     return intern_expr(context, &draft);
 }
 
 const tile_expr *tile_expr_float(tile_context *context, double value) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_FLOAT);
     draft.number = value;
     return intern_expr(context, &draft);
 }
 
 const tile_expr *tile_expr_param(tile_context *context, const char *name) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_PARAM);
     name = name ? name : "";
     draft.name = tile_intern_name(context, name, strlen(name));
@@ -37,6 +40,7 @@ const tile_expr *tile_expr_param(tile_context *context, const char *name) {
 }
 
 const tile_expr *tile_expr_word(tile_context *context, const char *word) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_WORD);
     word = word ? word : "";
     draft.name = tile_intern_name(context, word, strlen(word));
@@ -51,17 +55,20 @@ int64_t tile_word_value(const char *word) {
 }
 
 const tile_expr *tile_expr_arg(tile_context *context, unsigned index) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_ARG);
     draft.integer = index;
     return intern_expr(context, &draft);
 }
 
 const tile_expr *tile_expr_num_sms(tile_context *context) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_NUM_SMS);
     return intern_expr(context, &draft);
 }
 
 const tile_expr *tile_expr_block_id(tile_context *context, unsigned dim) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_expr draft = blank(TILE_EXPR_BLOCK_ID);
     draft.integer = dim;
     return dim < 3 ? intern_expr(context, &draft) : NULL;
@@ -81,6 +88,7 @@ static unsigned expr_arity(tile_opcode opcode) {
 
 const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode, const tile_expr *a,
                               const tile_expr *b, const tile_expr *c) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     const tile_expr *args[3] = {a, b, c};
     unsigned arity = expr_arity(opcode);
     if (!arity) return NULL;
@@ -149,6 +157,7 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
 
 const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
                                       const tile_bindings *bindings) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     int64_t value;
     if (!expr) return NULL;
     if (expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_ARG ||

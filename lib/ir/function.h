@@ -158,6 +158,7 @@ typedef struct tile_name_table {
 } tile_name_table;
 
 struct tile_module {
+    tile_guarded guarded; /* first */
     tile_context *context;
     tile_arena arena;
     tile_function *first, *last; /* in order, as `functions` is */

@@ -189,6 +189,7 @@ static void print_glossary(const tile_out *out) {
 }
 
 void tile_manual_print(tile_writer writer, void *user) {
+    TILE_GUARD(NULL, )
     tile_out out = {writer, user};
     if (!writer) return;
     tile_out_print(&out, "# Tile IR\n\n## Grammar\n\n```\n");

@@ -8,15 +8,23 @@
 #include "lib/ir/names.h"
 #include "lib/ir/syntax.h"
 
+static void abandon_module(tile_guarded *item, const tile_guard *guard) {
+    (void)guard;
+    tile_module_destroy((tile_module *)(void *)item);
+}
+
 tile_module *tile_module_create(tile_context *context) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!context) return NULL;
     tile_module *module = tile_malloc(sizeof *module);
     *module = (tile_module){.context = context};
+    tile_guarded_add(&module->guarded, abandon_module);
     return module;
 }
 
 void tile_module_destroy(tile_module *module) {
     if (!module) return;
+    tile_guarded_remove(&module->guarded);
     tile_arena_reset(&module->arena);
     free(module);
 }
@@ -71,6 +79,7 @@ static void begin_body(tile_function *f) {
 
 tile_function *tile_function_create(tile_module *module, tile_function_kind kind, const char *name,
                                     tile_loc loc) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), NULL)
     if (!module) return NULL;
     name = name ? name : "";
     const tile_function *other = tile_module_find(module, name);
@@ -143,6 +152,7 @@ static const char *intern(const tile_function *f, const char *name) {
 
 void tile_function_add_param(tile_function *f, const char *name, tile_param_kind kind,
                              const tile_expr *default_expr, const tile_type *default_type) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     *APPEND(f, params, param_count, param_capacity) =
         (tile_param_decl){declared(f, name), kind, default_expr, default_type};
@@ -157,6 +167,7 @@ bool tile_function_has_number(const tile_function *f, const char *name) {
 }
 
 tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_type *type) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_NO_VALUE)
     if (!f) return TILE_NO_VALUE;
     if (!type) {
         tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type",
@@ -189,6 +200,7 @@ tile_value tile_declare_view_arg(tile_function *f, const char *name, const tile_
 tile_value tile_function_add_view_arg(tile_function *f, const char *name, const tile_type *element,
                                       unsigned rank, const tile_expr *const *extents,
                                       const tile_expr *const *strides) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_NO_VALUE)
     if (!f) return TILE_NO_VALUE;
     if (!element || element->kind != TILE_TYPE_SCALAR || !extents || !rank) {
         tile_report(f->module->context, TILE_ERROR, f->loc,
@@ -219,6 +231,7 @@ void tile_function_set_arg_value(tile_function *f, unsigned arg, int64_t value) 
 }
 
 void tile_function_add_result(tile_function *f, const char *name, const tile_type *type) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     if (!type) {
         tile_report(f->module->context, TILE_ERROR, f->loc, "a result of @%s has no type", f->name);
@@ -246,10 +259,12 @@ static unsigned set_extents(const tile_function *f, const char *of, const tile_e
 }
 
 void tile_function_set_grid(tile_function *f, unsigned rank, const tile_expr *const *extents) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (f) f->grid_rank = set_extents(f, "grid", f->grid, rank, extents);
 }
 
 void tile_function_set_cluster(tile_function *f, unsigned rank, const tile_expr *const *extents) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (f) f->cluster_rank = set_extents(f, "cluster", f->cluster, rank, extents);
 }
 
@@ -258,6 +273,7 @@ void tile_function_set_warps(tile_function *f, const tile_expr *warps) {
 }
 
 void tile_function_set_raster(tile_function *f, tile_raster raster, const tile_expr *group) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     f->raster = raster;
     f->raster_group = group;
@@ -294,6 +310,7 @@ tile_param_value *tile_copy_values(tile_module *module, const tile_param_value *
 
 void tile_function_set_reference(tile_function *f, const char *compute,
                                  const tile_param_value *values, unsigned count) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     f->reference = intern(f, compute);
     f->reference_loc = f->loc;
@@ -306,11 +323,13 @@ const char *tile_function_reference(const tile_function *f) {
 }
 
 void tile_function_add_where(tile_function *f, const tile_expr *condition) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (f) *APPEND(f, wheres, where_count, where_capacity) = condition;
 }
 
 void tile_function_add_tune(tile_function *f, unsigned name_count, const char *const *names,
                             unsigned point_count, const tile_expr *const *values) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     if (!names || !values) name_count = point_count = 0; /* the verifier refuses that */
     tile_arena *arena = &f->module->arena;
@@ -452,6 +471,7 @@ tile_function *tile_function_clone(tile_function *from, const char *name) {
 }
 
 tile_module *tile_module_clone(const tile_module *module) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), NULL)
     if (!module) return NULL;
     tile_module *copy = tile_module_create(module->context);
     for (const tile_function *f = module->first; f; f = f->next) clone_function(copy, f, f->name);

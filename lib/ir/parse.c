@@ -43,6 +43,7 @@ static void parse_file(tile_parser *p) {
 
 tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                size_t length) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!context) return NULL;
     length = text ? length : 0;
     uint32_t file = tile_context_add_source(context, name, text, length);

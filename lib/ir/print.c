@@ -328,6 +328,7 @@ static void finish(tile_printer *p) {
 }
 
 void tile_module_print(const tile_module *module, tile_writer writer, void *user) {
+    TILE_GUARD(tile_module_context(module), )
     tile_printer p = {.out = {writer, user}};
     if (!module || !writer) return;
     for (const tile_function *f = module->first; f; f = f->next) tile_print_collect_layouts(&p, f);
@@ -340,6 +341,7 @@ void tile_module_print(const tile_module *module, tile_writer writer, void *user
 }
 
 void tile_function_print(const tile_function *function, tile_writer writer, void *user) {
+    TILE_GUARD(function ? tile_function_context(function) : NULL, )
     tile_printer p = {.out = {writer, user}};
     if (!function || !writer) return;
     tile_print_collect_layouts(&p, function);

@@ -45,6 +45,7 @@ static bool is_sound(const tile_type *draft) {
 }
 
 const tile_type *tile_type_get(tile_context *context, const tile_type *draft) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!draft || !is_sound(draft)) {
         tile_report(
             context, TILE_ERROR, (tile_loc){0},
@@ -138,6 +139,7 @@ const tile_type *tile_type_descriptor(tile_context *context, tile_scalar scalar,
 }
 
 const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *shared) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!shared) return NULL;
     tile_type draft = *shared;
     draft.cluster = true;
@@ -146,6 +148,7 @@ const tile_type *tile_type_in_cluster(tile_context *context, const tile_type *sh
 
 const tile_type *tile_type_with_layout(tile_context *context, const tile_type *type,
                                        const tile_layout *layout) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!type) return NULL;
     tile_type draft = *type;
     draft.layout = layout;

@@ -479,6 +479,7 @@ static void check_compute(verifier *v) {
 }
 
 tile_status tile_function_verify(const tile_function *function) {
+    TILE_GUARD_OUTSIDE(function ? tile_function_context(function) : NULL, TILE_OUT_OF_MEMORY)
     if (!function) return TILE_INVALID;
     tile_function *f = (tile_function *)function; /* the rules make types; f stays as it is */
     if (!tile_verify_declarations(f)) return TILE_INVALID;
@@ -508,6 +509,7 @@ tile_status tile_function_verify(const tile_function *function) {
 }
 
 tile_status tile_module_verify(const tile_module *module) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_status status = module ? TILE_OK : TILE_INVALID;
     for (const tile_function *f = module ? module->first : NULL; f; f = f->next)
         if (tile_function_verify(f) != TILE_OK) status = TILE_INVALID;

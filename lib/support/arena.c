@@ -7,6 +7,8 @@
 #include <string.h>
 
 struct tile_arena_block {
+    tile_guarded guarded; /* first */
+    const tile_arena *arena;
     tile_arena_block *next;
     size_t size;
     alignas(max_align_t) unsigned char data[];
@@ -14,24 +16,19 @@ struct tile_arena_block {
 
 enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024 };
 
-void *tile_malloc(size_t size) {
-    void *data = malloc(size ? size : 1);
-    if (!data) abort();
-    return data;
-}
-
-void *tile_realloc(void *data, size_t size) {
-    void *moved = realloc(data, size ? size : 1);
-    if (!moved) abort();
-    return moved;
-}
-
 void tile_arena_reset(tile_arena *arena) {
     for (tile_arena_block *block = arena->head, *next; block; block = next) {
         next = block->next;
+        tile_guarded_remove(&block->guarded);
         free(block);
     }
     *arena = (tile_arena){0};
+}
+
+/* The arena of an abandoned function is gone. */
+static void abandon_block(tile_guarded *item, const tile_guard *guard) {
+    tile_arena_block *block = (tile_arena_block *)(void *)item;
+    if (tile_guard_had(guard, block->arena)) free(block);
 }
 
 static void add_block(tile_arena *arena, size_t size) {
@@ -39,6 +36,8 @@ static void add_block(tile_arena *arena, size_t size) {
     if (wanted > LARGEST_BLOCK) wanted = LARGEST_BLOCK;
     if (wanted < size) wanted = size;
     tile_arena_block *block = tile_malloc(sizeof(tile_arena_block) + wanted);
+    tile_guarded_add(&block->guarded, abandon_block);
+    block->arena = arena;
     block->next = arena->head;
     block->size = wanted;
     arena->head = block;

@@ -1,10 +1,13 @@
-/* Memory that is given back all at once. Blocks come from malloc; nothing is freed singly. */
+/* Memory that is given back all at once. Blocks come from tile_malloc; nothing is freed singly. An
+ * arena that is a local variable is reset where memory runs out (memory.h): it must not be copied
+ * into something that lives longer. */
 #ifndef TILE_LIB_SUPPORT_ARENA_H
 #define TILE_LIB_SUPPORT_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "lib/support/memory.h"
 #include "tile/base.h"
 
 typedef struct tile_arena_block tile_arena_block;
@@ -32,9 +35,5 @@ void *tile_arena_grow(tile_arena *arena, void *data, size_t count, size_t *capac
 #define TILE_NEW(arena, type) ((type *)tile_arena_alloc((arena), sizeof(type)))
 #define TILE_NEW_ARRAY(arena, type, count) \
     ((type *)tile_arena_alloc((arena), sizeof(type) * (size_t)(count)))
-
-/* malloc and realloc that stop the process when the host has no memory left. */
-void *tile_malloc(size_t size);
-void *tile_realloc(void *data, size_t size);
 
 #endif

@@ -11,13 +11,14 @@ unsigned tile_api_version(void) {
 }
 
 const char *tile_status_name(tile_status status) {
-    static const char *const names[] = {"ok",          "invalid", "unsupported",
-                                        "unavailable", "failed",  "fault"};
+    static const char *const names[] = {"ok",     "invalid", "unsupported",  "unavailable",
+                                        "failed", "fault",   "out of memory"};
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown";
 }
 
 tile_context *tile_context_create(void) {
-    tile_context *context = tile_malloc(sizeof *context);
+    tile_context *context = malloc(sizeof *context);
+    if (!context) return NULL;
     *context = (tile_context){0};
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init(&recursive);
@@ -29,9 +30,11 @@ tile_context *tile_context_create(void) {
 
 void tile_context_lock(tile_context *context) {
     pthread_mutex_lock(&context->lock);
+    tile_guard_locked(context);
 }
 
 void tile_context_unlock(tile_context *context) {
+    tile_guard_unlocked(context);
     pthread_mutex_unlock(&context->lock);
 }
 
@@ -70,6 +73,7 @@ unsigned tile_context_error_count(const tile_context *context) {
 
 uint32_t tile_context_add_source(tile_context *context, const char *name, const char *text,
                                  size_t length) {
+    TILE_GUARD_OUTSIDE(context, 0)
     if (!context) return 0;
     name = name ? name : "";
     length = text ? length : 0;
@@ -109,6 +113,12 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
+static void send(tile_context *context, tile_severity severity, tile_loc loc, const char *message) {
+    tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
+    add_place(context, loc, &diagnostic);
+    context->sink(&diagnostic, context->sink_user);
+}
+
 void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
                  ...) {
     if (!context) return;
@@ -118,27 +128,41 @@ void tile_report(tile_context *context, tile_severity severity, tile_loc loc, co
         tile_arena scratch = {0};
         va_list args;
         va_start(args, format);
-        tile_diagnostic diagnostic = {.severity = severity, .file = ""};
-        diagnostic.message = tile_arena_vformat(&scratch, format, args);
+        const char *message = tile_arena_vformat(&scratch, format, args);
         va_end(args);
-        add_place(context, loc, &diagnostic);
-        context->sink(&diagnostic, context->sink_user);
+        send(context, severity, loc, message);
         tile_arena_reset(&scratch);
     }
     tile_context_unlock(context);
 }
 
+void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
+                       const char *message) {
+    if (!context) return;
+    tile_context_lock(context);
+    if (severity == TILE_ERROR) context->errors++;
+    if (context->sink) send(context, severity, loc, message);
+    tile_context_unlock(context);
+}
+
+static void write_text(tile_writer writer, void *user, const char *text) {
+    writer(text, strlen(text), user);
+}
+
+/* Takes no memory: it may say that there is none. */
 void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer, void *user) {
     static const char *const words[] = {"error", "warning", "remark", "note"};
-    tile_arena scratch = {0};
+    char place[64];
     if (!diagnostic || !writer) return;
-    char *head = diagnostic->line
-                     ? tile_arena_format(&scratch, "%s:%u:%u: %s: %s\n", diagnostic->file,
-                                         diagnostic->line, diagnostic->column,
-                                         words[diagnostic->severity], diagnostic->message)
-                     : tile_arena_format(&scratch, "%s: %s\n", words[diagnostic->severity],
-                                         diagnostic->message);
-    writer(head, strlen(head), user);
+    if (diagnostic->line) {
+        snprintf(place, sizeof place, ":%u:%u: ", diagnostic->line, diagnostic->column);
+        write_text(writer, user, diagnostic->file);
+        write_text(writer, user, place);
+    }
+    write_text(writer, user, words[diagnostic->severity]);
+    write_text(writer, user, ": ");
+    write_text(writer, user, diagnostic->message);
+    write_text(writer, user, "\n");
     if (diagnostic->text && diagnostic->text_length < 4096) {
         size_t column = diagnostic->column ? diagnostic->column - 1 : 0;
         if (column > diagnostic->text_length) column = diagnostic->text_length;
@@ -148,5 +172,4 @@ void tile_diagnostic_print(const tile_diagnostic *diagnostic, tile_writer writer
             writer(diagnostic->text[i] == '\t' ? "\t" : " ", 1, user);
         writer("^\n", 2, user);
     }
-    tile_arena_reset(&scratch);
 }

@@ -46,4 +46,8 @@ void tile_context_restore(const tile_diversion *diversion);
 void tile_context_lock(tile_context *context);
 void tile_context_unlock(tile_context *context);
 
+/* tile_report of a text as it is: it takes no memory. */
+void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
+                       const char *message);
+
 #endif

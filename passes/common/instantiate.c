@@ -566,6 +566,7 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
 
 tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
                              unsigned binding_count) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_function *f = tile_module_find(module, kernel);
     if (!module) return TILE_INVALID;
     if (!f) {

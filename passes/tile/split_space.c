@@ -175,6 +175,7 @@ static bool is_point(const tile_function *f, const tile_split_point *point) {
 }
 
 tile_status tile_split_write(tile_function *f, const tile_split_point *point) {
+    TILE_GUARD(f ? tile_function_context(f) : NULL, TILE_OUT_OF_MEMORY)
     unsigned kernels, count;
     tile_op launch;
     if (!f || !point || !is_point(f, point)) return TILE_INVALID;

@@ -84,6 +84,7 @@ static void drop(tile_cache *cache, const char *key, const row *r) {
 }
 
 tile_artifact *tile_cache_find_artifact(tile_cache *cache, const tile_artifact_key *key) {
+    TILE_GUARD(cache ? cache->context : NULL, NULL)
     tile_artifact *found = NULL;
     row r;
     if (!cache || !key) return NULL;
@@ -137,5 +138,6 @@ bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile
 
 bool tile_cache_keep_artifact(tile_cache *cache, const tile_artifact_key *key,
                               const tile_artifact *artifact) {
+    TILE_GUARD(cache ? cache->context : NULL, false)
     return tile_cache_keep(cache, key, artifact, "", 0);
 }

@@ -32,6 +32,7 @@ tile_cache *tile_cache_open(tile_context *context, const char *folder,
 
 tile_status tile_cache_create(tile_context *context, const char *folder,
                               const tile_cache_options *options, tile_cache **out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     *out = NULL;
     if (!context) return TILE_INVALID;
     if (!folder || !*folder) {
@@ -75,6 +76,7 @@ static tile_status finish(tile_cache *cache, bool ok, const char *what) {
 }
 
 tile_status tile_cache_clear(tile_cache *cache, unsigned contents) {
+    TILE_GUARD(cache ? cache->context : NULL, TILE_OUT_OF_MEMORY)
     if (!cache) return TILE_INVALID;
     bool ok = true;
     if (contents & TILE_CACHE_ARTIFACTS) ok &= tile_database_run(&cache->db, DB_CLEAR_ARTIFACTS);
@@ -83,6 +85,7 @@ tile_status tile_cache_clear(tile_cache *cache, unsigned contents) {
 }
 
 tile_status tile_cache_trim(tile_cache *cache, uint64_t bytes) {
+    TILE_GUARD(cache ? cache->context : NULL, TILE_OUT_OF_MEMORY)
     if (!cache) return TILE_INVALID;
     return finish(cache, tile_database_trim(&cache->db, bytes), "it could not be trimmed");
 }

@@ -86,6 +86,7 @@ static bool read_point(const tile_cache *cache, tile_arena *arena, sqlite3_stmt 
 }
 
 bool tile_cache_find_point(tile_cache *cache, const tile_point_key *key, tile_tuned_point *point) {
+    TILE_GUARD(cache ? cache->context : NULL, false)
     char kernel[TILE_DIGEST_TEXT];
     bool found = false;
     if (point) *point = (tile_tuned_point){0};
@@ -125,6 +126,7 @@ static void visit_rows(tile_cache *cache, unsigned which, sqlite3_stmt *statemen
 }
 
 void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *user) {
+    TILE_GUARD(cache ? cache->context : NULL, )
     if (!cache || !visit) return;
     sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_LIST_POINTS);
     if (statement) visit_rows(cache, DB_LIST_POINTS, statement, visit, user);
@@ -132,6 +134,7 @@ void tile_cache_list_points(tile_cache *cache, tile_point_visitor visit, void *u
 
 void tile_cache_list_bucket(tile_cache *cache, const tile_point_key *key, tile_point_visitor visit,
                             void *user) {
+    TILE_GUARD(cache ? cache->context : NULL, )
     char kernel[TILE_DIGEST_TEXT];
     if (!cache || !key || !visit) return;
     sqlite3_stmt *statement = tile_database_begin(&cache->db, DB_LIST_BUCKET);
@@ -181,6 +184,7 @@ static bool keep(tile_cache *cache, const texts *t, const tile_point_key *key,
 
 bool tile_cache_keep_point(tile_cache *cache, const tile_point_key *key,
                            const tile_tuned_point *point) {
+    TILE_GUARD(cache ? cache->context : NULL, false)
     char kernel[TILE_DIGEST_TEXT];
     if (!cache || !key || !point || !cache->db.is_writable) return false;
     tile_tuned_point kept = *point;

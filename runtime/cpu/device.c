@@ -330,6 +330,7 @@ static void cpu_destroy(tile_device *device) {
 
 tile_status tile_device_create_cpu(tile_context *context, const tile_device_options *options,
                                    tile_device **out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     static const tile_device_ops ops = {.destroy = cpu_destroy,
                                         .allocate = cpu_allocate,
                                         .release = cpu_release,

@@ -352,6 +352,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
 
 tile_status tile_device_create_cuda(tile_context *context, const tile_device_options *options,
                                     tile_device **device) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     *device = NULL;
     if (!context) return TILE_INVALID;
     const tile_driver *driver = tile_driver_open(context);

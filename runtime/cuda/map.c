@@ -65,6 +65,7 @@ CUresult tile_driver_encode(const tile_driver *driver, const tile_tensor_map *ar
 /* In an aligned copy: the driver asks for it. */
 tile_status tile_encode_tensor_map(tile_context *context, const tile_tensor_map *map,
                                    void *encoded) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     _Alignas(TILE_TENSOR_MAP_ALIGNMENT) unsigned char words[TILE_TENSOR_MAP_BYTES];
     static const tile_loc no_place = {0, 0, 0};
     if (!context || !map || !encoded) return TILE_INVALID;

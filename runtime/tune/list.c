@@ -39,6 +39,7 @@ static const tile_function *find(const tile_module *module, const char *name) {
 tile_status tile_list_points(const tile_module *module, const char *kernel,
                              const tile_binding *bindings, unsigned binding_count,
                              bool (*visit)(const char *point, void *user), void *user) {
+    TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_arena arena = {0};
     tune_point *points;
     size_t count;

@@ -178,6 +178,7 @@ static void print_json(tile_text *to, const tile_tuning *t) {
 
 void tile_tuning_print(const tile_tuning *t, tile_tuning_form form, tile_writer writer,
                        void *user) {
+    TILE_GUARD(NULL, )
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     if (!t || !t->ranked || !writer) return;

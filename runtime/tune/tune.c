@@ -489,6 +489,7 @@ static tile_status tune(tuner *u, const char *name, unsigned count) {
 tile_status tile_tune(tile_device *device, const tile_module *module, const char *kernel,
                       const tile_tune_argument *arguments, unsigned count,
                       const tile_tune_options *options, tile_tuning **out) {
+    TILE_GUARD(device ? device->context : NULL, TILE_OUT_OF_MEMORY)
     if (out) *out = NULL;
     if (!device || !module || !out) return TILE_INVALID;
     tuner *u = tile_malloc(sizeof *u);

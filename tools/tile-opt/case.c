@@ -248,7 +248,8 @@ static case_outcome launch(const test_case *c, const tile_module *module, runnin
     case TILE_INVALID:
     case TILE_UNSUPPORTED:
     case TILE_UNAVAILABLE:
-    case TILE_FAILED: return CASE_REFUSED;
+    case TILE_FAILED:
+    case TILE_OUT_OF_MEMORY: return CASE_REFUSED;
     }
     return CASE_REFUSED;
 }

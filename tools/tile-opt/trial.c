@@ -205,6 +205,7 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
     case TILE_INVALID:
     case TILE_UNSUPPORTED:
     case TILE_UNAVAILABLE:
+    case TILE_OUT_OF_MEMORY:
     case TILE_FAULT: tell(c, c->position.at ? TRIAL_STOPPED : TRIAL_INVALID, c->reports.data);
     }
     _exit(1);
