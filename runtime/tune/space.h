@@ -49,8 +49,8 @@ tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding
 
 /* Adds, to points at which the reduction loop of the kernel, or of one that the plan launches, can
  * be split, those with split.factor and split.strategy (tile/split.h). sizes: an integer for each
- * argument. Nothing is reported. Where the watch (NULL: none) ends it, the remaining points are joined with
- * none.
+ * argument. Nothing is reported. Where the watch (NULL: none) ends it, the remaining points are
+ * joined with none.
  */
 void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
                       const int64_t *sizes, const tune_watch *watch, tile_arena *arena,

@@ -140,7 +140,7 @@ static bool run_compute(text_fixture *x, const sample *s, void *result) {
 static bool run_kernel(text_fixture *x, const sample *s, unsigned level, void *result) {
     tile_module *module = text_parse(x, kernel_text(x, s));
     if (!module) return false;
-    tile_device_options options = {.size = sizeof options, .level = level};
+    tile_device_options options = {.size = sizeof options, .level = level, .host_math = true};
     tile_device *device = NULL;
     tile_kernel *kernel = NULL;
     tile_argument arguments[MAX_ARITY + 1] = {{0}};
