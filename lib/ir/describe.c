@@ -76,3 +76,22 @@ const char *tile_type_text(const tile_function *f, const tile_type *type, const 
                              layout ? ", #" : "", layout ? layout : "",
                              type->cluster ? ", cluster" : "");
 }
+
+const char *tile_splat_advice(const tile_function *f, tile_value value, const tile_type *wanted,
+                              tile_arena *arena) {
+    const tile_type *have = tile_value_type(f, value);
+    bool extents = tile_type_is_extents(wanted);
+    bool alike = extents || (have->scalar == wanted->scalar && have->param == wanted->param);
+    if (have->kind != TILE_TYPE_SCALAR || !(extents || tile_type_is_array(wanted)) || !alike)
+        return "";
+    tile_op def = tile_value_def(f, value);
+    bool loaded = def.id && tile_op_opcode(f, def) == TILE_OP_load;
+    const char *type = tile_type_text(f, wanted, NULL, arena);
+    if (!loaded)
+        return tile_arena_format(
+            arena, "; to have the scalar in every element, write `splat(..) : %s`", type);
+    return tile_arena_format(arena,
+                             "; a load without extents reads one element: write `load .. : [%s]` "
+                             "for a tile, or `splat(..) : %s` for the element in every place",
+                             extents_text(f, wanted->dims, wanted->rank, arena), type);
+}

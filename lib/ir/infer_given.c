@@ -168,10 +168,12 @@ static bool complete_extents(tile_infer *infer) {
 
 static const struct {
     const tile_type *(*complete)(const tile_infer *);
-    bool tells_all; /* also where nothing is given */
+    /* What the operation is without a type: one element for a load. Then no type that the place
+     * asks for is taken instead. */
+    bool tells_all;
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
-    [TILE_OP_load] = {complete_load, false},
+    [TILE_OP_load] = {complete_load, true},
     [TILE_OP_inside] = {complete_inside, true},
     [TILE_OP_load_shared] = {complete_load_shared, true},
     [TILE_OP_extract] = {complete_elements, true},

@@ -267,6 +267,7 @@ const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *ope
     bool stage =
         type && type->kind == TILE_TYPE_SHARED && operand->tail_count == (type->stages != NULL);
     call->opcode = stage ? TILE_OP_load_shared : TILE_OP_load;
+    call->is_element = !stage;
     if (type && type->kind == TILE_TYPE_TILE) {
         call->opcode = TILE_OP_element;
         call->operands[1] = *operand;

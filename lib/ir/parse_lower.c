@@ -121,10 +121,11 @@ static tile_value lower_filled(tile_parser *p, const tile_node *node) {
     return tile_build_splat(&p->builder, value, node->type);
 }
 
-/* The type behind an operation that takes one is the operation's. */
+/* The type that follows an operation which takes one is the operation's. An element `%x[%i]` takes
+ * none: it is one element. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_invocation *call = node->args[0]->call;
-    if (call && !call->given && tile_op_get_info(call->opcode)->type_given) {
+    if (call && !call->given && !call->is_element && tile_op_get_info(call->opcode)->type_given) {
         tile_invocation typed = *call;
         typed.given = node->type;
         return lower_call(p, &typed, NULL);
@@ -135,9 +136,10 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
     if (type == node->type || has_extents(type, node->type)) return value;
     tile_arena scratch = {0};
-    tile_parse_error(p, node->loc, "the expression is %s, not %s",
+    tile_parse_error(p, node->loc, "the expression is %s, not %s%s",
                      tile_type_text(p->function, type, NULL, &scratch),
-                     tile_type_text(p->function, node->type, NULL, &scratch));
+                     tile_type_text(p->function, node->type, NULL, &scratch),
+                     tile_splat_advice(p->function, value, node->type, &scratch));
     tile_arena_reset(&scratch);
     return TILE_NO_VALUE;
 }

@@ -67,6 +67,7 @@ typedef struct tile_invocation {
     unsigned attr_count;
     const tile_type *given;  /* NULL: none is written */
     const tile_type *second; /* of the second result, where another one is written */
+    bool is_element;         /* a load that is written %x[%i] */
 } tile_invocation;
 
 typedef struct tile_symbol {

@@ -216,8 +216,9 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
     if (have != want)
-        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s", place,
-             text(v, have), name_of(v, op), text(v, want));
+        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s%s", place,
+             text(v, have), name_of(v, op), text(v, want),
+             tile_splat_advice(v->f, sent, want, &v->scratch));
     else if (is_memory(have) && !receives)
         FAIL(
             v, tile_op_loc(v->f, yield),
