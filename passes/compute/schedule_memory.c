@@ -1,6 +1,8 @@
 /* Loads and stores of a kernel's tiles: which view of an array, where, and in which order. */
 #include "passes/compute/schedule.h"
 
+#include <string.h>
+
 #include "lib/ir/syntax.h"
 
 /* The array's dims as they stand in the access: first those with one coordinate, then the tile's.
@@ -37,11 +39,34 @@ static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *
     return l;
 }
 
-static bool is_in_order(const listing *l, unsigned rank) {
-    unsigned next = 0;
-    for (unsigned i = 0; i < l->rank; i++)
-        if (l->dims[i] >= 0 && l->dims[i] != (int)next++) return false;
-    return next == rank;
+/* Leaves out dims of extent 1, whose coordinate is 0, until a view has room for the others. False:
+ * it has none. */
+static bool fit_view(const sched_kernel *k, const tile_type *type, listing *l) {
+    for (unsigned i = l->rank - k->tile_rank; i-- > 0 && l->rank > TILE_MAX_RANK;) {
+        if (!sched_is_one(sched_expr(k->s, type->dims[l->dims[i]]))) continue;
+        l->rank--;
+        memmove(l->dims + i, l->dims + i + 1, sizeof *l->dims * (l->rank - i));
+    }
+    return l->rank <= TILE_MAX_RANK;
+}
+
+/* Whether these are the array's dims as it has them, but for some of extent 1. */
+static bool is_in_order(const sched_kernel *k, const tile_type *type, const listing *l) {
+    int next = 0;
+    for (unsigned i = 0; i <= l->rank; i++) {
+        int d = i < l->rank ? l->dims[i] : (int)type->rank;
+        if (d < 0) continue;
+        while (next < d && sched_is_one(sched_expr(k->s, type->dims[next]))) next++;
+        if (d != next++) return false;
+    }
+    return true;
+}
+
+/* Whether each dim of the array is that dim of the view. */
+static bool is_whole(const tile_type *type, const listing *l) {
+    bool whole = l->rank == type->rank;
+    for (unsigned i = 0; i < l->rank && whole; i++) whole = l->dims[i] == (int)i;
+    return whole;
 }
 
 static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d) {
@@ -64,13 +89,13 @@ static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
     return stride;
 }
 
-/* The view argument itself where it is one of these dims in this order. */
+/* The view argument itself where it has these dims. */
 static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *type,
                             const listing *l) {
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
-    bool in_order = is_in_order(l, type->rank);
+    bool in_order = is_in_order(k, type, l);
     bool alias = sched_type(k->s, k->s->arrays[array].value) != type;
-    if (in_order && l->rank == type->rank && !alias) return k->arrays[array];
+    if (is_whole(type, l) && !alias) return k->arrays[array];
     for (unsigned i = 0; i < l->rank; i++) {
         extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
         if (!in_order) strides[i] = stride_of(k, type, l->dims[i]);
@@ -181,17 +206,12 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
     const tile_type *type = put_together(k, sched_type(k->s, value), &whole);
     type = take_pairs_apart(k, type, &whole, &map);
     const tile_type *element = sched_element(k->s, value);
-    if (sched_is_scattered(k, type->rank, &map)) {
+    listing l = {.rank = 0};
+    bool scattered = sched_is_scattered(k, type->rank, &map);
+    if (!scattered) l = list_dims(k, type->rank, &map, out);
+    if (scattered || !fit_view(k, type, &l)) {
         find_points(k, array, type, &map, element, out);
         return true;
-    }
-    listing l = list_dims(k, type->rank, &map, out);
-    if (l.rank > TILE_MAX_RANK) {
-        SCHED_FAIL(k->s, tile_value_def(k->s->compute, value),
-                   "an array of %u dims is used beside others of which it lacks dims: reshape it "
-                   "to fewer",
-                   type->rank);
-        return false;
     }
     out->rank = l.rank;
     out->view = find_view(k, array, type, &l);
