@@ -62,6 +62,9 @@ static void bind_values(evaluation *e, const tile_compute_value *values, unsigne
         else if (is_type != (param->kind == TILE_PARAM_type))
             FAIL(e, "'%s' of @%s is %s", name, e->f->name,
                  is_type ? "a number, no type" : "a type, no number");
+        else if (is_type && !tile_scalar_is_data(values[i].scalar))
+            FAIL(e, "'%s' of @%s is an element type such as f16, not %s", name, e->f->name,
+                 tile_scalar_name(values[i].scalar));
         else if (is_type)
             add_type(e, param->name, values[i].scalar);
         else
@@ -75,6 +78,11 @@ static void bind_input(evaluation *e, const tile_arg_decl *arg, const tile_compu
     if (type->rank != input->rank) {
         FAIL(e, "@%s: %%%s has rank %u, the array has rank %u", e->f->name, arg->name, type->rank,
              input->rank);
+        return;
+    }
+    if (!tile_scalar_is_data(input->scalar)) {
+        FAIL(e, "@%s: the array for %%%s needs an element type such as f16, not %s", e->f->name,
+             arg->name, tile_scalar_name(input->scalar));
         return;
     }
     for (unsigned d = 0; d < type->rank; d++) {

@@ -5,6 +5,7 @@
 
 #include "lib/ir/intern.h"
 #include "lib/ir/level.h"
+#include "lib/ir/scalar.h"
 
 /* Parameters ---------------------------------------------------------------------------------- */
 
@@ -59,7 +60,7 @@ static bool parse_param(tile_parser *p) {
         tile_loc loc = p->token.loc;
         if (kind == TILE_PARAM_type) {
             if (!(type = tile_parse_type(p))) return false;
-            if (type->kind != TILE_TYPE_SCALAR || !type->scalar)
+            if (type->kind != TILE_TYPE_SCALAR || !tile_scalar_is_data(type->scalar))
                 return tile_parse_error(p, loc, "a type parameter is an element type such as f16");
         } else if (kind == TILE_PARAM_word) {
             if (!(expr = parse_word(p, "a word"))) return false;
@@ -296,7 +297,8 @@ static const tile_expr *parse_tune_value(tile_parser *p, const char *name) {
     if (param->kind == TILE_PARAM_word) return parse_word(p, "a word");
     if (param->kind != TILE_PARAM_type)
         return tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-    if (token.kind == TILE_TOKEN_WORD && tile_scalar_from_name(token.text, token.length))
+    bool word = token.kind == TILE_TOKEN_WORD;
+    if (word && tile_scalar_is_data(tile_scalar_from_name(token.text, token.length)))
         return parse_word(p, "an element type such as f16");
     tile_parse_expected(p, "an element type such as f16");
     return NULL;

@@ -9,14 +9,13 @@
 static const struct {
     const char *name;
     unsigned bits;
-    bool floating, arithmetic;
+    bool floating;
+    enum { USE_none, USE_arithmetic, USE_storage, USE_synchronization } use;
     unsigned exponent, mantissa, pack;
 } table[TILE_SCALAR_COUNT] = {
     [TILE_SCALAR_NONE] = {.name = "none", .pack = 1},
 #define CLASS_integer false
 #define CLASS_floating true
-#define USE_arithmetic true
-#define USE_storage false
 #define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
     [number] = {#name, bits, CLASS_##class, USE_##use, exponent, mantissa, pack},
 #include "tile/scalars.def"
@@ -57,7 +56,16 @@ unsigned tile_scalar_mantissa(tile_scalar scalar) {
 }
 
 bool tile_scalar_has_arithmetic(tile_scalar scalar) {
-    return table[known(scalar)].arithmetic;
+    return table[known(scalar)].use == USE_arithmetic;
+}
+
+bool tile_scalar_is_data(tile_scalar scalar) {
+    return tile_scalar_has_arithmetic(scalar) || table[known(scalar)].use == USE_storage;
+}
+
+tile_scalar tile_scalar_of_data(const char *name) {
+    tile_scalar scalar = tile_scalar_from_name(name, strlen(name));
+    return tile_scalar_is_data(scalar) ? scalar : TILE_SCALAR_NONE;
 }
 
 unsigned tile_scalar_pack(tile_scalar scalar) {

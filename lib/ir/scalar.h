@@ -7,6 +7,10 @@
 
 /* How many neighbours share a 32-bit register; 1 for wider types and i1. */
 unsigned tile_scalar_pack(tile_scalar scalar);
+/* Whether arrays of numbers may have it, and a type parameter may be it: all but `barrier`. */
+bool tile_scalar_is_data(tile_scalar scalar);
+/* The type of this name if it is one for data, else TILE_SCALAR_NONE. */
+tile_scalar tile_scalar_of_data(const char *name);
 /* True if every value of the type `part` is one of the type `whole`; both floats or both integers,
  * and not the same. */
 bool tile_scalar_contains(tile_scalar whole, tile_scalar part);

@@ -137,7 +137,7 @@ static bool fits_param(const tile_function *f, const tile_param_decl *param, con
     bool word = expr && expr->kind == TILE_EXPR_WORD;
     if (param->kind == TILE_PARAM_word) return word && is_name(expr->name, false);
     if (param->kind == TILE_PARAM_type)
-        return word && tile_scalar_from_name(expr->name, strlen(expr->name));
+        return word && tile_scalar_of_data(expr->name) != TILE_SCALAR_NONE;
     const names before = {.params = params};
     return is_host_expr(f, expr, &before, &budget);
 }
@@ -187,9 +187,9 @@ static void check_params(checker *c) {
                  param->name);
         else if (is_type ? param->default_expr != NULL : param->default_type != NULL)
             FAIL(c, f->loc, "the default of '%s' does not have the parameter's kind", param->name);
-        else if (param->default_type &&
-                 (param->default_type->kind != TILE_TYPE_SCALAR || !param->default_type->scalar))
-            FAIL(c, f->loc, "the default of '%s' must be an element type", param->name);
+        else if (param->default_type && (param->default_type->kind != TILE_TYPE_SCALAR ||
+                                         !tile_scalar_is_data(param->default_type->scalar)))
+            FAIL(c, f->loc, "the default of '%s' must be an element type such as f16", param->name);
         else if (param->default_expr && !fits_param(f, param, param->default_expr, i))
             FAIL(c, f->loc,
                  param->kind == TILE_PARAM_word

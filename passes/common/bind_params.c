@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/ir/describe.h"
+#include "lib/ir/scalar.h"
 #include "lib/ir/syntax.h"
 
 static bool fail(const tile_function *f, const char *format, const char *a, const char *b,
@@ -63,7 +64,7 @@ static bool set_word(tile_bound_param *param, const char *word) {
 /* The kind decides how the text is read; false if it cannot be. */
 static bool read_value(tile_param_kind kind, const char *text, tile_bound_param *param) {
     switch (kind) {
-    case TILE_PARAM_type: return set_type(param, tile_scalar_from_name(text, strlen(text)));
+    case TILE_PARAM_type: return set_type(param, tile_scalar_of_data(text));
     case TILE_PARAM_word: return set_word(param, text);
     case TILE_PARAM_bool:
         param->value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
@@ -107,8 +108,7 @@ static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_
     bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
     if (named && (!expr || expr->kind != TILE_EXPR_WORD)) return false; /* nobody has verified it */
     if (kind == TILE_PARAM_word) return set_word(param, expr->name);
-    if (kind == TILE_PARAM_type)
-        return set_type(param, tile_scalar_from_name(expr->name, strlen(expr->name)));
+    if (kind == TILE_PARAM_type) return set_type(param, tile_scalar_of_data(expr->name));
     return tile_expr_eval(expr, &bindings, &param->value);
 }
 

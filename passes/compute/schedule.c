@@ -69,6 +69,7 @@
 #include <string.h>
 
 #include "lib/ir/intern.h"
+#include "lib/ir/scalar.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "passes/compute/schedule_space.h"
@@ -139,7 +140,7 @@ const char *sched_free_name(schedule *s, const char *stem) {
  */
 
 static bool check_type(schedule *s, const char *name, const char *given) {
-    if (tile_scalar_from_name(given, strlen(given)) != TILE_SCALAR_NONE) return true;
+    if (tile_scalar_of_data(given) != TILE_SCALAR_NONE) return true;
     SCHED_FAIL(s, TILE_NO_OP, "@%s: '%s' is an element type, such as f16, not '%s'",
                s->compute->name, name, given);
     return false;
@@ -154,17 +155,29 @@ static bool check_number(schedule *s, const char *name, const char *given) {
     return false;
 }
 
+static void check_once(schedule *s, const char *param) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < s->pass->option_count; i++)
+        count += strcmp(s->pass->options[i].key, param) == 0;
+    if (count > 1)
+        SCHED_FAIL(s, TILE_NO_OP, "'%s' of @%s is given twice; keep one value", param,
+                   s->compute->name);
+}
+
 /* Arguments of kernels are numbers; what else is open must be said. */
 static void take_param(schedule *s, const tile_param_decl *param) {
     const char *given = sched_given(s, param->name);
+    check_once(s, param->name);
     switch (param->kind) {
     case TILE_PARAM_type:
         if (given)
             check_type(s, param->name, given);
         else
-            SCHED_FAIL(s, TILE_NO_OP,
-                       "@%s: the element type '%s' is open: say which one, as in schedule{%s=f16}",
-                       s->compute->name, param->name, param->name);
+            SCHED_FAIL(
+                s, TILE_NO_OP,
+                "@%s: the element type '%s' is open: say which one, as in schedule{%s=f16}, or "
+                "--param %s=f16",
+                s->compute->name, param->name, param->name, param->name);
         return;
     case TILE_PARAM_int:
     case TILE_PARAM_dim:

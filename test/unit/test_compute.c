@@ -146,6 +146,15 @@ Test(compute, parameters_take_values_that_inputs_do_not_tell) {
     values[1] = (tile_compute_value){"R", 2, TILE_SCALAR_NONE};
     cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
     cr_expect(strstr(x.messages, "'R' of @f is a type, no number"), "%s", x.messages);
+    values[1] = (tile_compute_value){"R", 0, TILE_barrier};
+    cr_expect_eq(tile_compute_run_with(f, values, 2, &in, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "'R' of @f is an element type such as f16, not barrier"), "%s",
+              x.messages);
+    values[1] = (tile_compute_value){"R", 0, TILE_f16};
+    const tile_compute_array barriers = {TILE_barrier, 1, {2}, from};
+    cr_expect_eq(tile_compute_run_with(f, values, 2, &barriers, 1, &out, 1), TILE_INVALID);
+    cr_expect(strstr(x.messages, "the array for %x needs an element type such as f16, not barrier"),
+              "%s", x.messages);
     tile_module_destroy(module);
     text_close(&x);
 }

@@ -32,7 +32,8 @@ static bool add(options *o, run_argument argument, const char *name) {
 
 /* An open element type is that of the first array that has it. */
 static bool bind_type(options *o, const char *name, const run_argument *argument) {
-    if (argument->shapeless || is_bound(o, name)) return true;
+    bool untyped = argument->array.scalar == TILE_SCALAR_NONE; /* a file that is not read yet */
+    if (argument->shapeless || untyped || is_bound(o, name)) return true;
     if (o->binding_count == sizeof o->bindings / sizeof *o->bindings)
         return fail(name, "there are too many parameters");
     o->bindings[o->binding_count++] =
