@@ -189,8 +189,9 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
             return fail(r, loc, "an extent has no value: it divides by zero");
         if (extent < 0 || extent > INT32_MAX) {
             tile_report(r->plan->device->context, TILE_ERROR, loc,
-                        "@%s: extent %u is %" PRId64 ", which must be from 0 to 2^31 - 1",
-                        r->plan->steps->plan->name, d + 1, extent);
+                        "@%s: the extent of dim %u is %" PRId64
+                        ", which must be from 0 to 2^31 - 1",
+                        r->plan->steps->plan->name, d, extent);
             return false;
         }
         if (extent && *count > most / extent)

@@ -262,9 +262,9 @@ static tile_status check_clusters(const tile_abi *abi, const int64_t grid[3]) {
         if (grid[d] % abi->cluster[d] == 0) continue;
         tile_report(abi->context, TILE_ERROR, abi->loc,
                     "@%s: a grid of %" PRId64 " x %" PRId64 " x %" PRId64
-                    " blocks is not made of whole clusters: extent %u must be a multiple of "
+                    " blocks is not made of whole clusters: dim %u must be a multiple of "
                     "%" PRId64 "; round it up in `grid`, or launch without `cluster`",
-                    abi->entry, grid[0], grid[1], grid[2], d + 1, abi->cluster[d]);
+                    abi->entry, grid[0], grid[1], grid[2], d, abi->cluster[d]);
         return TILE_INVALID;
     }
     return TILE_OK;
@@ -279,7 +279,7 @@ tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_l
         if (d >= abi->grid_rank) continue;
         if (!tile_abi_evaluate(abi, abi->grid[d], args, facts, &grid[d]) || grid[d] < 0) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
-                        "@%s: these arguments give no grid: extent %u is %s", abi->entry, d + 1,
+                        "@%s: these arguments give no grid: dim %u is %s", abi->entry, d,
                         abi->grid_text[d]);
             return TILE_INVALID;
         }

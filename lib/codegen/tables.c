@@ -113,10 +113,10 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
             continue;
         }
         tile_report(abi->context, TILE_ERROR, abi->loc,
-                    "@%s: these arguments give no order of tiles by cost: extent %u is %s, and "
+                    "@%s: these arguments give no order of tiles by cost: dim %u is %s, and "
                     "there must be 1 to %d tiles; launch less at once, or leave out the `by` of "
                     "`persistent`",
-                    abi->entry, d + 1, abi->table_texts[index].extents[d], TILE_MAX_TABLE_ENTRIES);
+                    abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_ENTRIES);
         return TILE_INVALID;
     }
     return TILE_OK;

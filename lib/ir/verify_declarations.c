@@ -212,13 +212,13 @@ static void check_view_arg(checker *c, size_t index) {
         if (is_stride && !arg->type->has_strides) continue;
         if (!is_host_expr(f, expr, &before, &budget))
             FAIL(c, f->loc,
-                 "%s %u of the view %%%s may depend on parameters and integer arguments before it "
-                 "only",
-                 is_stride ? "stride" : "extent", dim + 1, shown(arg->name));
+                 "the %s of dim %u of the view %%%s may depend on parameters and integer arguments "
+                 "before it only",
+                 is_stride ? "stride" : "extent", dim, shown(arg->name));
         else if (!is_stride && tile_expr_is_int(expr, &extent) &&
                  (extent < 0 || extent > INT32_MAX))
-            FAIL(c, f->loc, "extent %u of the view %%%s is %lld, not from 0 to 2^31 - 1", dim + 1,
-                 shown(arg->name), (long long)extent);
+            FAIL(c, f->loc, "the extent of dim %u of the view %%%s is %lld, not from 0 to 2^31 - 1",
+                 dim, shown(arg->name), (long long)extent);
     }
 }
 
@@ -321,9 +321,9 @@ static void check_persistent(checker *c) {
     for (unsigned d = 0; d < f->grid_rank && f->is_persistent; d++)
         if (is_expr(f, f->grid[d], SCOPE_ARGS) && tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, f->loc,
-                 "extent %u of the grid of a `persistent` kernel counts tiles: num_sms, the number "
-                 "of blocks that share them, cannot stand there",
-                 d + 1);
+                 "the extent of dim %u of the grid of a `persistent` kernel counts tiles: num_sms, "
+                 "the number of blocks that share them, cannot stand there",
+                 d);
     if (f->persistent_if && !f->is_persistent)
         FAIL(c, f->loc, "a condition belongs to `persistent`");
     else if (f->persistent_if && !is_expr(f, f->persistent_if, SCOPE_PARAMS))
@@ -366,8 +366,9 @@ static void check_cluster(checker *c) {
     int64_t blocks = 1, extent;
     for (unsigned d = 0; d < f->cluster_rank; d++) {
         if (!is_expr(f, f->cluster[d], SCOPE_PARAMS))
-            FAIL(c, f->loc, "extent %u of the cluster may depend on compile-time parameters only",
-                 d + 1);
+            FAIL(c, f->loc,
+                 "the extent of dim %u of the cluster may depend on compile-time parameters only",
+                 d);
         else
             check_division(c, f->loc, f->cluster[d]);
         if (!tile_expr_is_int(f->cluster[d], &extent)) continue;
@@ -385,9 +386,9 @@ static void check_header(checker *c) {
     for (unsigned d = 0; d < f->grid_rank; d++)
         if (!is_expr(f, f->grid[d], SCOPE_ARGS))
             FAIL(c, f->loc,
-                 "extent %u of the grid may depend on compile-time parameters and integer "
-                 "arguments only",
-                 d + 1);
+                 "the extent of dim %u of the grid may depend on compile-time parameters and "
+                 "integer arguments only",
+                 d);
         else
             check_division(c, f->loc, f->grid[d]);
     check_cluster(c);

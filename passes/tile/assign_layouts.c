@@ -43,6 +43,7 @@
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
 #include "passes/tile/assign_layouts.h"
+#include "passes/tile/part_check.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/wishes.h"
 
@@ -372,6 +373,11 @@ static assignment start(tile_pass *pass, tile_function *f) {
     return a;
 }
 
+static void check_begins(tile_function *f, tile_op op, void *user) {
+    assignment *a = user;
+    if (!check_part_begins(a->pass, f, op, a->ranges)) a->status = TILE_INVALID;
+}
+
 /* What operations want themselves, sums first, as operands follow from them. */
 static void wish_all(assignment *a) {
     tile_function *f = a->f;
@@ -396,6 +402,7 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.status = check_uniform(pass, f);
     tile_walk(f, f->body, unite_op, &a);
     tile_walk(f, f->body, check_values, &a);
+    tile_walk(f, f->body, check_begins, &a);
     if (a.status != TILE_OK) return a.status;
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;

@@ -14,6 +14,7 @@
 #include "lib/layout/layout.h"
 #include "lib/layout/pieces.h"
 #include "passes/tile/lower.h"
+#include "passes/tile/part_check.h"
 #include "passes/tile/warpgroup.h"
 
 typedef struct checker {
@@ -269,18 +270,9 @@ static void check_rank(checker *c, tile_op op) {
 
 /* A part of a buffer is found by the bits of its coordinates, which have nothing in common with
  * those inside of it. */
-static void check_part(checker *c, tile_op op, const tile_value *element, const tile_type *tile) {
-    const tile_type *buffer = tile_value_type(c->f, element[0]);
-    const tile_value *at = element + 1 + (buffer->stages != NULL);
-    for (unsigned d = 0; d < tile->rank; d++) {
-        int64_t extent = tile_type_dim(tile, d);
-        if (c->ranges[at[d].id].divisor % extent == 0) continue;
-        c->ok = false;
-        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                    "%s: coordinate %u of the part is not known to be a multiple of its extent; "
-                    "write it as a product with %lld",
-                    tile_op_name(c->f, op), d + 1, (long long)extent);
-    }
+static void check_part(tile_op op, const tile_value *part, const tile_type *tile, void *user) {
+    checker *c = user;
+    const tile_type *buffer = tile_value_type(c->f, part[0]);
     bool counted = false, same = true;
     for (unsigned d = 0; d < tile->rank; d++) {
         counted |= tile->layout->count[d] > 1;
@@ -291,20 +283,8 @@ static void check_part(checker *c, tile_op op, const tile_value *element, const 
 }
 
 static void check_parts(checker *c, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(c->f, op);
-    const tile_op_info *info = tile_op_get_info(opcode);
-    for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        if (info->operands[i].form != TILE_FORM_part) continue;
-        const tile_value *element = tile_op_segment(c->f, op, i, &count);
-        tile_value tile = i == 0 ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
-        const tile_type *memory = tile_value_type(c->f, element[0]);
-        tile_gather gather;
-        if (tile_gather_of(c->f, op, &gather) && gather.tiles) continue;
-        bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
-        if (!whole && tile_value_type(c->f, tile)->kind == TILE_TYPE_TILE)
-            check_part(c, op, element, tile_value_type(c->f, tile));
-    }
+    c->ok &= check_part_begins(c->pass, c->f, op, c->ranges);
+    visit_parts(c->f, op, check_part, c);
 }
 
 static void check_pieces(checker *c, tile_op op) {

@@ -181,8 +181,9 @@ static bool find_element(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, u
         int64_t extent = tile_type_dim(buffer, d);
         if (at < 0 || at >= extent) {
             cpu_fault(run, agent, insn, -1,
-                      "out of bounds: coordinate %u is %" PRId64 ", %%%s has %" PRId64 " there",
-                      d + 1, at, insn->name, extent);
+                      "out of bounds: along dim %u the coordinate is %" PRId64
+                      ", and %%%s has %" PRId64 " elements there",
+                      d, at, insn->name, extent);
             return false;
         }
         element = element * extent + at;

@@ -85,7 +85,8 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
     for (unsigned i = 0; i < count && i < TILE_MAX_RANK; i++)
         if (!(scratch->extents[i] = tile_value_as_expr(d->f, extents[i])))
             CPU_FAIL(d, scratch->loc,
-                     "scratch: extent %u depends on more than the kernel's arguments", i + 1);
+                     "scratch: the extent of dim %u depends on more than the kernel's arguments",
+                     i);
 }
 
 void cpu_decode_tile_by_cost(cpu_decoder *d, tile_op op) {

@@ -152,7 +152,7 @@ static tile_status scratch_size(const cpu_run *run, const cpu_scratch *scratch, 
         bool known = tile_expr_eval(scratch->extents[d], &bindings, &extent);
         if (!known || extent < 0 || (extent && *bytes > INT64_C(1) << 40) || extent > INT32_MAX) {
             tile_report(run->context, TILE_ERROR, scratch->loc,
-                        "scratch: extent %u cannot be computed or is out of range", d + 1);
+                        "scratch: the extent of dim %u cannot be computed or is out of range", d);
             return TILE_INVALID;
         }
         *bytes *= extent;

@@ -179,9 +179,9 @@ static CPU_HANDLER(run_element) {
         int64_t extent = tile_type_dim(insn->type, d);
         if (at < 0 || at >= extent) {
             cpu_fault(run, agent, insn, -1,
-                      "out of bounds: coordinate %u is %" PRId64 ", the tile has %" PRId64
-                      " elements there",
-                      d + 1, at, extent);
+                      "out of bounds: along dim %u the coordinate is %" PRId64
+                      ", and the tile has %" PRId64 " elements there",
+                      d, at, extent);
             return CPU_STOP;
         }
         place = place * (size_t)extent + (size_t)at;

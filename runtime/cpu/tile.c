@@ -299,10 +299,10 @@ static cpu_block *find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
 static bool fault_part(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned d,
                        int64_t at, const char *what) {
     cpu_fault(run, agent, insn, -1,
-              "%s: coordinate %u of the part is %" PRId64 ", %%%s has %" PRId64
-              " there and the part %" PRId64,
-              what, d + 1, at, insn->name, tile_type_dim(insn->memory, d),
-              tile_type_dim(insn->type, d));
+              "%s: along dim %u the part begins at %" PRId64 " and has %" PRId64
+              " elements, and %%%s has %" PRId64,
+              what, d, at, tile_type_dim(insn->type, d), insn->name,
+              tile_type_dim(insn->memory, d));
     return false;
 }
 

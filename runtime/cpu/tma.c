@@ -93,8 +93,9 @@ static bool refuse_place(cpu_run *run, const cpu_agent *agent, const cpu_transfe
     for (unsigned d = 0; d <= last && store; d++)
         if (t->at[d] < 0) {
             cpu_fault(run, agent, t->insn, (int)t->lane,
-                      "coordinate %u of a store is %" PRId64 ", and must not be below 0", d + 1,
-                      t->at[d]);
+                      "along dim %u the coordinate of a store is %" PRId64
+                      ", and must not be below 0",
+                      d, t->at[d]);
             return true;
         }
     return false;

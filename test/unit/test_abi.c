@@ -97,7 +97,7 @@ Test(abi, device) {
     facts.num_sms = 0;
     cr_expect_eq(tile_abi_grid(abi, args, &facts, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_grid(abi, args, NULL, grid), TILE_INVALID);
-    cr_expect(strstr(x.messages, "extent 1 is min(%n, num_sms * 2)"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "dim 0 is min(%n, num_sms * 2)"), "%s", x.messages);
     tile_abi_destroy(abi);
     codegen_close(&x);
 }
@@ -120,7 +120,7 @@ Test(abi, clusters) {
         cr_expect_eq(tile_abi_grid(again, &n, NULL, grid), wanted);
     }
     cr_expect(strstr(x.messages, "@k: a grid of 2 x 7 x 1 blocks is not made of whole "
-                                 "clusters: extent 2 must be a multiple of 3; round it up in "
+                                 "clusters: dim 1 must be a multiple of 3; round it up in "
                                  "`grid`, or launch without `cluster`"),
               "%s", x.messages);
     tile_abi_destroy(abi);
@@ -202,7 +202,7 @@ Test(abi, tables) {
     cr_expect(strstr(x.messages, "the tile 0 0 0 has no cost"), "%s", x.messages);
     args[0] = 0;
     cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
-    cr_expect(strstr(x.messages, "extent 1 is %n"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "dim 0 is %n"), "%s", x.messages);
     args[0] = INT32_MAX;
     args[1] = INT64_MAX;
     cr_expect_eq(tile_abi_table_extents(abi, 0, args, extents), TILE_INVALID);

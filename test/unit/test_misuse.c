@@ -131,7 +131,7 @@ static void set_grid(fixture *x, const tile_expr *extent) {
 
 Test(misuse, header_expressions) {
     const char *grid =
-        "extent 1 of the grid may depend on compile-time parameters and integer arguments only";
+        "the extent of dim 0 of the grid may depend on compile-time parameters and integer arguments only";
     REFUSED(grid, set_grid(x, NULL));
     REFUSED(grid, set_grid(x, tile_expr_float(x->context, 1.5)));
     REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 77)));
@@ -165,7 +165,7 @@ Test(misuse, order_of_tiles) {
     REFUSED("`persistent if` may depend on compile-time parameters only",
             tile_function_set_persistent(x->kernel, true, NULL);
             tile_function_set_persistent_if(x->kernel, tile_expr_arg(x->context, 0)));
-    REFUSED("extent 1 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
+    REFUSED("the extent of dim 0 of the grid", set_grid(x, tile_expr_block_id(x->context, 0)));
 }
 
 /* A grid of four dims is none, and says so where it is set. */
@@ -225,7 +225,7 @@ Test(misuse, computes) {
 
 /* 2^64 nodes when it is walked as a tree. */
 Test(misuse, endless_expression) {
-    REFUSED("extent 1 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);
+    REFUSED("the extent of dim 0 of the grid", const tile_expr *e = tile_expr_arg(x->context, 0);
             for (int i = 0; i < 64; i++) e = tile_expr_op(x->context, TILE_OP_mul, e, e, NULL);
             set_grid(x, e); tile_module_verify(x->module); set_grid(x, NULL));
 }
