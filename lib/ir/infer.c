@@ -181,8 +181,7 @@ static bool check_classes(const tile_infer *infer) {
 
 /* Where the operands tell the element type. */
 static bool needs_extents(const tile_infer *infer) {
-    return infer->given ||
-           fail(infer, "the result needs extents; write them after ':': [16, 16]", NULL, "", NULL);
+    return infer->given || fail_without_extents(infer);
 }
 
 /* The last dims of `whole` are those of `part`; unknown extents fit. */
@@ -351,9 +350,7 @@ static bool tile_infer_broadcast(tile_infer *infer) {
     const tile_type *from = type_of(infer, 0), *to = infer->given;
     if (from->kind != TILE_TYPE_TILE && from->kind != TILE_TYPE_TENSOR)
         return fail(infer, "operand 'src' must be a tile or a tensor, not", from, "", NULL);
-    if (!to)
-        return fail(infer, "the result's extents are missing; write its type after ':'", NULL, "",
-                    NULL);
+    if (!to) return fail_without_extents(infer);
     if (to->kind != from->kind || !same_element(from, to))
         return fail(infer, "the result must be a tensor or tile of the operand's elements, from",
                     from, " to", to);

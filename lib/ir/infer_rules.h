@@ -71,6 +71,17 @@ static inline bool result(tile_infer *infer, const tile_type *type) {
     return true;
 }
 
+/* Reports that a type which no operand tells is not written. */
+static inline bool fail_without_extents(const tile_infer *infer) {
+    const char *name = op_name(infer);
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: the result's extents are missing; write them after ':', as in `%s .. : [16, "
+                "16]`; inside of an expression the operation and its type stand in parentheses, "
+                "`(%s(..) : [16, 16])`",
+                name, name, name);
+    return false;
+}
+
 /* Takes the type as given if it is of that kind. */
 static inline bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
     if (!infer->given || infer->given->kind != kind)

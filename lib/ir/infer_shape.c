@@ -25,9 +25,7 @@ static const tile_type *get_result(const tile_infer *infer, tile_type *draft) {
 /* Whether the given result has the operand's elements, of its kind. False after a report. */
 static bool check_given(const tile_infer *infer, const tile_type *from) {
     const tile_type *to = infer->given;
-    if (!to)
-        return fail(infer, "the result's extents are missing; write them after ':': [16, 16]", NULL,
-                    "", NULL);
+    if (!to) return fail_without_extents(infer);
     return (to->kind == from->kind && same_element(from, to)) ||
            fail(infer, "the result must be a tensor or tile of the operand's elements, from", from,
                 " to", to);

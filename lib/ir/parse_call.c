@@ -10,8 +10,7 @@ static bool is_called(const tile_parser *p) {
     return p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
 }
 
-/* `load %a[%i]`: memory comes first, and whatever else may be left out. */
-static bool is_prefix(const tile_op_info *info) {
+bool tile_parse_is_prefix(const tile_op_info *info) {
     bool prefix = info->operand_count && tile_form_has_brackets(info->operands[0].form);
     for (unsigned i = 1; i < info->operand_count && prefix; i++)
         prefix = tile_form_may_miss(info->operands[i].form);
@@ -33,7 +32,7 @@ bool tile_parse_at_call(tile_parser *p) {
     if (!opcode) return is_called(p) && tile_parse_find_scalar(p, text, p->token.length);
     return tile_opcode_is_callable(opcode) &&
            (is_called(p) || (!info->operand_count && !info->attr_count) ||
-            (is_prefix(info) && is_memory(&p->next)));
+            (tile_parse_is_prefix(info) && is_memory(&p->next)));
 }
 
 static unsigned depth_of(const tile_operand *operand) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ir/infer.h"
 #include "lib/ir/intern.h"
 #include "lib/ir/parser.h"
 
@@ -161,6 +162,16 @@ static const tile_node *parse_word_comparison(tile_parser *p) {
     return host_node(p, left.loc, expr);
 }
 
+/* An operation without parentheses where a value is needed. NULL. */
+static const tile_node *refuse_bare_op(tile_parser *p, tile_loc loc, const char *name) {
+    bool typed = tile_infer_needs_given(tile_opcode_from_name(name, strlen(name)));
+    const char *form = tile_arena_format(&p->arena, typed ? "(%s(..) : type)" : "%s(..)", name);
+    tile_parse_error(p, loc,
+                     "'%s' is an operation: as an operand it is written with parentheses, %s", name,
+                     form);
+    return NULL;
+}
+
 static const tile_node *parse_param(tile_parser *p) {
     tile_token token = p->token;
     const tile_param_decl *param = param_at(p);
@@ -183,10 +194,7 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (param || tile_scalar_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is a type; a number is needed here", name);
     else if (tile_opcode_is_callable(tile_opcode_from_name(token.text, token.length)))
-        tile_parse_error(p, token.loc,
-                         "'%s' is an operation: in an expression its operands stand in "
-                         "parentheses, as in max(%%a, %%b)",
-                         name);
+        return refuse_bare_op(p, token.loc, name);
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);

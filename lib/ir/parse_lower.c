@@ -121,6 +121,20 @@ static tile_value lower_filled(tile_parser *p, const tile_node *node) {
     return tile_build_splat(&p->builder, value, node->type);
 }
 
+/* The last operation that takes a type and has none, where the type that follows an expression was
+ * perhaps meant for it; NULL: there is none. */
+static const char *find_untyped(const tile_node *node) {
+    while (node->kind == TILE_NODE_OP) {
+        unsigned last = 0;
+        while (last + 1 < 3 && node->args[last + 1]) last++;
+        if (!node->args[last]) return NULL;
+        node = node->args[last];
+    }
+    const tile_invocation *call = node->kind == TILE_NODE_CALL ? node->call : NULL;
+    const tile_op_info *info = call ? tile_op_get_info(call->opcode) : NULL;
+    return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
+}
+
 /* The type that follows an operation which takes one is the operation's. An element `%x[%i]` takes
  * none: it is one element. */
 static tile_value lower_typed(tile_parser *p, const tile_node *node) {
@@ -136,10 +150,15 @@ static tile_value lower_typed(tile_parser *p, const tile_node *node) {
     const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
     if (type == node->type || has_extents(type, node->type)) return value;
     tile_arena scratch = {0};
+    const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
+    const char *op = find_untyped(node->args[0]);
+    const char *advice = tile_splat_advice(p->function, value, node->type, &scratch);
+    if (op && !*advice)
+        advice = tile_arena_format(
+            &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
+            asked);
     tile_parse_error(p, node->loc, "the expression is %s, not %s%s",
-                     tile_type_text(p->function, type, NULL, &scratch),
-                     tile_type_text(p->function, node->type, NULL, &scratch),
-                     tile_splat_advice(p->function, value, node->type, &scratch));
+                     tile_type_text(p->function, type, NULL, &scratch), asked, advice);
     tile_arena_reset(&scratch);
     return TILE_NO_VALUE;
 }

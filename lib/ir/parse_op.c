@@ -277,9 +277,9 @@ static bool at_operand(tile_parser *p, const tile_op_info *info) {
     if (p->token.kind == TILE_TOKEN_WORD) {
         bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
         tile_opcode opcode = tile_opcode_from_name(p->token.text, p->token.length);
+        bool misplaced = tile_opcode_is_callable(opcode) && !p->token.first_on_line;
         if (tile_op_get_info(opcode)->shape) return false; /* `parallel (` */
-        return called || !tile_opcode_from_name(p->token.text, p->token.length) ||
-               (tile_parse_at_call(p) && !first_may_miss(info));
+        return called || !opcode || ((misplaced || tile_parse_at_call(p)) && !first_may_miss(info));
     }
     return p->token.kind == TILE_TOKEN_VALUE || p->token.kind == TILE_TOKEN_INT ||
            p->token.kind == TILE_TOKEN_FLOAT || tile_parse_at(p, "-") || tile_parse_at(p, "~") ||
@@ -305,7 +305,9 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
             call->operands =
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
-            if (!tile_parse_operand(p, operand)) return false;
+            bool ends = used == 1 && tile_opcode_is_callable(call->opcode) &&
+                        tile_parse_is_prefix(info); /* with its brackets, as in an expression */
+            if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
             tile_parse_settle_operand(p, info, used - 1, operand);
             if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));

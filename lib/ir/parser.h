@@ -221,6 +221,8 @@ bool tile_parse_layout_alias(tile_parser *p);
 void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call);
 /* %x, %x[%i, %j], [%i, %j]. */
 bool tile_parse_operand(tile_parser *p, tile_operand *operand);
+/* Whether memory comes first and whatever else may be left out, as in `load %a[%i]`. */
+bool tile_parse_is_prefix(const tile_op_info *info);
 /* The operand is that of the row with this number: what stands in brackets where the row takes none
  * is an element. */
 void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
