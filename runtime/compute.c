@@ -9,7 +9,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ir/scalar.h"
 
-static const int64_t max_elements = INT64_C(1) << 40;
+static const int64_t max_elements = INT64_C(1) << TILE_MAX_TENSOR_LOG2;
 
 typedef struct bound_param {
     const char *name;

@@ -19,7 +19,7 @@
 #include "runtime/arguments.h"
 #include "runtime/measure.h"
 
-enum { MAX_SCRATCH = 64, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
+enum { MAX_SCRATCH = TILE_MAX_SCRATCH_VIEWS, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
 
 /* Scratch of the launches on one stream; none of it goes before the plan does, since launches may
  * still use it. Added under the context's lock, found without one. */
@@ -181,7 +181,7 @@ static bool evaluate(const run *r, const tile_expr *expr, int64_t *value) {
 /* How many elements these extents are; false after a report. */
 static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *extents,
                            unsigned rank, int64_t *count) {
-    const int64_t most = INT64_C(1) << 40;
+    const int64_t most = INT64_C(1) << TILE_MAX_TENSOR_LOG2;
     *count = 1;
     for (unsigned d = 0; d < rank; d++) {
         int64_t extent;
@@ -195,7 +195,7 @@ static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *e
             return false;
         }
         if (extent && *count > most / extent)
-            return fail(r, loc, "its extents are more than 2^40 elements");
+            return fail(r, loc, "its extents are more than 2^40 elements; make it smaller");
         *count *= extent;
     }
     return true;
@@ -439,9 +439,22 @@ tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
     return NULL;
 }
 
+/* Scratch is looked at as far as the plan has some. */
+static void set_up(run *r, tile_plan *plan, const tile_argument *arguments, void *stream) {
+    r->plan = plan;
+    r->arguments = arguments;
+    r->stream = stream;
+    r->launched = false;
+    for (unsigned i = 0; i < plan->steps->scratch_count; i++) {
+        r->scratch[i] = (tile_argument){.buffer = NULL};
+        r->own[i] = NULL;
+    }
+}
+
 tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
                           bool prepare) {
-    run r = {.plan = plan, .arguments = arguments, .stream = stream};
+    run r;
+    set_up(&r, plan, arguments, stream);
     tile_status status = begin(&r, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
     if (status == TILE_OK && !prepare) status = take_steps(&r, TILE_STEP_RUN);
     end(&r);
@@ -454,7 +467,8 @@ static tile_status run_steps(void *user) {
 
 tile_status tile_plan_measure(tile_plan *plan, const tile_argument *arguments, void *stream,
                               const tile_measure_options *options, tile_measurement *out) {
-    run r = {.plan = plan, .arguments = arguments, .stream = stream};
+    run r;
+    set_up(&r, plan, arguments, stream);
     const tile_timed timed = {.launch = run_steps, .user = &r, .stream = stream};
     tile_status status = begin(&r, TILE_STEP_PREPARE);
     if (status == TILE_OK) status = tile_measure_timed(plan->device, &timed, 1, options, out);

@@ -11,8 +11,8 @@
 #include "lib/support/context.h"
 
 /* What a table depends on: its cost, which is one expression for each text; the extents' values;
- * whether it is dealt out; and the values of the arguments that the cost names, 0 for the others.
- * Devices have tables of their own. */
+ * whether it is dealt out; and the values of the arguments that the cost names, which tells their
+ * number. Devices have tables of their own. */
 enum { MAX_KEY = 5 + TILE_MAX_ARGUMENTS };
 typedef struct table_key {
     unsigned length; /* in use of these */
@@ -33,8 +33,8 @@ static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, t
     key->value[4] = table->dealt;
     key->length = 5;
     if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
-    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS && table->args >> i; i++)
-        key->value[key->length++] = table->args >> i & 1 ? args[i] : 0;
+    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
+        if (tile_arg_set_has(&table->args, i)) key->value[key->length++] = args[i];
     return true;
 }
 

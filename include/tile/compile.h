@@ -123,7 +123,7 @@ TILE_API tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, co
 /* The tensor maps behind the parameters of kind `tensor_map`: what a launch encodes, as
  * cuTensorMapEncodeTiled takes it, but with dims in a view's order, the innermost one last.
  * Elements outside of the array are zeros, nothing is interleaved, elements' strides are 1. */
-enum { TILE_MAX_TENSOR_MAPS = 12, TILE_TENSOR_MAP_BYTES = 128 };
+enum { TILE_TENSOR_MAP_BYTES = 128 };
 typedef struct tile_tensor_map {
     unsigned argument; /* the pointer or view whose array it is */
     uint64_t address;

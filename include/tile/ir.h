@@ -270,11 +270,6 @@ typedef enum tile_raster {
     TILE_RASTER_HILBERT,  /* a curve along which tiles that are near stay near */
 } tile_raster;
 
-enum { TILE_MAX_RASTER_GROUP = 1 << 15 };
-
-/* Parts of a split loop: what the third dim of a grid can count. */
-enum { TILE_MAX_SPLIT = 65535 };
-
 /* Host expressions ---------------------------------------------------------------------------- */
 
 /* An expression over constants, compile-time parameters, a function's arguments and what the launch
@@ -358,13 +353,6 @@ typedef enum tile_type_kind {
     TILE_TYPE_MAP,        /* level 3: boxes of global memory (a CUtensorMap), a reference */
     TILE_TYPE_DESCRIPTOR, /* level 3: a matrix in shared memory, as wgmma names it; 64 bits */
 } tile_type_kind;
-
-/* What a type may hold; tile_function_verify refuses more. */
-enum {
-    TILE_MAX_TILE_ELEMENTS = 1 << 20,   /* of a tile or of one stage of a shared buffer */
-    TILE_MAX_VECTOR_ELEMENTS = 1 << 15, /* of one thread's fragment: 2^20 over 32 lanes */
-    TILE_MAX_MAP_RANK = 5,
-};
 
 /* Each type exists once in its context: equal types are the same pointer. Read only. */
 typedef struct tile_type {

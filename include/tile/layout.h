@@ -22,14 +22,14 @@
 #define TILE_LAYOUT_H
 
 #include "tile/base.h"
+#include "tile/limits.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TILE_MAX_RANK 6
 #define TILE_LAYOUT_MAX_BITS 20
-#define TILE_LAYOUT_MAX_COUNT 31
+#define TILE_LAYOUT_MAX_COUNT TILE_MAX_ODD_EXTENT
 #define TILE_LANE_BITS 5
 #define TILE_LAYOUT_MAX_WARP_BITS 5
 #define TILE_LAYOUT_MAX_BLOCK_BITS 4

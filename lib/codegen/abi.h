@@ -8,9 +8,6 @@
 enum {
     TILE_SCRATCH_ALIGNMENT = 256,
     TILE_TENSOR_MAP_ALIGNMENT = 64, /* of the parameter */
-    /* Of a launch: more than kernels have, and far from the driver's 4 KB of parameters. Sets of
-     * arguments are 64 bits. */
-    TILE_MAX_ARGUMENTS = 64,
     TILE_MAX_TABLES = 4,
     /* With those of the two kinds of scratch. */
     TILE_MAX_PARAMETERS = TILE_MAX_ARGUMENTS + 2 + TILE_MAX_TABLES + TILE_MAX_TENSOR_MAPS
@@ -34,8 +31,8 @@ typedef struct tile_table {
     tile_op op; /* the first one that uses it */
     const tile_expr *extents[3];
     const tile_expr *cost;
-    bool dealt;    /* out to blocks, in the order of the tiles' numbers */
-    uint64_t args; /* that the cost names, a set */
+    bool dealt;        /* out to blocks, in the order of the tiles' numbers */
+    tile_arg_set args; /* that the cost names */
 } tile_table;
 
 /* The kernel's tables, each once, in the order of their first uses; the array is in the arena. */

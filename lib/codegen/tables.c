@@ -34,11 +34,9 @@ unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_ta
     return i;
 }
 
-static uint64_t args_of(const tile_expr *expr) {
-    bool launchable = expr->kind == TILE_EXPR_ARG && expr->integer < TILE_MAX_ARGUMENTS;
-    uint64_t args = launchable ? (uint64_t)1 << expr->integer : 0;
-    for (unsigned i = 0; i < 3 && expr->args[i]; i++) args |= args_of(expr->args[i]);
-    return args;
+static void add_args(const tile_expr *expr, tile_arg_set *args) {
+    if (expr->kind == TILE_EXPR_ARG) tile_arg_set_add(args, (unsigned)expr->integer);
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++) add_args(expr->args[i], args);
 }
 
 tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
@@ -49,7 +47,7 @@ tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsi
     for (unsigned i = 0; i < makers; i++) {
         if (tile_table_index(kernel, ops[i], list, *count) < *count) continue;
         list[*count] = table_of(kernel, ops[i]);
-        list[*count].args = args_of(list[*count].cost);
+        add_args(list[*count].cost, &list[*count].args);
         (*count)++;
     }
     return list;
@@ -94,8 +92,8 @@ bool tile_abi_fill_tables(tile_abi *abi, const tile_function *f) {
 
 void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker) {
     tile_table *table = &abi->tables[index];
-    *table = (tile_table){
-        .cost = walker->cost, .dealt = walker->is_dealt, .args = args_of(walker->cost)};
+    *table = (tile_table){.cost = walker->cost, .dealt = walker->is_dealt};
+    add_args(walker->cost, &table->args);
     for (unsigned d = 0; d < 3; d++) table->extents[d] = walker->grid[d];
     set_texts(abi, index, walker);
 }

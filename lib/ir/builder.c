@@ -3,6 +3,7 @@
 
 #include "lib/ir/fill.h"
 #include "lib/ir/rebits.h"
+#include "lib/ir/regions.h"
 #include "lib/ir/function.h"
 #include "lib/ir/infer.h"
 #include "lib/ir/infer_rules.h"
@@ -272,8 +273,8 @@ static bool can_nest(const tile_builder *builder) {
          around = tile_op_parent(f, around))
         depth++;
     if (depth < TILE_MAX_DEPTH) return true;
-    tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
-                "this is nested more than %d levels deep", TILE_MAX_DEPTH);
+    tile_report(tile_function_context(f), TILE_ERROR, builder->loc, TILE_TOO_MANY_REGIONS,
+                TILE_MAX_DEPTH);
     return false;
 }
 

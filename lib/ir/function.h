@@ -15,8 +15,6 @@
 #define TILE_NO_OP ((tile_op){0})
 #define TILE_NO_REGION ((tile_region){0})
 
-enum { TILE_MAX_DEPTH = 200 }; /* of regions in regions, the function's body too */
-
 typedef enum tile_value_kind {
     TILE_VALUE_RESULT,   /* of op `owner` */
     TILE_VALUE_ARG,      /* argument `index` of the function */
@@ -88,6 +86,18 @@ typedef struct tile_arg_decl {
     const tile_expr *extents[TILE_MAX_RANK]; /* views: all are said */
     const tile_expr *strides[TILE_MAX_RANK]; /* views: as has_strides of the type says */
 } tile_arg_decl;
+
+/* A set of a kernel's arguments. All zero: none. */
+typedef struct tile_arg_set {
+    uint64_t words[(TILE_MAX_ARGUMENTS + 63) / 64];
+} tile_arg_set;
+
+static inline void tile_arg_set_add(tile_arg_set *set, unsigned arg) {
+    if (arg < TILE_MAX_ARGUMENTS) set->words[arg / 64] |= (uint64_t)1 << arg % 64;
+}
+static inline bool tile_arg_set_has(const tile_arg_set *set, unsigned arg) {
+    return arg < TILE_MAX_ARGUMENTS && set->words[arg / 64] >> arg % 64 & 1;
+}
 
 typedef struct tile_result_decl {
     const char *name;
@@ -288,8 +298,6 @@ int64_t tile_type_shared_bytes(const tile_type *type);
 /* Values of operand `operand` of the row: *count of them (an element's base first). */
 const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
                                   unsigned *count);
-enum { TILE_MAX_DIVISOR = 1 << 30 }; /* of {divisible} */
-
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
 /* Whether what it holds is of its row's kind, or of a word an expression: a parameter, perhaps.
  * Builders set anything; tile_function_verify refuses the rest. */

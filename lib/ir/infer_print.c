@@ -1,7 +1,8 @@
 /* The rule of `print`. */
 #include "lib/ir/infer_rules.h"
 
-enum { MAX_PRINTED = 28 }; /* vprintf takes 32 arguments, the block's coordinates are three */
+/* vprintf takes 32 arguments; the block's coordinates are three. */
+_Static_assert(TILE_MAX_PRINTED + 3 < 32, "numbers and coordinates fit vprintf");
 
 static bool is_printable(const tile_infer *infer, const tile_type *type, bool alone) {
     bool tile = type->kind == TILE_TYPE_TILE;
@@ -20,9 +21,12 @@ bool tile_infer_print(tile_infer *infer) {
     if (infer->has_attrs && !count && !coordinates && !attr_of(infer, TILE_ATTR_text))
         return fail(infer, "there is nothing to print; name values, or write {text = ..}", NULL, "",
                     NULL);
-    if (count + coordinates > MAX_PRINTED)
-        return fail(infer, "at most 28 numbers are printed at once; write another print", NULL, "",
-                    NULL);
+    if (count + coordinates > TILE_MAX_PRINTED) {
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "print: at most %d numbers are printed at once, not %u; write another print",
+                    TILE_MAX_PRINTED, count + coordinates);
+        return false;
+    }
     for (unsigned i = 0; i < count; i++)
         if (!is_printable(infer, tile_value_type(infer->function, values[i]),
                           count + coordinates == 1))

@@ -1,6 +1,7 @@
 /* Splits a text into tokens; any bytes are input. */
 #include "lib/ir/lexer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "lib/ir/syntax.h"
@@ -97,10 +98,12 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
     if (!floating) {
         read_integer(token, start, length, 10);
     } else if (tile_double_from_text(start, length, &token->number)) {
-        token->kind = TILE_TOKEN_FLOAT;
+        token->kind = isinf(token->number) ? TILE_TOKEN_BAD : TILE_TOKEN_FLOAT;
+        token->problem = "this number is larger than any f64; write inf for infinity";
     } else {
+        _Static_assert(TILE_MAX_NUMBER == 120, "the text says so");
         token->kind = TILE_TOKEN_BAD;
-        token->problem = "this number is too long";
+        token->problem = "this number has more than 120 characters; write fewer digits";
     }
 }
 
@@ -120,12 +123,13 @@ static void lex_text(tile_lexer *lexer, tile_token *token) {
     token->kind = TILE_TOKEN_TEXT;
     token->text = start;
     token->length = (size_t)(lexer->at - start);
-    if (lexer->at < lexer->end && *lexer->at == '"') {
-        lexer->at++;
-        return;
-    }
+    bool closed = lexer->at < lexer->end && *lexer->at == '"';
+    lexer->at += closed;
+    if (closed && token->length <= TILE_MAX_TEXT) return;
+    _Static_assert(TILE_MAX_TEXT == 16384, "the text says so");
     token->kind = TILE_TOKEN_BAD;
-    token->problem = "this text lacks its closing quotation mark";
+    token->problem = closed ? "this text has more than 16384 bytes; write a shorter one"
+                            : "this text lacks its closing quotation mark";
 }
 
 static void lex_punctuation(tile_lexer *lexer, tile_token *token) {

@@ -175,6 +175,38 @@ static void print_products(const tile_out *out) {
 #include "lib/layout/wgmma.def"
 }
 
+static void print_limit(const tile_out *out, int64_t number, const char *subject) {
+    unsigned bits = 0;
+    while ((INT64_C(1) << bits) < number) bits++;
+    tile_out_print(out, "| %lld", (long long)number);
+    if (number >= 1024 && INT64_C(1) << bits == number) tile_out_print(out, " = 2^%u", bits);
+    if (number >= 1024 && (INT64_C(1) << bits) - 1 == number)
+        tile_out_print(out, " = 2^%u - 1", bits);
+    tile_out_print(out, " | %s |\n", subject);
+}
+
+static void print_limits(const tile_out *out) {
+    static const struct {
+        int number;
+        const char *subject;
+    } rows[] = {
+#define LIMIT(name, number, subject) {number, subject},
+#include "tile/limits.def"
+#undef LIMIT
+    };
+    tile_out_print(out,
+                   "\n## Limits\n\nOne more than this is refused with a message. The "
+                   "limits of the GPU, such as threads, registers and shared memory, depend on "
+                   "the target.\n\n| at most | |\n|---|---|\n");
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        print_limit(out, rows[i].number, rows[i].subject);
+    tile_out_print(out,
+                   "\nThe memory of the host alone limits the length of names and programs, and "
+                   "how many functions, statements, parameters, results of a compute, `tune` "
+                   "clauses and steps of a plan there are. An integer is a number of 64 bits, "
+                   "with its sign.\n");
+}
+
 static void print_glossary(const tile_out *out) {
     static const struct {
         const char *name, *meaning;
@@ -215,5 +247,6 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_attrs(&out);
     print_conditions(&out);
     print_products(&out);
+    print_limits(&out);
     print_glossary(&out);
 }

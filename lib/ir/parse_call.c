@@ -48,7 +48,7 @@ const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *cal
         unsigned own = depth_of(&call->operands[i]);
         depth = own > depth ? own : depth;
     }
-    if (depth >= TILE_PARSE_MAX_DEPTH) {
+    if (depth >= TILE_MAX_EXPRESSION_DEPTH) {
         tile_parse_too_deep(p, call->loc);
         return NULL;
     }

@@ -376,7 +376,10 @@ static bool parse_coordinates(tile_parser *p, parsed_elements *e) {
     if (!tile_parse_expect(p, "(")) return false;
     do {
         if (e->rank == TILE_MAX_RANK)
-            return tile_parse_error(p, p->token.loc, "parallel has up to %d dims", TILE_MAX_RANK);
+            return tile_parse_error(p, p->token.loc,
+                                    "parallel has up to %d dims; put several into one and take "
+                                    "them apart with `/` and `rem`",
+                                    TILE_MAX_RANK);
         if (!parse_binding(p, "a coordinate such as %i", &e->names[e->rank])) return false;
         e->rank++;
     } while (tile_parse_take(p, ","));

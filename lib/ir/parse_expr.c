@@ -65,7 +65,7 @@ const tile_node *tile_parse_op_node(tile_parser *p, tile_loc loc, tile_opcode op
                                     const tile_node *const *args, unsigned count) {
     unsigned depth = 0;
     for (unsigned i = 0; i < count; i++) depth = args[i]->depth > depth ? args[i]->depth : depth;
-    if (depth >= TILE_PARSE_MAX_DEPTH) {
+    if (depth >= TILE_MAX_EXPRESSION_DEPTH) {
         tile_parse_too_deep(p, loc);
         return NULL;
     }
@@ -317,7 +317,7 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
 }
 
 const tile_node *tile_parse_primary(tile_parser *p) {
-    if (p->depth >= TILE_PARSE_MAX_DEPTH) {
+    if (p->depth >= TILE_MAX_EXPRESSION_DEPTH) {
         tile_parse_too_deep(p, p->token.loc);
         return NULL;
     }

@@ -176,7 +176,11 @@ static bool parse_extents(tile_parser *p, const tile_expr *extents[3], unsigned 
     *rank = 0;
     if (!tile_parse_expect(p, "[")) return false;
     do {
-        if (*rank == 3) return tile_parse_error(p, loc, "a grid has at most 3 dims");
+        if (*rank == TILE_MAX_GRID_RANK)
+            return tile_parse_error(p, loc,
+                                    "a grid or cluster has at most %d dims; put several "
+                                    "into one and take them apart with `/` and `rem`",
+                                    TILE_MAX_GRID_RANK);
         extents[*rank] = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
         if (!extents[(*rank)++]) return false;
     } while (tile_parse_take(p, ","));
@@ -261,13 +265,13 @@ static bool parse_level(tile_parser *p) {
     return true;
 }
 
-enum { MAX_TUNE_NAMES = 16 };
-
 static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count) {
     tile_token token = p->token;
-    if (*count == MAX_TUNE_NAMES)
-        return tile_parse_error(p, token.loc, "'tune' takes at most %d parameters at once",
-                                MAX_TUNE_NAMES);
+    if (*count == TILE_MAX_TUNE_NAMES)
+        return tile_parse_error(
+            p, token.loc,
+            "'tune' takes at most %d parameters at once; write another `tune` for the others",
+            TILE_MAX_TUNE_NAMES);
     const char *name = tile_parse_name(p, TILE_TOKEN_WORD, "a parameter's name");
     if (!name) return false;
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
@@ -327,7 +331,7 @@ static bool parse_point(tile_parser *p, const char *const *names, unsigned name_
 
 /* "tune" (ID | "(" ID,+ ")") "in" "[" ...,+ "]" */
 static bool parse_tune(tile_parser *p) {
-    const char *names[MAX_TUNE_NAMES];
+    const char *names[TILE_MAX_TUNE_NAMES];
     unsigned name_count = 0;
     const tile_expr **values = NULL;
     size_t count = 0, capacity = 0;

@@ -559,7 +559,8 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
 
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     if (!tile_parse_at(p, "{")) return tile_parse_expected(p, "'{'");
-    if (p->regions >= TILE_PARSE_MAX_DEPTH) return tile_parse_too_deep(p, p->token.loc);
+    if (p->regions >= TILE_MAX_DEPTH)
+        return tile_parse_error(p, p->token.loc, TILE_TOO_MANY_REGIONS, TILE_MAX_DEPTH);
     tile_parse_advance(p);
     p->regions++;
     p->builder.region = region;

@@ -43,9 +43,9 @@ bool tile_parse_has_failed(const tile_parser *p) {
 }
 
 void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc) {
-    if (tile_context_error_count(p->context) - p->first_error < TILE_PARSE_MAX_ERRORS) return;
+    if (tile_context_error_count(p->context) - p->first_error < TILE_MAX_ERRORS) return;
     tile_report(p->context, TILE_NOTE, loc, "too many errors: parsing stops after %d",
-                TILE_PARSE_MAX_ERRORS);
+                TILE_MAX_ERRORS);
     p->stopped = true;
     p->token.kind = p->next.kind = TILE_TOKEN_END;
 }
@@ -74,8 +74,10 @@ bool tile_parse_expected(tile_parser *p, const char *what) {
 }
 
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc) {
-    return tile_parse_error(p, loc, "this is nested more than %d levels deep",
-                            TILE_PARSE_MAX_DEPTH);
+    return tile_parse_error(p, loc,
+                            "this expression has more than %d operations inside each other; give a "
+                            "part of it a name, %%x = ..",
+                            TILE_MAX_EXPRESSION_DEPTH);
 }
 
 static bool expected_quoted(tile_parser *p, const char *word) {

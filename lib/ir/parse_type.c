@@ -263,7 +263,10 @@ static bool parse_extents(tile_parser *p, const tile_expr **extents, const tile_
     if (!tile_parse_expect(p, "[")) return false;
     do {
         if (*rank == TILE_MAX_RANK)
-            return tile_parse_error(p, p->token.loc, "a type has at most %d dims", TILE_MAX_RANK);
+            return tile_parse_error(
+                p, p->token.loc,
+                "a type has at most %d dims; reshape to fewer, or put several into one",
+                TILE_MAX_RANK);
         extents[*rank] = NULL;
         if (kept) {
             if (!parse_shape_expr(p, &kept[*rank], &extents[*rank])) return false;

@@ -10,11 +10,6 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 
-enum {
-    TILE_PARSE_MAX_ERRORS = 20,
-    TILE_PARSE_MAX_DEPTH = TILE_MAX_DEPTH, /* of nested regions, and of an expression's tree */
-};
-
 /* An operand expression before it is known which type its literals get. */
 typedef enum tile_node_kind {
     TILE_NODE_HOST,  /* made of numbers and parameters only: expr */

@@ -23,6 +23,11 @@
 
 #include "lib/ir/function.h"
 
+/* With the limit. */
+#define TILE_TOO_MANY_REGIONS \
+    "more than %d regions stand inside each other; compute conditions first, with `&` and " \
+    "`select`"
+
 /* In the place of a region's index: the operation itself, before and after its regions. */
 enum { TILE_AROUND = -1 };
 

@@ -152,8 +152,8 @@ void tile_double_to_text(double value, char text[TILE_DOUBLE_TEXT]) {
 }
 
 bool tile_double_from_text(const char *text, size_t length, double *value) {
-    char copy[128];
-    if (length + 8 > sizeof copy) return false;
+    char copy[TILE_MAX_NUMBER + 8]; /* with the locale's point */
+    if (length > TILE_MAX_NUMBER) return false;
     memcpy(copy, text, length);
     copy[length] = 0;
     replace_point(copy, sizeof copy, ".", localeconv()->decimal_point);

@@ -25,8 +25,8 @@ static void check_loop(checker *c, tile_op op) {
     int64_t factor = int_of(c, op, TILE_ATTR_split, 1);
     if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 2), &step) && step <= 0)
         FAIL(c, op, "the step of `for` must be positive, it is %lld", (long long)step);
-    if (depth < 1 || depth > 64)
-        FAIL(c, op, "pipelined takes 1 to 64 stages, not %lld", (long long)depth);
+    if (depth < 1 || depth > TILE_MAX_STAGES)
+        FAIL(c, op, "pipelined takes 1 to %d stages, not %lld", TILE_MAX_STAGES, (long long)depth);
     if (factor < 1 || factor > TILE_MAX_SPLIT)
         FAIL(c, op, "split takes 1 to %d parts, not %lld", TILE_MAX_SPLIT, (long long)factor);
     if (has(c, op, TILE_ATTR_split) != has(c, op, TILE_ATTR_strategy))

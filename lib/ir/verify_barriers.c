@@ -5,7 +5,7 @@
 #include "lib/ir/verify.h"
 
 /* Limits: PTX ISA, "Contents of the mbarrier object". */
-enum { MAX_COUNT = (1 << 20) - 1 };
+enum { MAX_COUNT = TILE_MAX_ARRIVALS };
 
 typedef struct checker {
     tile_function *f;

@@ -380,8 +380,19 @@ static void check_cluster(checker *c) {
              f->name, TILE_MAX_CLUSTER);
 }
 
+/* Level 1 takes what it is given; a launch has room for so many. */
+static void check_count(checker *c) {
+    const tile_function *f = c->f;
+    if (f->kind != TILE_COMPUTE && f->arg_count > TILE_MAX_ARGUMENTS)
+        FAIL(c, f->loc,
+             "@%s has %zu arguments, and a %s takes at most %d; make several arrays parts of one, "
+             "or parameters of numbers that stay as they are",
+             shown(f->name), f->arg_count, tile_function_kind_name(f->kind), TILE_MAX_ARGUMENTS);
+}
+
 static void check_header(checker *c) {
     tile_function *f = c->f;
+    check_count(c);
     if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
     for (unsigned d = 0; d < f->grid_rank; d++)
         if (!is_expr(f, f->grid[d], SCOPE_ARGS))
@@ -463,6 +474,9 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
     if (ok && info->kind == TILE_KIND_constant) ok = is_constant(c, attr);
     if (info->name && !ok)
         FAIL(c, loc, "the attribute '%s' has a value of the wrong kind", info->name);
+    else if (info->kind == TILE_KIND_text && strlen(attr->text) > TILE_MAX_TEXT)
+        FAIL(c, loc, "'%s' is a text of more than %d bytes; write a shorter one", info->name,
+             TILE_MAX_TEXT);
     else if (ok && info->kind == TILE_KIND_expr)
         check_division(c, loc, attr->expr);
 }

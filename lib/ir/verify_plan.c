@@ -9,7 +9,7 @@
 typedef struct checker {
     tile_function *f;
     tile_arena scratch;
-    unsigned errors;
+    unsigned errors, scratch_views;
 } checker;
 
 #define FAIL(c, loc, ...) \
@@ -38,6 +38,11 @@ static void check_arithmetic(checker *c, tile_op op) {
 
 static void check_scratch(checker *c, tile_op op) {
     tile_loc loc = tile_op_loc(c->f, op);
+    if (++c->scratch_views == TILE_MAX_SCRATCH_VIEWS + 1)
+        FAIL(c, loc,
+             "@%s: a plan has at most %d scratch views, and this is one more; let steps that do "
+             "not need theirs at the same time share one, or cut the plan in two",
+             c->f->name, TILE_MAX_SCRATCH_VIEWS);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_clean))
         FAIL(c, loc, "scratch of a plan is not clean: `fill` it");
     if (tile_op_has_attr(c->f, op, TILE_ATTR_opaque))

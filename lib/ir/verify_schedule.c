@@ -87,7 +87,6 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
     static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
                                        TILE_ATTR_group};
-    enum { MOST_STAGES = 64 };
     if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
     for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
         if (tile_op_has_attr(f, op, ids[i]))
@@ -97,6 +96,6 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
                         tile_op_name(f, op), tile_attr_keyword(ids[i]),
                         tile_function_kind_name(f->kind));
     return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
-           check_number(f, op, TILE_ATTR_stages, MOST_STAGES) &&
+           check_number(f, op, TILE_ATTR_stages, TILE_MAX_STAGES) &&
            check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT) && check_strategy(f, op);
 }

@@ -401,7 +401,7 @@ static void make_scratch(schedule *s, tile_builder *b, tile_value *arrays) {
     }
 }
 
-static void make_plan(schedule *s) {
+static const tile_function *make_plan(schedule *s) {
     const char *name = tile_arena_format(s->arena, "%s_plan", s->compute->name);
     tile_function *plan = tile_function_create(s->compute->module, TILE_PLAN,
                                                sched_free_name(s, name), s->compute->loc);
@@ -414,6 +414,7 @@ static void make_plan(schedule *s) {
     tile_builder b = tile_builder_at_end(plan, plan->body);
     make_scratch(s, &b, arrays);
     for (size_t i = 0; i < s->group_count; i++) launch(s, &b, arrays, i);
+    return plan;
 }
 
 /* The pass ------------------------------------------------------------------------------------- */
@@ -457,6 +458,24 @@ static bool check_length(schedule *s) {
     return true;
 }
 
+/* What a launch has no room for is said of the compute, whose author can change it. */
+static void check_room(schedule *s, const tile_function *made) {
+    unsigned scratch = 0;
+    for (size_t a = 0; made->kind == TILE_PLAN && a < s->array_count; a++)
+        scratch += s->arrays[a].place == SCHED_SCRATCH && sched_writer_of(s, (unsigned)a) >= 0;
+    if (made->arg_count > TILE_MAX_ARGUMENTS)
+        SCHED_FAIL(s, TILE_NO_OP,
+                   "@%s: its %s takes %zu arguments (dims, arrays and results), and there may be "
+                   "%d; cut the compute in two, or make several arrays parts of one",
+                   s->compute->name, tile_function_kind_name(made->kind), made->arg_count,
+                   TILE_MAX_ARGUMENTS);
+    if (scratch > TILE_MAX_SCRATCH_VIEWS)
+        SCHED_FAIL(s, TILE_NO_OP,
+                   "@%s: its kernels hand over %u arrays to each other, and there may be %d; cut "
+                   "the compute in two",
+                   s->compute->name, scratch, TILE_MAX_SCRATCH_VIEWS);
+}
+
 static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     schedule s = {
         .pass = pass, .arena = pass->scratch, .context = pass->context, .compute = compute};
@@ -469,7 +488,8 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     sched_move_casts(&s);
     if (!sched_cut(&s)) return TILE_INVALID;
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
-    if (!s.failed && s.group_count > 1) make_plan(&s);
+    for (size_t i = 0; i < s.group_count && !s.failed; i++) check_room(&s, s.groups[i]->kernel);
+    if (!s.failed && s.group_count > 1) check_room(&s, make_plan(&s));
     tile_pass_count(pass, "kernels", (long)s.group_count);
     return s.failed || tile_context_error_count(pass->context) != errors ? TILE_INVALID : TILE_OK;
 }

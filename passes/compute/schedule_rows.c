@@ -385,11 +385,11 @@ static void build_unknown(rows *r, int beside) {
 static bool fits_along(rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
         tile_op op = r->k.g->reductions[i];
-        if (!is_along(r, i) || (r->known >= 0 && r->known <= 16384)) continue;
+        if (!is_along(r, i) || (r->known >= 0 && r->known <= TILE_MAX_SORTED_ROW)) continue;
         SCHED_FAIL(r->k.s, op,
-                   "%s: a block has a whole row, of at most 16384 elements, and its extent is %s: "
-                   "%s",
-                   tile_op_name(r->k.s->compute, op), r->known < 0 ? "not known" : "more",
+                   "%s: a block has a whole row, of at most %d elements, and its extent is %s: %s",
+                   tile_op_name(r->k.s->compute, op), TILE_MAX_SORTED_ROW,
+                   r->known < 0 ? "not known" : "more",
                    r->known < 0 ? "give it, as in schedule{n=4096}" : "write a kernel for it");
         return false;
     }

@@ -107,7 +107,7 @@ void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strat
 
 /* Carried values of a walk: one of each reduction, two of those that find a place, up to four of
  * late ones. */
-enum { ROWS_MOST_REDUCTIONS = 64, ROWS_MOST_CARRIED = 192 };
+enum { ROWS_MOST_REDUCTIONS = TILE_MAX_ROW_REDUCTIONS, ROWS_MOST_CARRIED = 192 };
 typedef struct rows_carried {
     size_t reductions[ROWS_MOST_REDUCTIONS];
     unsigned count, values;

@@ -54,8 +54,9 @@ static void begin_sums(rows *r, unsigned walk, rows_walk *w, rows_carried *c) {
         if (r->walks[i] != walk) continue;
         if (c->count == ROWS_MOST_REDUCTIONS) {
             SCHED_FAIL(k->s, k->g->reductions[i],
-                       "more than 64 reductions of the same rows: compute some of them in another "
-                       "compute");
+                       "more than %d reductions of the same rows: compute some of them in another "
+                       "compute",
+                       TILE_MAX_ROW_REDUCTIONS);
             return;
         }
         c->reductions[c->count++] = i;

@@ -108,7 +108,11 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
                            ? "has no point: none of 'tune' agrees with 'where' and what is given"
                            : "has no point: it has no 'tune', and what is given leaves a parameter "
                              "without a value or does not agree with 'where'");
-    if (l.count > TUNE_MOST_POINTS) return fail(f, "has more than 16384 points");
+    if (l.count > TUNE_MOST_POINTS)
+        return fail(f, tile_arena_format(arena,
+                                         "has more than %d points; leave values out of `tune`, or "
+                                         "exclude combinations with `where`",
+                                         TUNE_MOST_POINTS));
     *points = l.points;
     *point_count = l.count;
     return true;

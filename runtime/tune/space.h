@@ -25,7 +25,7 @@ typedef struct tune_point {
     tile_store_log log;
 } tune_point;
 
-enum { TUNE_MOST_POINTS = 1 << 14 };
+enum { TUNE_MOST_POINTS = TILE_MAX_TUNE_POINTS };
 
 /* Who follows the work that comes before the first candidate. */
 typedef struct tune_watch {

@@ -108,8 +108,7 @@ static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double time
 static void note_arguments(scan *s, const tile_op_data *op) {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_value_data *value = tile_value_at(s->f, op->operands[i]);
-        if (value->kind == TILE_VALUE_ARG && value->index < 64)
-            s->used |= UINT64_C(1) << value->index;
+        if (value->kind == TILE_VALUE_ARG) tile_arg_set_add(&s->used, value->index);
     }
 }
 
@@ -250,7 +249,7 @@ static double array_bytes(const scan *s) {
     for (size_t i = 0; i < s->f->arg_count; i++) {
         const tile_type *type = s->f->args[i].type;
         double elements = 1;
-        if (type->kind != TILE_TYPE_VIEW || i >= 64 || !(s->used >> i & 1)) continue;
+        if (type->kind != TILE_TYPE_VIEW || !tile_arg_set_has(&s->used, i)) continue;
         for (unsigned d = 0; d < type->rank; d++)
             elements *= (double)scan_eval_or(s, s->f->args[i].extents[d], 1);
         bytes += elements * scan_width_of(s, type);

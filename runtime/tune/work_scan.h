@@ -17,7 +17,7 @@ typedef struct scan {
     int64_t *values; /* by value id */
     bool *known;
     uint8_t *places; /* by value: a set of dims of block_id that it depends on */
-    uint64_t used;   /* a set of arguments */
+    tile_arg_set used;
     tune_work *w;
     tune_cost *cost;   /* where it is counted now */
     int64_t alive;     /* bytes of shared memory */

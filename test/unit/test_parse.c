@@ -219,8 +219,7 @@ static void check_too_deep(const char *begin, const char *piece, const char *end
     text_open(&x);
     char *text = repeat(begin, piece, 100000, end);
     cr_expect_null(text_parse(&x, text));
-    cr_expect(strstr(x.messages, "error: this is nested more than 200 levels deep"), "%s: %s",
-              piece, x.messages);
+    cr_expect(strstr(x.messages, "more than 200 "), "%s: %s", piece, x.messages);
     free(text);
     text_close(&x);
 }

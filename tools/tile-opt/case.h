@@ -5,7 +5,7 @@
 #include "tools/common/arguments.h"
 #include "tools/common/tool.h"
 
-enum { CASE_MAX_ARGUMENTS = 64 };
+enum { CASE_MAX_ARGUMENTS = TILE_MAX_ARGUMENTS };
 
 /* What the command line says of it. */
 typedef struct case_options {

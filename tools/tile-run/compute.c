@@ -8,7 +8,7 @@
 #include "tools/common/tool.h"
 #include "tools/tile-run/run.h"
 
-enum { MAX_ARRAYS = 64 };
+enum { MAX_ARRAYS = TILE_MAX_ARGUMENTS };
 
 static tile_compute_array input_of(const run_argument *argument) {
     tile_compute_array input = {.scalar = TILE_f64, .data = (void *)&argument->number};

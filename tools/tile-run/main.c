@@ -19,7 +19,7 @@ typedef struct run {
     tile_device *device;
     tile_kernel *kernel;
     const tile_function *function;
-    tile_argument launch[64];
+    tile_argument launch[TILE_MAX_ARGUMENTS];
     tile_tuning *tuning;
     reference reference;
     trace trace;

@@ -15,7 +15,7 @@ typedef struct options {
     tool_cache cache;
     tile_binding bindings[64];
     unsigned binding_count;
-    run_argument arguments[64];
+    run_argument arguments[TILE_MAX_ARGUMENTS];
     unsigned argument_count;
     const char *saves[16];
     unsigned save_count;

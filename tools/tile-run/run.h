@@ -55,11 +55,11 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
 typedef struct reference {
     tile_module *module; /* the instantiated kernel's; NULL: there is no such check */
     const tile_function *compute;
-    tile_compute_array arrays[64];      /* what it takes, then what it gives */
-    unsigned which[64];                 /* the arguments that these are */
-    int64_t strides[64][TILE_MAX_RANK]; /* of their elements there */
+    tile_compute_array arrays[TILE_MAX_ARGUMENTS];      /* what it takes, then what it gives */
+    unsigned which[TILE_MAX_ARGUMENTS];                 /* the arguments that these are */
+    int64_t strides[TILE_MAX_ARGUMENTS][TILE_MAX_RANK]; /* of their elements there */
     unsigned input_count, count;
-    tile_compute_value values[64]; /* of its parameters */
+    tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of its parameters */
     unsigned value_count;
 } reference;
 

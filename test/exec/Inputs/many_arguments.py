@@ -1,0 +1,18 @@
+"""Writes a compute with N results, and a plan that hands an array through N scratch views.
+many_arguments.py N"""
+import sys
+
+count = int(sys.argv[1])
+results = ", ".join("%%y%d: tensor<f32[n]>" % i for i in range(count))
+print("compute @results<n: dim>(%%x: tensor<f32[n]>) -> (%s)\n{" % results)
+for i in range(count):
+    print("  %%y%d = %%x + %d.0" % (i, i))
+print("}\n")
+print("kernel @add(%n: i32, %x: view<f32[%n]>, %y: view<f32[%n]>) grid [ceildiv(%n, 64)] warps 1\n{")
+print("  %b = block_id\n  store (load %x[%b * 64] : [64]) + 1.0, %y[%b * 64]\n}\n")
+print("plan @chain(%n: i32, %x: view<f32[%n]>, %y: view<f32[%n]>) of @summed\n{")
+for i in range(count):
+    print("  %%s%d = scratch [%%n] : f32" % i)
+    print("  launch @add(%%n, %%%s, %%s%d)" % ("x" if i == 0 else "s%d" % (i - 1), i))
+print("  launch @add(%%n, %%s%d, %%y)\n}\n" % (count - 1))
+print("compute @summed<n: dim>(%%x: tensor<f32[n]>) -> (%%y: tensor<f32[n]>)\n{\n  %%y = %%x + %d.0\n}" % (count + 1))
