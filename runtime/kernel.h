@@ -42,7 +42,7 @@ struct tile_kernel {
     kernel_point *points;
     /* A set of arguments: {const}, and no binding says their values. Each launch takes the point
      * that was made for its values. */
-    uint64_t constants;
+    tile_arg_set constants;
     /* The point of these bindings; where it picks, what every bucket takes that has no point of its
      * own. NULL: not compiled yet, where each bucket has one (tile_take_first). */
     kernel_point *_Atomic first;
@@ -92,7 +92,7 @@ tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments
 tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                             const tile_binding *bindings, unsigned binding_count);
 /* What tile_kernel.constants is for these bindings, which have been found to be right. */
-uint64_t tile_find_constants(const tile_function *f, const tile_binding *bindings,
-                             unsigned binding_count);
+tile_arg_set tile_find_constants(const tile_function *f, const tile_binding *bindings,
+                                 unsigned binding_count);
 
 #endif

@@ -86,7 +86,7 @@ tile_status tile_take_first(tile_kernel *kernel, kernel_point **first) {
 }
 
 static bool is_constant(const tile_kernel *kernel, unsigned arg) {
-    return kernel->constants >> arg & 1;
+    return tile_arg_set_has(&kernel->constants, arg);
 }
 
 /* The point of these bindings and the values of the constants among the arguments. Under the
@@ -94,7 +94,8 @@ static bool is_constant(const tile_kernel *kernel, unsigned arg) {
 static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
                                      const tile_binding *bindings, unsigned count,
                                      kernel_point **out) {
-    if (!kernel->constants) return tile_add_point(kernel, bindings, count, out);
+    if (tile_arg_set_is_empty(&kernel->constants))
+        return tile_add_point(kernel, bindings, count, out);
     tile_arena arena = {0};
     tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
     for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
@@ -174,10 +175,11 @@ bool tile_kernel_looks_up(const tile_kernel *kernel) {
 }
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
-    if (!kernel->picks && !kernel->constants) return kernel->first;
+    bool constants = !tile_arg_set_is_empty(&kernel->constants);
+    if (!kernel->picks && !constants) return kernel->first;
     const kernel_bucket *bucket = find_either(kernel, arguments, count);
     if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
-    return kernel->constants || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
+    return constants || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
 /* A bucket of the point, which is compiled first. */
@@ -301,9 +303,9 @@ tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments
     return status;
 }
 
-uint64_t tile_find_constants(const tile_function *f, const tile_binding *bindings,
-                             unsigned binding_count) {
-    uint64_t constants = 0;
+tile_arg_set tile_find_constants(const tile_function *f, const tile_binding *bindings,
+                                 unsigned binding_count) {
+    tile_arg_set constants = {{0}};
     for (unsigned i = 0; i < f->arg_count && i < TILE_MAX_ARGUMENTS; i++) {
         bool open = f->args[i].is_const && !f->args[i].known;
         for (unsigned b = 0; b < binding_count && open; b++) {
@@ -311,7 +313,7 @@ uint64_t tile_find_constants(const tile_function *f, const tile_binding *binding
             open = tile_function_find_param(f, name, strlen(name)) ||
                    strcmp(name + (*name == '%'), f->args[i].name) != 0;
         }
-        constants |= (uint64_t)open << i;
+        if (open) tile_arg_set_add(&constants, i);
     }
     return constants;
 }

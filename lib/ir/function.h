@@ -95,6 +95,11 @@ typedef struct tile_arg_set {
 static inline void tile_arg_set_add(tile_arg_set *set, unsigned arg) {
     if (arg < TILE_MAX_ARGUMENTS) set->words[arg / 64] |= (uint64_t)1 << arg % 64;
 }
+static inline bool tile_arg_set_is_empty(const tile_arg_set *set) {
+    uint64_t any = 0;
+    for (unsigned i = 0; i < sizeof set->words / sizeof *set->words; i++) any |= set->words[i];
+    return !any;
+}
 static inline bool tile_arg_set_has(const tile_arg_set *set, unsigned arg) {
     return arg < TILE_MAX_ARGUMENTS && set->words[arg / 64] >> arg % 64 & 1;
 }

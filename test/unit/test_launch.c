@@ -200,6 +200,36 @@ Test(launch, each_value_of_a_constant_has_its_own_code) {
     tile_device_destroy(&x->base);
 }
 
+/* Its last argument is a constant, and its tiles' order depends on it: sets of arguments hold all.
+ */
+Test(launch, a_constant_may_be_the_last_of_the_most_arguments) {
+    enum { LAST = TILE_MAX_ARGUMENTS - 1 };
+    fake_device *x = open_device();
+    tile_argument arguments[TILE_MAX_ARGUMENTS] = {{.integer = 0}};
+    char text[LAST * 16 + 200], *at = text + sprintf(text, "kernel @s(");
+    for (int i = 0; i < LAST; i++) at += sprintf(at, "%%a%d: i32, ", i);
+    sprintf(at, "%%c: i32 {const}) grid [3] warps 1 {\n"
+                "  %%t = tile_by_cost 0, [3, 1, 1] {cost = block_id(0) * %%c}\n}\n");
+    tile_module *module = text_parse(&x->text, text);
+    cr_assert(module, "%s", x->text.messages);
+    tile_kernel *kernel;
+    cr_assert_eq(tile_kernel_create(&x->base, module, "s", NULL, 0, &kernel), TILE_OK, "%s",
+                 x->text.messages);
+    for (int64_t value = 7; value <= 8; value++) {
+        arguments[LAST].integer = value;
+        cr_expect_eq(tile_kernel_launch(kernel, arguments, LAST + 1, NULL), TILE_OK, "%s",
+                     x->text.messages);
+        const tile_abi *abi = x->last.variant->abi;
+        const tile_condition *condition = tile_abi_condition_at(abi, tile_abi_variant(abi), 0);
+        cr_assert(condition && condition->kind == TILE_CONDITION_value);
+        cr_expect(condition->arg == LAST && condition->value == value);
+    }
+    cr_expect_eq(x->prepared, 3, "for no value, 7 and 8");
+    tile_kernel_destroy(kernel);
+    tile_module_destroy(module);
+    tile_device_destroy(&x->base);
+}
+
 Test(launch, a_bound_constant_is_checked) {
     fake_device *x = open_device();
     const tile_binding both[] = {{"n", "100"}, {"block", "32"}};
