@@ -60,6 +60,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
+#include "passes/tile/loop_parts.h"
 #include "passes/tile/split.h"
 
 typedef struct grouping {
@@ -68,6 +69,7 @@ typedef struct grouping {
     tile_region region; /* that they run */
     tile_value number;  /* of a group */
     tile_value *parts;  /* by carried value: the buffer with a stage for each group */
+    const tile_range *ranges;
 } grouping;
 
 /* 1. What groups cannot have --------------------------------------------------------------------
@@ -200,28 +202,14 @@ static void own_buffers(grouping *g, tile_builder *b) {
 /* 3. The loop -----------------------------------------------------------------------------------
  */
 
-static tile_value as_type_of(tile_builder *b, tile_value value, tile_value like) {
-    const tile_type *type = tile_value_type(b->function, like);
-    return tile_value_type(b->function, value) == type ? value : tile_build_cast(b, value, type);
-}
-
 /* Group g has iterations g, g + groups, .. of those that the loop had. */
 static void take_every(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
+    loop_part own = loop_part_build(b, g->ranges, g->s.loop, g->number, g->s.factor);
     tile_value *bounds = tile_op_at(f, g->s.loop)->operands;
-    tile_value begin = bounds[0], step = bounds[2], ahead = as_type_of(b, g->number, step);
-    int64_t by = 0, from = 1;
-    bool known = tile_value_is_int(f, step, &by);
-    if (!(known && by == 1)) ahead = tile_build_mul(b, ahead, step);
-    bool at_zero = tile_value_is_int(f, begin, &from) && from == 0;
-    if (!at_zero) ahead = tile_build_add(b, begin, ahead);
-    const tile_type *type = tile_value_type(f, step);
-    tile_value groups = tile_function_constant(
-        f, type, tile_expr_int(g->s.context, known ? by * g->s.factor : g->s.factor));
-    tile_value wide = known ? groups : tile_build_mul(b, step, groups);
-    bounds = tile_op_at(f, g->s.loop)->operands;
-    bounds[0] = ahead;
-    bounds[2] = wide;
+    bounds[0] = own.begin;
+    bounds[1] = own.end;
+    bounds[2] = own.step;
 }
 
 static void start_anew(grouping *g, tile_builder *b) {
@@ -276,6 +264,7 @@ static void make_roles(grouping *g) {
     tile_function *f = g->s.f;
     tile_builder b = tile_builder_before(f, g->s.loop);
     b.loc = tile_op_loc(f, g->s.loop);
+    g->ranges = tile_range_analyse(f, g->s.pass->scratch);
     make_parts(g, &b);
     tile_value warps = tile_build_int(&b, g->who.warps), groups = tile_build_int(&b, g->s.factor);
     tile_op roles = tile_build_role_regions(&b, &warps, &groups, NULL, 1);

@@ -48,7 +48,7 @@
  *     %acc, %3 = for %i = 0 to %k step 32 iter (%sum = %zero, %stage = 0) {
  *       wait_group 1
  *       %4 = add %i, 64 : i32
- *       %5 = lt %4, %k : i1
+ *       %5 = ult %4, %k : i1
  *       if %5 {
  *         %6 = add %stage, 2 : i32
  *         %7 = mod %6, 3 : i32
@@ -98,6 +98,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
+#include "passes/tile/loop_ahead.h"
 #include "passes/tile/ring.h"
 
 /* Phase 1: what the user may not write --------------------------------------------------------- */
@@ -200,13 +201,12 @@ static tile_value advance(tile_builder *b, tile_value value, tile_value step, un
     return tile_build_add(b, value, distance);
 }
 
-/* if iv < end { all copies of the iteration iv into stage }, commit. stage 0: the ring's stage,
+/* if there is the iteration iv { all copies of it into stage }, commit. stage 0: the ring's stage,
  * advanced; it is computed inside, where it is needed. */
-static void issue_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
-                         tile_value stage) {
+static void issue_copies(ring *r, tile_builder *b, tile_value exists, tile_value iv,
+                         const tile_value *loaded, tile_value stage) {
     tile_function *f = r->f;
-    tile_value end = tile_op_operand(f, r->plan.loop, 1);
-    tile_op branch = tile_build_if_else(b, tile_build_lt(b, iv, end), NULL, 0);
+    tile_op branch = tile_build_if_else(b, exists, NULL, 0);
     tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
     inner.loc = b->loc;
     if (!stage.id)
@@ -296,29 +296,38 @@ static void reorder(ring *r) {
 /* The copies of the iterations before the first wait. In a loop: written out, they would be most of
  * the code, of the time to compile it, and of what has to be fetched before the first mma. Returns
  * what is loaded for the iteration behind them. */
-static tile_value *fill_stages(ring *r, tile_builder *b) {
+static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead) {
     tile_function *f = r->f;
     tile_value begin = tile_op_operand(f, r->plan.loop, 0),
                step = tile_op_operand(f, r->plan.loop, 2);
-    unsigned count = r->plan.load_count;
+    unsigned count = r->plan.load_count, distance = r->plan.distance;
     int64_t known;
-    tile_value *loaded = ring_build_loads(r, b, begin, ring_load_nothing(r, b));
-    if (r->plan.distance == 1) {
-        issue_copies(r, b, begin, loaded, tile_build_int(b, 0));
-        return count ? ring_build_loads(r, b, advance(b, begin, step, 1), loaded) : loaded;
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value first = TILE_NO_VALUE, *loaded = ring_load_nothing(r, b);
+    if (count || distance == 1) first = loop_ahead_starts(b, ahead, begin, zero, 0);
+    loaded = ring_build_loads(r, b, first, begin, loaded);
+    if (distance == 1) {
+        issue_copies(r, b, first, begin, loaded, zero);
+        if (!count) return loaded;
+        tile_value next = advance(b, begin, step, 1);
+        return ring_build_loads(r, b, loop_ahead_starts(b, ahead, next, one, 1), next, loaded);
     }
-    tile_op fill = tile_build_for_loop(b, tile_build_int(b, 0), tile_build_int(b, r->plan.distance),
-                                       tile_build_int(b, 1), loaded, count);
+    tile_op fill = tile_build_for_loop(b, zero, tile_build_int(b, distance), one, loaded, count);
     tile_region body = tile_op_region(f, fill, 0);
     tile_value stage = tile_region_arg(f, body, 0);
     tile_builder inner = tile_builder_at_end(f, body);
     inner.loc = b->loc;
     for (unsigned i = 0; i < count; i++) loaded[i] = tile_carried_received(f, fill, 0, i);
-    tile_value ahead = tile_build_mul(&inner, stage, step);
-    tile_value iv = tile_value_is_int(f, begin, &known) ? add_constant(&inner, ahead, known)
-                                                        : tile_build_add(&inner, begin, ahead);
-    issue_copies(r, &inner, iv, loaded, stage);
-    if (count) loaded = ring_build_loads(r, &inner, advance(&inner, iv, step, 1), loaded);
+    tile_value far = tile_build_mul(&inner, stage, step);
+    tile_value iv = tile_value_is_int(f, begin, &known) ? add_constant(&inner, far, known)
+                                                        : tile_build_add(&inner, begin, far);
+    tile_value exists = loop_ahead_starts(&inner, ahead, iv, stage, distance - 1);
+    issue_copies(r, &inner, exists, iv, loaded, stage);
+    if (count) {
+        tile_value next = advance(&inner, iv, step, 1), number = tile_build_add(&inner, stage, one);
+        exists = loop_ahead_starts(&inner, ahead, next, number, distance);
+        loaded = ring_build_loads(r, &inner, exists, next, loaded);
+    }
     tile_build_yield(&inner, loaded, count);
     for (unsigned i = 0; i < count; i++) loaded[i] = tile_op_result(f, fill, i);
     return loaded;
@@ -330,17 +339,21 @@ static void build_ring(ring *r) {
     tile_region body = tile_op_region(f, loop, 0);
     tile_value step = tile_op_operand(f, loop, 2);
     tile_builder b = tile_builder_before(f, loop);
-    tile_value *loaded = fill_stages(r, &b);
-    unsigned first = tile_carried_count(f, loop) + 1;
+    const loop_ahead ahead = {loop, tile_range_analyse(f, r->pass->scratch), f->value_count};
+    tile_value *loaded = fill_stages(r, &b, &ahead);
+    unsigned first = tile_carried_count(f, loop) + 1, distance = r->plan.distance;
     carry_stage(r, loaded);
     b = tile_builder_before(f, tile_region_at(f, body)->first);
     b.loc = tile_op_loc(f, loop);
-    wait_for_copies(r, &b, r->plan.distance - 1);
+    wait_for_copies(r, &b, distance - 1);
     if (r->plan.copies_last) b.before = tile_region_at(f, body)->last;
-    tile_value iv = tile_region_arg(f, body, 0);
-    issue_copies(r, &b, advance(&b, iv, step, r->plan.distance), loaded, TILE_NO_VALUE);
+    tile_value iv = tile_region_arg(f, body, 0), far = advance(&b, iv, step, distance);
+    tile_value exists = loop_ahead_exists(&b, &ahead, far, distance);
+    issue_copies(r, &b, exists, far, loaded, TILE_NO_VALUE);
     if (!r->plan.load_count) return;
-    loaded = ring_build_loads(r, &b, advance(&b, iv, step, r->plan.distance + 1), loaded);
+    far = advance(&b, iv, step, distance + 1);
+    exists = loop_ahead_exists(&b, &ahead, far, (int64_t)distance + 1);
+    loaded = ring_build_loads(r, &b, exists, far, loaded);
     for (unsigned i = 0; i < r->plan.load_count; i++)
         tile_carried_send(f, loop, 0, first + i, loaded[i]);
 }

@@ -104,8 +104,9 @@
  *
  * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
  * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
- * whose condition does not hold beyond the loop's end (steps do not wrap around, as everywhere).
- * The first loads go there, too, and before such copies. So from the head to the dot there may only
+ * whose condition does not hold beyond the loop's end; where it might, because the variable of an
+ * iteration that does not exist wraps around, that the iteration exists is asked, too. The first
+ * loads go there, too, and before such copies. So from the head to the dot there may only
  * be what orders nothing and writes no shared memory at once: copies in the background (what they
  * write cannot be read before another wait), loads, other dots, pure operations. The stage must be
  * the loop's own counter or the same in each iteration.
@@ -122,6 +123,7 @@
 
 #include "lib/ir/regions.h"
 #include "lib/layout/mma.h"
+#include "passes/tile/loop_ahead.h"
 
 /* Loads of steps ------------------------------------------------------------------------------- */
 
@@ -189,9 +191,30 @@ static void name_stage(const prefetch *p, tile_op copy) {
     data->operands[target + 1 - data->operands] = value;
 }
 
+/* i1: there is the iteration that the map describes. */
+static tile_value iteration_exists(const prefetch *p, tile_builder *b, const tile_value *map,
+                                   int from) {
+    tile_value begin = tile_op_operand(p->f, p->loop, 0);
+    const loop_ahead ahead = {p->loop, p->ranges, p->value_count};
+    if (from == TILE_AROUND) return tile_build_lt(b, begin, tile_op_operand(p->f, p->loop, 1));
+    return loop_ahead_exists(b, &ahead, map[tile_region_arg(p->f, p->body, 0).id], 1);
+}
+
+/* Copies for an iteration that does not exist are not made, also where its variable wraps. */
+static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const tile_value *map,
+                         int from) {
+    tile_function *f = p->f;
+    tile_builder b = tile_builder_before(f, again);
+    if (prefetch_condition_ends(p, tile_op_operand(f, branch, 0), from)) return;
+    b.loc = tile_op_loc(f, branch);
+    tile_value condition = tile_op_operand(f, again, 0);
+    condition = tile_build_and(&b, condition, iteration_exists(p, &b, map, from));
+    tile_op_at(f, again)->operands[0] = condition;
+}
+
 /* What stands at the head, again at the builder's place for the iteration that the map describes.
  */
-static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count) {
+static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count, int from) {
     tile_function *f = p->f;
     for (unsigned i = 0; i < p->moved; i++) {
         tile_op head = p->heads[i];
@@ -203,6 +226,7 @@ static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t ma
                 for (unsigned k = 0; k < tile_op_operand_count(f, inner); k++)
                     map_value(p, b, tile_op_operand(f, inner, k), map, map_count);
         tile_op again = tile_clone_op(b, head, map, map_count);
+        if (tile_op_opcode(f, head) == TILE_OP_if) guard_copies(p, head, again, map, from);
         for (unsigned r = 0; r < tile_op_at(f, again)->region_count; r++)
             TILE_FOR_EACH_OP (f, inner, tile_op_region(f, again, r))
                 if (tile_op_opcode(f, inner) == TILE_OP_copy_async) name_stage(p, inner);
@@ -228,7 +252,7 @@ static void move_heads(prefetch *p) {
         for (unsigned i = 0; i < tile_carried_count(f, p->loop); i++)
             map[tile_carried_received(f, p->loop, 0, i).id] =
                 tile_carried_sent(f, p->loop, from, i);
-        clone_heads(p, &b, map, count);
+        clone_heads(p, &b, map, count, from);
     }
     for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->heads[i]);
 }

@@ -42,6 +42,9 @@ typedef struct prefetch {
 
 /* prefetch_plan.c: fills heads and products from pass to body. False if the loop stays as it is. */
 bool prefetch_plan(prefetch *p);
+/* Whether a condition of the head's copies is false for sure where there is no iteration: in the
+ * first one's place (from TILE_AROUND), or behind the last one. */
+bool prefetch_condition_ends(const prefetch *p, tile_value condition, int from);
 /* With accumulators as large as this the mma of a step are many. */
 bool prefetch_is_large(const prefetch *p);
 /* Whether a later load may go before op: it neither orders memory nor writes what the load reads.

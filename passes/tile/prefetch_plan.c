@@ -13,24 +13,71 @@ static bool is_barrier_of_all(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_sync && !tile_op_operand_count(f, op);
 }
 
-/* Whether a condition is false from the loop's end on: iv + something >= 0 is below the end. */
-static bool ends_with_loop(const prefetch *p, tile_value condition) {
+static bool is_outside(const prefetch *p, tile_value value) {
+    const tile_value_data *data = tile_value_at(p->f, value);
+    if (data->kind == TILE_VALUE_REGION) return data->owner != p->body.id;
+    return data->kind != TILE_VALUE_RESULT ||
+           !tile_ancestor_in(p->f, (tile_op){data->owner}, p->body).id;
+}
+
+/* iv + more is below the bound, signed or not; more 0: iv itself is. */
+typedef struct bounded {
+    tile_op compare;
+    tile_value more;
+} bounded;
+
+static bool find_bounded(const prefetch *p, tile_value condition, bounded *found) {
     const tile_function *f = p->f;
-    tile_value iv = tile_region_arg(f, p->body, 0), end = tile_op_operand(f, p->loop, 1);
+    tile_value iv = tile_region_arg(f, p->body, 0);
     tile_op compare = tile_value_def(f, condition);
-    if (!compare.id || tile_op_opcode(f, compare) != TILE_OP_lt ||
-        tile_op_operand(f, compare, 1).id != end.id)
-        return false;
+    tile_opcode opcode = compare.id ? tile_op_opcode(f, compare) : TILE_OP_NONE;
+    if (opcode != TILE_OP_lt && opcode != TILE_OP_ult) return false;
     tile_value at = tile_op_operand(f, compare, 0);
     tile_op add = tile_value_def(f, at);
+    *found = (bounded){compare, TILE_NO_VALUE};
     if (at.id == iv.id) return true;
     if (!add.id || tile_op_opcode(f, add) != TILE_OP_add) return false;
     for (unsigned i = 0; i < 2; i++) {
-        tile_value more = tile_op_operand(f, add, 1 - i);
-        if (tile_op_operand(f, add, i).id == iv.id && more.id < p->value_count)
-            return p->ranges[more.id].min >= 0;
+        found->more = tile_op_operand(f, add, 1 - i);
+        if (tile_op_operand(f, add, i).id == iv.id && found->more.id < p->value_count)
+            return p->ranges[found->more.id].min >= 0;
     }
     return false;
+}
+
+static bool is_end(const prefetch *p, tile_value bound) {
+    return bound.id == tile_op_operand(p->f, p->loop, 1).id;
+}
+
+/* Whether a condition is false from the loop's end on, or is made so: iv + something >= 0 is below
+ * the end, or iv is below what does not change. */
+static bool ends_with_loop(const prefetch *p, tile_value condition) {
+    bounded found;
+    if (!find_bounded(p, condition, &found)) return false;
+    tile_value bound = tile_op_operand(p->f, found.compare, 1);
+    return is_end(p, bound) || (!found.more.id && is_outside(p, bound));
+}
+
+static tile_range range_of(const prefetch *p, tile_value value) {
+    return value.id < p->value_count ? p->ranges[value.id] : tile_range_of_scalar(TILE_i32);
+}
+
+bool prefetch_condition_ends(const prefetch *p, tile_value condition, int from) {
+    const tile_function *f = p->f;
+    bounded found;
+    if (!find_bounded(p, condition, &found) || !is_end(p, tile_op_operand(f, found.compare, 1)))
+        return false;
+    bool first = from == TILE_AROUND;
+    tile_range now =
+        range_of(p, first ? tile_op_operand(f, p->loop, 0) : tile_region_arg(f, p->body, 0));
+    int64_t most = now.max;
+    if (!first) most += range_of(p, tile_op_operand(f, p->loop, 2)).max;
+    if (found.more.id) most += range_of(p, found.more).max;
+    if (tile_op_opcode(f, found.compare) == TILE_OP_lt) return most <= INT32_MAX;
+    /* Unsigned: in the loop the end is above the variable. */
+    bool positive =
+        now.min >= 0 && (!first || range_of(p, tile_op_operand(f, p->loop, 1)).min >= 0);
+    return positive && most <= UINT32_MAX;
 }
 
 /* if, before the loop's end {copies in the background} */
@@ -85,13 +132,6 @@ int prefetch_carried(const prefetch *p, tile_value value) {
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++)
         if (tile_carried_received(p->f, p->loop, 0, i).id == value.id) return (int)i;
     return -1;
-}
-
-static bool is_outside(const prefetch *p, tile_value value) {
-    const tile_value_data *data = tile_value_at(p->f, value);
-    if (data->kind == TILE_VALUE_REGION) return data->owner != p->body.id;
-    return data->kind != TILE_VALUE_RESULT ||
-           !tile_ancestor_in(p->f, (tile_op){data->owner}, p->body).id;
 }
 
 static bool stage_exists(const prefetch *p, tile_value stage, const tile_type *buffer) {

@@ -143,7 +143,8 @@ tile_value *ring_load_nothing(ring *r, tile_builder *b) {
     return loaded;
 }
 
-tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded) {
+tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value exists, tile_value iv,
+                             const tile_value *loaded) {
     tile_function *f = r->f;
     unsigned count = r->plan.load_count;
     tile_arena *scratch = r->pass->scratch;
@@ -152,8 +153,7 @@ tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value iv, const tile
     if (!count) return next;
     for (unsigned i = 0; i < count; i++)
         types[i] = tile_value_type(f, tile_op_result(f, r->plan.loads[i], 0));
-    tile_value in_loop = tile_build_lt(b, iv, tile_op_operand(f, r->plan.loop, 1));
-    tile_op branch = tile_build_if_else(b, in_loop, types, count);
+    tile_op branch = tile_build_if_else(b, exists, types, count);
     site at = {.r = r, .map_count = f->value_count};
     at.b = tile_builder_at_end(f, tile_op_region(f, branch, 0));
     at.b.loc = b->loc;

@@ -428,8 +428,6 @@ static void check_shared(checker *c) {
 
 /* The whole ------------------------------------------------------------------------------------ */
 
-enum { MAX_STEP = 1 << 24 };
-
 static void check_strategy(checker *c) {
     const split_strategy *strategy = c->s->strategy;
     const tile_function *f = c->f;
@@ -451,7 +449,6 @@ static void check_strategy(checker *c) {
 static void check_place(checker *c) {
     tile_function *f = c->f;
     tile_loc loc = tile_op_loc(f, c->s->loop);
-    int64_t step;
     if (c->s->strategy && tile_op_at(f, c->s->loop)->parent.id != f->body.id)
         FAIL(c, loc,
              "the loop stands inside of another operation; a loop that is split stands in "
@@ -460,11 +457,6 @@ static void check_place(checker *c) {
         FAIL(c, loc,
              "@%s is `sync explicit`, and %s writes no barriers; leave them to the compiler",
              f->name, c->s->strategy ? "split-k" : "group-warps");
-    else if (tile_value_is_int(f, tile_op_operand(f, c->s->loop, 2), &step) &&
-             step * c->s->factor > MAX_STEP)
-        FAIL(c, loc, "%s times the step is %lld, at most %d can be counted",
-             c->s->strategy ? "the factor" : "their number", (long long)(step * c->s->factor),
-             MAX_STEP);
     if (c->ok && c->s->strategy) check_strategy(c);
 }
 

@@ -30,11 +30,13 @@
  *   {
  *     %0, %1, %2 = block_id : i32
  *     %tickets = scratch [1] {clean} : view<i32[1]>
- *     %part = atomic 1, %tickets[0] {kind = add} : i32
- *     %3 = eq %part, 3 : i1
- *     if %3 {
+ *     %3 = atomic 1, %tickets[0] {kind = add} : i32
+ *     %4 = eq %3, 3 : i1
+ *     if %4 {
  *       atomic 0, %tickets[0] {kind = exch}
  *     }
+ *     %5 = min %3, 3 : i32
+ *     %part = max %5, 0 : i32
  *     %zero = splat 0.0 : tile<f32[1, 64]>
  *     %all = for %i = %part to %m step 4 iter (%sum = %zero) {
  *       %row = load %x[%i, 0] : tile<f32[1, 64]>
@@ -43,27 +45,28 @@
  *     }
  *     %turns = scratch [1] {clean} : view<i32[1]>
  *     %all_1 = scratch [1, 1, 64] : view<f32[1, 1, 64]>
- *     %4 = gt %part, 0 : i1
- *     %5 = if %4 {
+ *     %6 = gt %part, 0 : i1
+ *     %7 = if %6 {
  *       lock_semaphore %turns[0], %part
- *       %6 = load %all_1[0, 0, 0] : tile<f32[1, 64]>
- *       %7 = add %6, %all : tile<f32[1, 64]>
- *       yield %7
+ *       %8 = load %all_1[0, 0, 0] : tile<f32[1, 64]>
+ *       %9 = add %8, %all : tile<f32[1, 64]>
+ *       yield %9
  *     } else {
  *       yield %all
  *     }
- *     %8 = eq %part, 3 : i1
- *     if %8 {
+ *     %10 = eq %part, 3 : i1
+ *     if %10 {
  *       atomic 0, %turns[0] {kind = exch}
- *       store %5, %y[0, 0]
+ *       store %7, %y[0, 0]
  *     } else {
- *       store %5, %all_1[0, 0, 0]
- *       %9 = add %part, 1 : i32
- *       release_semaphore %turns[0], %9
+ *       store %7, %all_1[0, 0, 0]
+ *       %11 = add %part, 1 : i32
+ *       release_semaphore %turns[0], %11
  *     }
  *   }
  *
- * Which iterations. Part p of f runs the iterations p, p + f, p + 2 f, ...: blocks that run at once
+ * Which iterations. Part p of f runs the iterations p, p + f, p + 2 f, ... (loop_parts.h; two that
+ * follow each other where f steps are more than an i32 holds): blocks that run at once
  * read neighbouring memory, there is nothing to divide before the first load, and a factor that
  * does not divide the count, or exceeds it, leaves shorter parts, or empty ones. The part is the
  * slowest dim of the grid: blocks that run at once have the same part of many tiles, and parts that

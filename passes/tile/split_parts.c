@@ -1,4 +1,5 @@
 /* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
+#include "passes/tile/loop_parts.h"
 #include "passes/tile/replace_results.h"
 #include "passes/tile/split.h"
 
@@ -45,25 +46,15 @@ static void add_dim(const split *s) {
     f->grid[2] = tile_expr_op(s->context, TILE_OP_mul, f->grid[2], factor, NULL);
 }
 
-/* The number is a constant where it can be. */
-static tile_value times(tile_builder *b, tile_value value, int64_t factor) {
-    int64_t known;
-    if (tile_value_is_int(b->function, value, &known)) return tile_build_int(b, known * factor);
-    return tile_build_mul(b, value, tile_build_int(b, factor));
-}
-
 static void take_every(const split *s, tile_value part) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
-    tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
-    int64_t known;
-    bool from_zero = tile_value_is_int(f, begin, &known) && known == 0;
-    tile_value ahead = is_one(&b, step) ? part : tile_build_mul(&b, part, step);
-    begin = from_zero ? ahead : tile_build_add(&b, begin, ahead);
-    step = times(&b, step, s->factor);
+    const tile_range *ranges = tile_range_analyse(f, s->pass->scratch);
+    loop_part own = loop_part_build(&b, ranges, s->loop, part, s->factor);
     tile_value *bounds = tile_op_at(f, s->loop)->operands;
-    bounds[0] = begin;
-    bounds[2] = step;
+    bounds[0] = own.begin;
+    bounds[1] = own.end;
+    bounds[2] = own.step;
 }
 
 tile_op split_find_wait(const tile_function *f, tile_op loop) {
@@ -88,7 +79,9 @@ static tile_value draw(split *s, tile_builder *at_start, const split_grid *grid)
     split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(b, 0), tickets, &tile, 1);
     tile_build_yield(&fork.yes, NULL, 0);
     tile_build_yield(&fork.no, NULL, 0);
-    return part;
+    /* It is one of them: says so to who reads the code. */
+    part = tile_build_min(b, part, tile_build_int(b, s->factor - 1));
+    return tile_build_max(b, part, tile_build_int(b, 0));
 }
 
 void split_deal_out(split *s, split_grid *grid) {
