@@ -314,6 +314,9 @@ TILE_API const tile_expr *tile_expr_op(tile_context *context, tile_opcode opcode
 /* True and *value if the expression is an integer constant. */
 TILE_API bool tile_expr_is_int(const tile_expr *expr, int64_t *value);
 
+/* Streaming multiprocessors of a device, at most: more are not known to any expression. */
+enum { TILE_MAX_SMS = 1 << 20 };
+
 /* Where the parameters' and arguments' values come from; a function that returns false makes the
  * evaluation fail. Either may be NULL, block_id too, and num_sms 0: not known. */
 typedef struct tile_bindings {

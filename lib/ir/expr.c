@@ -143,7 +143,9 @@ bool tile_expr_eval(const tile_expr *expr, const tile_bindings *bindings, int64_
         return bindings->param && bindings->param(expr->name, value, bindings->user);
     case TILE_EXPR_ARG:
         return bindings->arg && bindings->arg((unsigned)expr->integer, value, bindings->user);
-    case TILE_EXPR_NUM_SMS: *value = bindings->num_sms; return bindings->num_sms > 0;
+    case TILE_EXPR_NUM_SMS:
+        *value = bindings->num_sms;
+        return bindings->num_sms > 0 && bindings->num_sms <= TILE_MAX_SMS;
     case TILE_EXPR_BLOCK_ID:
         if (bindings->block_id) *value = bindings->block_id[expr->integer];
         return bindings->block_id != NULL;

@@ -69,7 +69,7 @@ typedef struct grouping {
     tile_region region; /* that they run */
     tile_value number;  /* of a group */
     tile_value *parts;  /* by carried value: the buffer with a stage for each group */
-    const tile_range *ranges;
+    loop_ahead whole;   /* the loop as it is written */
 } grouping;
 
 /* 1. What groups cannot have --------------------------------------------------------------------
@@ -205,7 +205,7 @@ static void own_buffers(grouping *g, tile_builder *b) {
 /* Group g has iterations g, g + groups, .. of those that the loop had. */
 static void take_every(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
-    loop_part own = loop_part_build(b, g->ranges, g->s.loop, g->number, g->s.factor);
+    loop_part own = loop_part_build(b, &g->whole, g->number, g->s.factor);
     tile_value *bounds = tile_op_at(f, g->s.loop)->operands;
     bounds[0] = own.begin;
     bounds[1] = own.end;
@@ -264,7 +264,8 @@ static void make_roles(grouping *g) {
     tile_function *f = g->s.f;
     tile_builder b = tile_builder_before(f, g->s.loop);
     b.loc = tile_op_loc(f, g->s.loop);
-    g->ranges = tile_range_analyse(f, g->s.pass->scratch);
+    const tile_range *ranges = tile_range_analyse(f, g->s.pass->scratch);
+    g->whole = loop_ahead_of(f, g->s.loop, ranges, f->value_count);
     make_parts(g, &b);
     tile_value warps = tile_build_int(&b, g->who.warps), groups = tile_build_int(&b, g->s.factor);
     tile_op roles = tile_build_role_regions(&b, &warps, &groups, NULL, 1);

@@ -18,22 +18,30 @@ static tile_value long_number(tile_builder *b, int64_t value) {
                                   tile_expr_int(context, value));
 }
 
-static tile_range range_of(const loop_ahead *l, tile_value value) {
+loop_ahead loop_ahead_of(const tile_function *f, tile_op loop, const tile_range *ranges,
+                         size_t range_count) {
+    return (loop_ahead){loop,
+                        tile_op_operand(f, loop, 0),
+                        tile_op_operand(f, loop, 1),
+                        tile_op_operand(f, loop, 2),
+                        ranges,
+                        range_count};
+}
+
+tile_range loop_ahead_range(const loop_ahead *l, tile_value value) {
     return value.id < l->range_count ? l->ranges[value.id] : tile_range_of_scalar(TILE_i32);
 }
 
 /* What the variable may be, `steps` steps after `from`; 64 bits hold it. */
-static int64_t most_after(const loop_ahead *l, const tile_function *f, int64_t from,
-                          int64_t steps) {
-    return from + steps * range_of(l, tile_op_operand(f, l->loop, 2)).max;
+static int64_t most_after(const loop_ahead *l, int64_t from, int64_t steps) {
+    return from + steps * loop_ahead_range(l, l->step).max;
 }
 
 /* end - count * step, or the least number if it is less than that: nothing is below either. */
 static tile_value build_limit(const loop_ahead *l, tile_function *f, int64_t count) {
     tile_builder b = tile_builder_before(f, l->loop);
     b.loc = tile_op_loc(f, l->loop);
-    tile_value step = as_long(&b, tile_op_operand(f, l->loop, 2));
-    tile_value limit = as_long(&b, tile_op_operand(f, l->loop, 1));
+    tile_value step = as_long(&b, l->step), limit = as_long(&b, l->end);
     limit = tile_build_sub(&b, limit, tile_build_mul(&b, step, long_number(&b, count)));
     limit = tile_build_max(&b, limit, long_number(&b, INT32_MIN));
     return tile_build_cast(&b, limit, tile_type_scalar(tile_function_context(f), TILE_i32));
@@ -41,23 +49,19 @@ static tile_value build_limit(const loop_ahead *l, tile_function *f, int64_t cou
 
 tile_value loop_ahead_exists(tile_builder *b, const loop_ahead *l, tile_value at, int64_t count) {
     tile_function *f = b->function;
-    tile_value end = tile_op_operand(f, l->loop, 1);
     tile_value iv = tile_region_arg(f, tile_op_region(f, l->loop, 0), 0);
-    int64_t least = range_of(l, tile_op_operand(f, l->loop, 0)).min;
-    int64_t most = most_after(l, f, range_of(l, end).max - 1, count);
-    if (most <= INT32_MAX) return tile_build_lt(b, at, end);
-    if (least >= 0 && most <= UINT32_MAX) return tile_build_ult(b, at, end);
+    int64_t least = loop_ahead_range(l, l->begin).min;
+    int64_t most = most_after(l, loop_ahead_range(l, l->end).max - 1, count);
+    if (most <= INT32_MAX) return tile_build_lt(b, at, l->end);
+    if (least >= 0 && most <= UINT32_MAX) return tile_build_ult(b, at, l->end);
     return tile_build_lt(b, iv, build_limit(l, f, count));
 }
 
 tile_value loop_ahead_starts(tile_builder *b, const loop_ahead *l, tile_value at, tile_value count,
                              int64_t most) {
-    tile_function *f = b->function;
-    tile_value begin = tile_op_operand(f, l->loop, 0), end = tile_op_operand(f, l->loop, 1);
-    int64_t last = most_after(l, f, range_of(l, begin).max, most);
-    if (last <= INT32_MAX) return tile_build_lt(b, at, end);
-    tile_value ahead = as_long(b, tile_op_operand(f, l->loop, 2));
-    ahead = tile_build_mul(b, as_long(b, count), ahead);
-    ahead = tile_build_add(b, as_long(b, begin), ahead);
-    return tile_build_lt(b, ahead, as_long(b, end));
+    int64_t last = most_after(l, loop_ahead_range(l, l->begin).max, most);
+    if (last <= INT32_MAX) return tile_build_lt(b, at, l->end);
+    tile_value ahead = tile_build_mul(b, as_long(b, count), as_long(b, l->step));
+    ahead = tile_build_add(b, as_long(b, l->begin), ahead);
+    return tile_build_lt(b, ahead, as_long(b, l->end));
 }

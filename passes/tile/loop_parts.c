@@ -61,16 +61,16 @@ static loop_part build_wide(tile_builder *b, tile_value begin, tile_value end, t
                        tile_build_select(b, fits, times(b, step, parts), step)};
 }
 
-loop_part loop_part_build(tile_builder *b, const tile_range *ranges, tile_op loop, tile_value part,
-                          int64_t parts) {
-    tile_function *f = b->function;
-    tile_value begin = tile_op_operand(f, loop, 0), step = tile_op_operand(f, loop, 2);
-    const tile_range *from = &ranges[begin.id], *by = &ranges[step.id];
-    loop_part p = {TILE_NO_VALUE, tile_op_operand(f, loop, 1), TILE_NO_VALUE};
-    if (by->min < 1 || by->max > INT32_MAX / parts)
-        return build_wide(b, begin, p.end, step, part, parts);
-    p.begin = advance(b, begin, step, part);
-    p.step = times(b, step, parts);
-    if (from->max + (parts - 1) * by->max > INT32_MAX) end_where_it_wraps(b, begin, p.begin, &p);
+bool loop_parts_take_turns(const loop_ahead *l, int64_t parts) {
+    tile_range by = loop_ahead_range(l, l->step);
+    return by.min >= 1 && by.max <= INT32_MAX / parts;
+}
+
+loop_part loop_part_build(tile_builder *b, const loop_ahead *l, tile_value part, int64_t parts) {
+    tile_range from = loop_ahead_range(l, l->begin), by = loop_ahead_range(l, l->step);
+    if (!loop_parts_take_turns(l, parts))
+        return build_wide(b, l->begin, l->end, l->step, part, parts);
+    loop_part p = {advance(b, l->begin, l->step, part), l->end, times(b, l->step, parts)};
+    if (from.max + (parts - 1) * by.max > INT32_MAX) end_where_it_wraps(b, l->begin, p.begin, &p);
     return p;
 }

@@ -339,7 +339,8 @@ static void build_ring(ring *r) {
     tile_region body = tile_op_region(f, loop, 0);
     tile_value step = tile_op_operand(f, loop, 2);
     tile_builder b = tile_builder_before(f, loop);
-    const loop_ahead ahead = {loop, tile_range_analyse(f, r->pass->scratch), f->value_count};
+    const loop_ahead ahead =
+        loop_ahead_of(f, loop, tile_range_analyse(f, r->pass->scratch), f->value_count);
     tile_value *loaded = fill_stages(r, &b, &ahead);
     unsigned first = tile_carried_count(f, loop) + 1, distance = r->plan.distance;
     carry_stage(r, loaded);

@@ -194,9 +194,8 @@ static void name_stage(const prefetch *p, tile_op copy) {
 /* i1: there is the iteration that the map describes. */
 static tile_value iteration_exists(const prefetch *p, tile_builder *b, const tile_value *map,
                                    int from) {
-    tile_value begin = tile_op_operand(p->f, p->loop, 0);
-    const loop_ahead ahead = {p->loop, p->ranges, p->value_count};
-    if (from == TILE_AROUND) return tile_build_lt(b, begin, tile_op_operand(p->f, p->loop, 1));
+    const loop_ahead ahead = loop_ahead_of(p->f, p->loop, p->ranges, p->value_count);
+    if (from == TILE_AROUND) return tile_build_lt(b, ahead.begin, ahead.end);
     return loop_ahead_exists(b, &ahead, map[tile_region_arg(p->f, p->body, 0).id], 1);
 }
 

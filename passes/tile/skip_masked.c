@@ -321,16 +321,23 @@ static void skip(const skipper *s, const mask *masks, unsigned count) {
     tile_builder b = tile_builder_before(f, s->loop);
     tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
     tile_value end = build_end(s, &b, masks, count);
-    tile_value span = tile_build_sub(&b, mask_widen(f, &b, end), mask_widen(f, &b, begin));
-    tile_value turns = tile_build_ceildiv(&b, span, mask_widen(f, &b, step));
+    tile_value start = mask_widen(f, &b, begin), by = mask_widen(f, &b, step);
+    tile_value span = tile_build_sub(&b, mask_widen(f, &b, end), start);
+    tile_value turns = tile_build_ceildiv(&b, span, by);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
     tile_value run = tile_build_mul(&b, tile_build_cast(&b, turns, narrow), step);
     tile_value next = tile_build_add(&b, begin, run);
+    /* If all iterations are the first one's, that may be more than an i32 holds. */
+    tile_value behind = tile_build_add(&b, start, tile_build_mul(&b, turns, by));
+    tile_value wraps = tile_build_gt(&b, behind, mask_long(f, INT32_MAX));
+    tile_value stop = tile_op_operand(f, s->loop, 1);
+    stop = tile_build_select(&b, wraps, tile_build_int(&b, INT32_MIN), stop);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     tile_op first = tile_clone_op(&b, s->loop, map, values);
     tile_op_at(f, first)->operands[1] = end;
     tile_op_at(f, s->loop)->operands[0] = next;
+    tile_op_at(f, s->loop)->operands[1] = stop;
     tile_op_remove_attr(f, s->loop, TILE_ATTR_finite);
     map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++) {

@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_TILE_SPECIALIZE_H
 #define TILE_PASSES_TILE_SPECIALIZE_H
 
+#include "passes/tile/loop_ahead.h"
 #include "passes/tile/ring.h"
 
 enum {
@@ -43,7 +44,8 @@ typedef struct specialist {
     bool *dealt;      /* by staged copy: each set has its share, in a stage of its own */
     unsigned dealt_dim;
     uint8_t *divided; /* by value: 1 + the dim along which sets have shares of it; 0: all of it */
-    tile_value group, iterations, turn_step; /* the set's number; of sets that take turns */
+    tile_value group, iterations; /* the set's number; of sets that take turns */
+    loop_ahead tiles;             /* the loop at whose iterations they do */
     stage_group *groups;
     unsigned group_count;
     unsigned *group_of;     /* by staged copy */

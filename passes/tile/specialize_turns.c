@@ -16,6 +16,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/wgmma.h"
+#include "passes/tile/loop_parts.h"
 #include "passes/tile/specialize.h"
 #include "passes/tile/warpgroup.h"
 
@@ -100,6 +101,13 @@ static bool can_take_turns(specialist *s) {
 void specialize_plan_turns(specialist *s) {
     const char *word = tile_op_attr_text(s->ring.f, s->ring.plan.loop, TILE_ATTR_consumers);
     if (!word || strcmp(word, "ping_pong") != 0 || !can_take_turns(s)) return;
+    const tile_range *ranges = tile_range_analyse(s->ring.f, s->ring.pass->scratch);
+    s->tiles = loop_ahead_of(s->ring.f, s->around[0], ranges, s->ring.f->value_count);
+    if (!loop_parts_take_turns(&s->tiles, GROUPS)) {
+        miss(s, s->around[0], "two steps of the loop over tiles may be more than an i32 holds",
+             "make its step a constant, or the kernel `persistent`");
+        return;
+    }
     s->turns = true;
     s->sets = GROUPS;
     s->warps /= GROUPS;
@@ -131,16 +139,37 @@ void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING
     state[1] = tile_build_xor(b, state[1], tile_build_and(b, rounds, tile_build_int(b, 1)));
 }
 
-/* How often the loop runs. */
+static tile_value long_number(const specialist *s, int64_t value) {
+    tile_context *context = tile_function_context(s->ring.f);
+    return tile_function_constant(s->ring.f, tile_type_scalar(context, TILE_i64),
+                                  tile_expr_int(context, value));
+}
+
+/* How often the loop runs, modulo twice the stages, for any bounds: nobody asks for more. */
+static tile_value count_in_64_bits(const specialist *s, tile_builder *b, const loop_ahead *l) {
+    tile_context *context = tile_function_context(s->ring.f);
+    const tile_type *i64 = tile_type_scalar(context, TILE_i64);
+    tile_value span =
+        tile_build_sub(b, tile_build_cast(b, l->end, i64), tile_build_cast(b, l->begin, i64));
+    span = tile_build_max(b, span, long_number(s, 0));
+    tile_value count = tile_build_ceildiv(b, span, tile_build_cast(b, l->step, i64));
+    count = tile_build_rem(b, count, long_number(s, 2 * (int64_t)s->ring.plan.stages));
+    return tile_build_cast(b, count, tile_type_scalar(context, TILE_i32));
+}
+
+/* How often the loop runs; or a number that leads to the same stage in the same phase. */
 static tile_value iterations(const specialist *s, tile_builder *b) {
     const tile_function *f = s->ring.f;
-    tile_op loop = s->ring.plan.loop;
-    tile_value begin = tile_op_operand(f, loop, 0), end = tile_op_operand(f, loop, 1);
-    tile_value step = tile_op_operand(f, loop, 2), zero = tile_build_int(b, 0);
     int64_t first;
-    bool from_zero = tile_value_is_int(f, begin, &first) && first == 0;
-    tile_value span = from_zero ? end : tile_build_sub(b, end, begin);
-    return tile_build_ceildiv(b, tile_build_max(b, span, zero), step);
+    const loop_ahead l = loop_ahead_of(f, s->ring.plan.loop, s->tiles.ranges, s->tiles.range_count);
+    tile_range begin = loop_ahead_range(&l, l.begin), step = loop_ahead_range(&l, l.step);
+    int64_t span_limit = loop_ahead_range(&l, l.end).max - begin.min;
+    bool fits = step.min >= 1 && span_limit <= INT32_MAX &&
+                span_limit / step.min + s->ring.plan.stages < INT32_MAX;
+    if (!fits) return count_in_64_bits(s, b, &l);
+    bool from_zero = tile_value_is_int(f, l.begin, &first) && first == 0;
+    tile_value span = from_zero ? l.end : tile_build_sub(b, l.end, l.begin);
+    return tile_build_ceildiv(b, tile_build_max(b, span, tile_build_int(b, 0)), l.step);
 }
 
 void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
@@ -148,26 +177,24 @@ void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
     tile_op tiles = s->around[0];
     tile_builder b = tile_builder_before(f, tiles), regions[2];
     b.loc = tile_op_loc(f, tiles);
-    tile_value begin = tile_op_operand(f, tiles, 0), end = tile_op_operand(f, tiles, 1);
-    tile_value step = tile_op_operand(f, tiles, 2);
     s->iterations = iterations(s, &b);
     /* 1. The second group begins behind the first one's first tile. */
     specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
-    /* 2. Every second tile; the step as it was is the one to the next turn. That they are no less
-     * than before is said: what was known of the tiles' numbers has been relied on. */
-    tile_value first = tile_build_add(&b, begin, tile_build_mul(&b, s->group, step));
-    tile_value far = tile_build_mul(&b, step, tile_build_int(&b, GROUPS));
-    first = tile_build_max(&b, first, begin);
-    far = tile_build_max(&b, far, step);
-    tile_op_at(f, tiles)->operands[0] = first;
-    tile_op_at(f, tiles)->operands[2] = far;
+    /* 2. Every second tile. That they are no less than before is said: what was known of the tiles'
+     * numbers has been relied on. */
+    loop_part own = loop_part_build(&b, &s->tiles, s->group, GROUPS);
+    own.begin = tile_build_max(&b, own.begin, s->tiles.begin);
+    own.step = tile_build_max(&b, own.step, s->tiles.step);
+    tile_value *bounds = tile_op_at(f, tiles)->operands;
+    bounds[0] = own.begin;
+    bounds[1] = own.end;
+    bounds[2] = own.step;
     /* 3. The first turn, if there is a tile, is the first group's. */
-    tile_value some = tile_build_lt(&b, begin, end);
+    tile_value some = tile_build_lt(&b, s->tiles.begin, s->tiles.end);
     tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
     specialize_branch(&b, tile_build_and(&b, some, second), regions);
     tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN),
                            tile_build_int(&b, GROUPS * WARPGROUP));
-    s->turn_step = step;
 }
 
 void specialize_await_turn(const specialist *s, tile_builder *b) {
@@ -178,7 +205,7 @@ void specialize_pass_turn(const specialist *s, tile_builder *b) {
     tile_builder regions[2];
     tile_op tiles = s->around[0];
     tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);
-    tile_value next = tile_build_add(b, tile, s->turn_step);
-    specialize_branch(b, tile_build_lt(b, next, tile_op_operand(s->ring.f, tiles, 1)), regions);
+    tile_value next = tile_build_add(b, tile, s->tiles.step);
+    specialize_branch(b, loop_ahead_exists(b, &s->tiles, next, 1), regions);
     build_turn(s, &regions[0], true);
 }

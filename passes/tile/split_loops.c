@@ -117,16 +117,27 @@ static void hold(const splitter *s, tile_op loop, tile_value value) {
     tile_replace_values(s->f, tile_op_region(s->f, loop, 0), map);
 }
 
+/* Where the first loop ends. The number behind its last iteration, from which the second one goes
+ * on, is an i32: an iteration that could lead beyond is the second one's. */
+static tile_value build_end(const splitter *s, tile_builder *b, tile_value start, const mask *masks,
+                            unsigned count) {
+    int64_t step = 1;
+    tile_function *f = s->f;
+    tile_value end = mask_widen(f, b, tile_op_operand(f, s->loop, 1));
+    tile_value_is_int(f, tile_op_operand(f, s->loop, 2), &step);
+    for (unsigned i = 0; i < count; i++)
+        end = tile_build_min(b, end, mask_build_all(&s->masked, b, start, &masks[i]));
+    end = tile_build_min(b, end, mask_long(f, INT32_MAX - step + 1));
+    return tile_build_max(b, end, start);
+}
+
 static void split(const splitter *s, const mask *masks, unsigned count) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
     tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
-    tile_value start = mask_widen(f, &b, begin),
-               end = mask_widen(f, &b, tile_op_operand(f, s->loop, 1));
-    for (unsigned i = 0; i < count; i++)
-        end = tile_build_min(&b, end, mask_build_all(&s->masked, &b, start, &masks[i]));
-    end = tile_build_max(&b, end, start);
+    tile_value start = mask_widen(f, &b, begin);
+    tile_value end = build_end(s, &b, start, masks, count);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     tile_op first = tile_clone_op(&b, s->loop, map, values);

@@ -50,7 +50,8 @@ static void take_every(const split *s, tile_value part) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_range *ranges = tile_range_analyse(f, s->pass->scratch);
-    loop_part own = loop_part_build(&b, ranges, s->loop, part, s->factor);
+    const loop_ahead whole = loop_ahead_of(f, s->loop, ranges, f->value_count);
+    loop_part own = loop_part_build(&b, &whole, part, s->factor);
     tile_value *bounds = tile_op_at(f, s->loop)->operands;
     bounds[0] = own.begin;
     bounds[1] = own.end;
