@@ -344,7 +344,9 @@ static tile_range range_of_expr(const tile_function *f, const tile_range *ranges
     --*budget;
     switch (expr->kind) {
     case TILE_EXPR_INT: return tile_range_of_int(expr->integer);
-    case TILE_EXPR_ARG: return ranges[f->args[expr->integer].value.id];
+    case TILE_EXPR_ARG:
+        return ranges ? ranges[f->args[expr->integer].value.id]
+                      : tile_range_of_scalar(f->args[expr->integer].type->scalar);
     case TILE_EXPR_NUM_SMS: return (tile_range){1, TILE_MAX_SMS, 1, 0};
     case TILE_EXPR_OP:
         for (unsigned i = 0; i < 3 && expr->args[i]; i++)

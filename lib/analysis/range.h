@@ -22,7 +22,8 @@ typedef struct tile_range {
 /* One entry for each value id of the function; what is not an integer has divisor 1. */
 const tile_range *tile_range_analyse(const tile_function *f, tile_arena *arena);
 
-/* A host expression over the function's arguments, evaluated in i64; ranges: by value id. */
+/* A host expression over the function's arguments, evaluated in i64; ranges: by value id; NULL:
+ * what the types of arguments hold. */
 tile_range tile_range_of_expr(const tile_function *f, const tile_range *ranges,
                               const tile_expr *expr);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/analysis/range.h"
 #include "lib/codegen/abi_data.h"
 #include "lib/ir/describe.h"
 #include "lib/support/integer.h"
@@ -127,6 +128,21 @@ static bool fill_cluster(tile_abi *abi, const tile_function *f) {
     return false;
 }
 
+/* The bytes, or a number below 0 where an extent does not fit an i32, in which kernels count. */
+static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch *scratch) {
+    unsigned count;
+    tile_context *context = tile_function_context(f);
+    const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
+    const tile_value *extents = tile_op_segment(f, scratch->op, 0, &count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+        if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;
+        const tile_expr *fits = tile_expr_op(context, TILE_OP_le, extent, most, NULL);
+        bytes = tile_expr_op(context, TILE_OP_select, fits, bytes, tile_expr_int(context, -1));
+    }
+    return bytes;
+}
+
 static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     abi->scratch = tile_scratch_list(f, &abi->arena, &abi->scratch_count);
     abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
@@ -137,6 +153,7 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
                 "scratch: the extents must be computable from the kernel's arguments alone");
             return false;
         }
+        abi->scratch[i].bytes = checked_bytes(f, &abi->scratch[i]);
         abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
     }
     return true;

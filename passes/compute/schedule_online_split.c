@@ -44,8 +44,15 @@ void online_take_columns(walked *w, tile_value *begin, tile_value *end) {
     tile_value blocks = tile_build_ceildiv(to, length, block);
     tile_value own = tile_build_ceildiv(to, blocks, number_of(w, w->split));
     tile_value first = tile_build_min(to, tile_build_mul(to, w->part, own), blocks);
+    /* What comes after the last block may be more than an i32 holds: there the walk ends at the
+     * end, and a part that begins there has none. */
+    tile_value stop = tile_build_min(to, tile_build_add(to, first, own), blocks);
     *begin = tile_build_add(to, *begin, tile_build_mul(to, first, block));
-    *end = tile_build_min(to, tile_build_add(to, *begin, tile_build_mul(to, own, block)), *end);
+    tile_value own_end = tile_build_mul(to, tile_build_sub(to, stop, first), block);
+    own_end = tile_build_add(to, *begin, own_end);
+    *end = tile_build_select(to, tile_build_lt(to, stop, blocks), own_end, *end);
+    *end = tile_build_select(to, tile_build_lt(to, first, blocks), *end,
+                             tile_build_int(to, INT32_MIN));
 }
 
 /* Memory between the blocks -------------------------------------------------------------------- */

@@ -13,6 +13,19 @@ tile_value host_value_as(tile_builder *b, tile_value value, tile_scalar scalar) 
     return tile_value_type(b->function, value) == type ? value : tile_build_cast(b, value, type);
 }
 
+const tile_expr *host_product(const tile_function *f, const tile_expr *a, const tile_expr *b,
+                              int64_t most) {
+    int64_t product;
+    tile_context *context = tile_function_context(f);
+    if (__builtin_mul_overflow(tile_range_of_expr(f, NULL, a).max,
+                               tile_range_of_expr(f, NULL, b).max, &product)) {
+        const tile_expr *limit = tile_expr_int(context, most + 1);
+        a = tile_expr_op(context, TILE_OP_min, a, limit, NULL);
+        b = tile_expr_op(context, TILE_OP_min, b, limit, NULL);
+    }
+    return tile_expr_op(context, TILE_OP_mul, a, b, NULL);
+}
+
 static bool is_short(tile_range range) {
     return range.min >= INT32_MIN && range.max <= INT32_MAX;
 }

@@ -163,9 +163,10 @@ static tile_value iterations(const specialist *s, tile_builder *b) {
     int64_t first;
     const loop_ahead l = loop_ahead_of(f, s->ring.plan.loop, s->tiles.ranges, s->tiles.range_count);
     tile_range begin = loop_ahead_range(&l, l.begin), step = loop_ahead_range(&l, l.step);
-    int64_t span_limit = loop_ahead_range(&l, l.end).max - begin.min;
-    bool fits = step.min >= 1 && span_limit <= INT32_MAX &&
-                span_limit / step.min + s->ring.plan.stages < INT32_MAX;
+    tile_range end = loop_ahead_range(&l, l.end);
+    int64_t most = end.max - begin.min, least = end.min - begin.max;
+    bool fits = step.min >= 1 && most <= INT32_MAX && least >= INT32_MIN &&
+                most / step.min + s->ring.plan.stages < INT32_MAX;
     if (!fits) return count_in_64_bits(s, b, &l);
     bool from_zero = tile_value_is_int(f, l.begin, &first) && first == 0;
     tile_value span = from_zero ? l.end : tile_build_sub(b, l.end, l.begin);

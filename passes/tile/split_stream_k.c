@@ -87,7 +87,8 @@ static void set_grid(stream *t) {
     total = op_of(t, TILE_OP_sub, bounds[1], bounds[0]);
     total = op_of(t, TILE_OP_max, op_of(t, TILE_OP_ceildiv, total, bounds[2]), one);
     for (unsigned d = 0; d < f->grid_rank; d++)
-        total = op_of(t, TILE_OP_mul, total, over(t, TILE_OP_ceildiv, f->grid[d], t->wide[d]));
+        total = host_product(f, total, over(t, TILE_OP_ceildiv, f->grid[d], t->wide[d]),
+                             MAX_ITERATIONS);
     const tile_expr *places =
         op_of(t, TILE_OP_mul, tile_expr_num_sms(context), tile_expr_int(context, t->s->factor));
     if (t->width > 1) places = op_of(t, TILE_OP_max, over(t, TILE_OP_div, places, t->width), one);
@@ -179,6 +180,17 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
     t->lead = tile_build_select(b, t->has_two, zero, t->lead);
 }
 
+/* Of one tile: few enough, or nothing is launched, but from the first to the last it may be far. */
+static tile_value count_iterations(const stream *t, tile_builder *b) {
+    int64_t begin;
+    bool from_zero = tile_value_is_int(t->f, t->begin, &begin) && begin == 0;
+    if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
+    tile_value span =
+        tile_build_sub(b, host_value_as(b, t->end, TILE_i64), host_value_as(b, t->begin, TILE_i64));
+    tile_value count = tile_build_ceildiv(b, span, host_value_as(b, t->step, TILE_i64));
+    return host_value_as(b, count, TILE_i32);
+}
+
 static void find_share(stream *t, tile_builder *b) {
     tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b);
     tile_value zero = number(b, 0), one = number(b, 1), x = split_result(b, ids, 0);
@@ -189,8 +201,7 @@ static void find_share(stream *t, tile_builder *b) {
     t->units = quotient(b, split_result(b, dims, 0), t->wide[0]);
     if (t->width > 1) t->rank = tile_build_cluster_rank(b);
     /* 2. Tiles that it does alone. */
-    tile_value span = tile_build_sub(b, t->end, t->begin);
-    t->length = tile_build_max(b, tile_build_ceildiv(b, span, t->step), one);
+    t->length = tile_build_max(b, count_iterations(t, b), one);
     split_grid clusters = {.extent = {t->extent[0], t->extent[1], t->extent[2]}};
     tile_value tiles = t->tiles = split_tile_count(b, &clusters);
     t->turns = tile_build_div(b, tiles, t->units);

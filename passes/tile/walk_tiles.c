@@ -462,7 +462,7 @@ static const tile_expr *launched_blocks(const walk *w) {
     for (unsigned d = 1; d < w->f->grid_rank; d++) {
         const tile_expr *extent = divided_expr(w, w->f->grid[d], cluster_extent(w, d));
         bool one = tile_expr_is_int(extent, &known) && known == 1;
-        if (!one) tiles = tile_expr_op(w->context, TILE_OP_mul, tiles, extent, NULL);
+        if (!one) tiles = host_product(w->f, tiles, extent, MAX_TILES);
     }
     if (cluster_blocks(w) > 1)
         places = tile_expr_op(w->context, TILE_OP_max, places, tile_expr_int(w->context, 1), NULL);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "test/unit/codegen_fixture.h"
+#include "tile/pass.h"
 
 static const char kernel[] =
     "kernel @k(%n: i32, %x: ptr<f32> {divisible = 16}) grid [ceildiv(%n, 128), 3] warps 2 {\n"
@@ -98,6 +99,65 @@ Test(abi, device) {
     cr_expect_eq(tile_abi_grid(abi, args, &facts, grid), TILE_INVALID);
     cr_expect_eq(tile_abi_grid(abi, args, NULL, grid), TILE_INVALID);
     cr_expect(strstr(x.messages, "dim 0 is min(%n, num_sms * 2)"), "%s", x.messages);
+    tile_abi_destroy(abi);
+    codegen_close(&x);
+}
+
+/* Kernels count scratch in i32: what would be more is refused, also where the bytes are few enough
+ * for the device, and 64 bits hold the products of grids. */
+Test(abi, scratch_is_counted_in_32_bits) {
+    codegen_fixture x;
+    char text[4096] = "";
+    codegen_open(&x, "kernel @k(%m: i32, %n: i32) grid [%m, %n] warps 1 {\n"
+                     "  %x, %y, %z = grid_dim\n"
+                     "  %all = mul %x, %y : i32\n"
+                     "  %a = scratch [%all] {clean} : ptr<i32>\n"
+                     "  %b = scratch [%x, %y] : ptr<f32>\n"
+                     "}\n");
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_abi_print(abi, append, text);
+    tile_abi *again = tile_abi_read(x.context, text, strlen(text));
+    cr_assert(again, "%s", x.messages);
+    const struct {
+        int64_t args[2];
+        tile_status wanted;
+    } cases[] = {{{65536, 32767}, TILE_OK},
+                 {{65536, 32768}, TILE_INVALID},
+                 {{65537, 65535}, TILE_INVALID},
+                 {{INT32_MAX, 65535}, TILE_INVALID},
+                 {{INT32_MAX, 1}, TILE_OK}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t clean, plain;
+        const int64_t *args = cases[i].args;
+        cr_expect_eq(tile_abi_scratch(abi, args, NULL, &clean, &plain), cases[i].wanted, "%u", i);
+        cr_expect_eq(tile_abi_scratch(again, args, NULL, &clean, &plain), cases[i].wanted, "%u", i);
+    }
+    tile_abi_destroy(abi);
+    tile_abi_destroy(again);
+    codegen_close(&x);
+}
+
+/* A persistent grid of more tiles than 64 bits count is one of too many tiles. */
+Test(abi, tiles_are_counted_in_64_bits) {
+    codegen_fixture x;
+    codegen_open(&x, "kernel @k(%a: i32, %b: i32, %c: i32) grid [%a, %b, %c] persistent warps 1 {\n"
+                     "  %x = block_id\n"
+                     "}\n");
+    const tile_pass_options options = {.size = sizeof options, .kernel = "k"};
+    cr_assert_eq(tile_run_passes(x.module, "instantiate,walk-tiles", &options), TILE_OK,
+                 "%s", x.messages);
+    tile_abi *abi = tile_abi_create(x.kernel);
+    cr_assert(abi, "%s", x.messages);
+    tile_launch_facts facts = {.size = sizeof facts, .num_sms = 132};
+    int64_t grid[3], few[] = {1000, 100, 10}, many[] = {INT32_MAX, INT32_MAX, INT32_MAX},
+                     wraps[] = {1 << 30, 1 << 30, 16};
+    cr_expect_eq(tile_abi_grid(abi, few, &facts, grid), TILE_OK);
+    cr_expect_eq(grid[0], 132);
+    cr_expect_eq(tile_abi_grid(abi, many, &facts, grid), TILE_INVALID);
+    cr_expect_eq(tile_abi_grid(abi, wraps, &facts, grid), TILE_INVALID, "2^64 tiles");
+    facts.num_sms = TILE_MAX_SMS + 1;
+    cr_expect_eq(tile_abi_grid(abi, few, &facts, grid), TILE_INVALID, "no device has so many");
     tile_abi_destroy(abi);
     codegen_close(&x);
 }
