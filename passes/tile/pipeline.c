@@ -139,21 +139,6 @@ static bool check_loop(tile_function *f, tile_op loop) {
     return false;
 }
 
-/* The iteration whose copies are issued must have a number, also where it does not run. */
-static bool check_reach(tile_function *f, const tile_pipeline_plan *plan) {
-    int64_t step;
-    unsigned reach = plan->distance + (plan->load_count != 0);
-    if (!plan->copy_count || !plan->distance ||
-        !tile_value_is_int(f, tile_op_operand(f, plan->loop, 2), &step) ||
-        step <= INT32_MAX / reach)
-        return true;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, plan->loop),
-                "%s run %u iterations ahead, and %u steps of %lld do not fit into an i32; use "
-                "fewer stages or a smaller step",
-                plan->load_count ? "loads of addresses" : "copies", reach, reach, (long long)step);
-    return false;
-}
-
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
 
 typedef struct ring_list {
@@ -188,7 +173,8 @@ static void visit_async(tile_function *f, tile_op op, void *user) {
 static tile_value add_constant(tile_builder *b, tile_value value, int64_t number) {
     int64_t known;
     if (tile_value_is_int(b->function, value, &known))
-        return tile_build_int(b, (int32_t)(uint32_t)(known + number)); /* i32 wraps */
+        return tile_build_int(b, tile_wrap_int(TILE_i32, known + number));
+    number = tile_wrap_int(TILE_i32, number);
     return number ? tile_build_add(b, value, tile_build_int(b, number)) : value;
 }
 
@@ -412,8 +398,7 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < list.count; i++) {
         rings[i] = (ring){.pass = pass, .f = f};
         ok &= check_loop(f, list.loops[i]) &&
-              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan) &&
-              check_reach(f, &rings[i].plan);
+              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
     ring_list all = {.rings = rings, .count = list.count};

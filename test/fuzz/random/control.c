@@ -69,14 +69,15 @@ bool gen_for(gen *g) {
     const char *variable = gen_name(g, "k");
     int step = gen_pick(g, 1, 1, 2, 16),
         end = gen_pick(g, 0, 1, 3, 4, 5) * step + gen_pick(g, 0, 0, 1);
-    const char *to = gen_chance(g, 50) ? gen_argument(g, end, 1) : gen_text("%d", end);
+    bounds b = gen_bounds(g, end, step);
+    if (!b.from) b.begin = gen_word(g, "0", "0", "1", "%x");
     gen_say(
-        g, "%s = for %s = %s to %s step %d iter (%s)%s {", names(c.result, c.count), variable,
-        gen_word(g, "0", "0", "1", "%x"), to, step, inits(&c),
+        g, "%s = for %s = %s to %s step %s iter (%s)%s {", names(c.result, c.count), variable,
+        b.begin, b.end, b.step, inits(&c),
         gen_word(g, "", "", "", " unroll (2)", " unroll (3)", " pipelined (2)", " pipelined (3)"));
     scope s = enter(g);
     g->loops++;
-    gen_add_index(g, variable);
+    gen_add_index(g, gen_counted(g, &b, variable));
     add_all(g, c.inside, c.count);
     for (unsigned i = 0; i < c.count; i++) {
         if (!gen_chance(g, 60)) continue;
@@ -334,9 +335,11 @@ static bool hopper_loop(gen *g) {
     const char *consumers =
         g->warps == 8 ? gen_word(g, "", ", consumers = cooperative", ", consumers = ping_pong")
                       : "";
-    gen_say(g, "%s = for %s = 0 to %d step %d iter (%s = %s) pipelined (%d%s) {", v.name, variable,
-            extent, k, inner, zero.name, gen_pick(g, 2, 3, 4), consumers);
+    bounds bound = gen_bounds(g, extent, k);
+    gen_say(g, "%s = for %s = %s to %s step %s iter (%s = %s) pipelined (%d%s) {", v.name, variable,
+            bound.begin, bound.end, bound.step, inner, zero.name, gen_pick(g, 2, 3, 4), consumers);
     g->depth++;
+    variable = gen_counted(g, &bound, variable);
     gen_say(g, "copy %s[%%x * %d, %s], %s", a, m, variable, sa);
     gen_say(g, "copy %s[%s, %%y * %d], %s", b, variable, n, sb);
     gen_say(g, "%s = dot %s, %s, %s", next, sa, sb, inner);
@@ -365,15 +368,17 @@ static bool masked_loop(gen *g) {
     gen_say(g, "copy %s[%%x * %d, 0], %s", q, m, held);
     gen_say(g, "%s = %%x * %d + %d + (iota(axis = 0) : tile<i32[%d, 1]>)", own, m,
             gen_pick(g, 0, -70, 33, 300), m);
+    bounds b = gen_bounds(g, keys, n);
     gen_say(g,
-            "%s, %s = for %s = 0 to %d step %d iter (%s = 0.0 : tile<f32[%d, 64]>, "
+            "%s, %s = for %s = %s to %s step %s iter (%s = 0.0 : tile<f32[%d, 64]>, "
             "%s = -1000.0 : tile<f32[%d, 1]>) pipelined (%d%s)%s {",
-            sum, top, j, keys, n, sums, m, tops, m, gen_pick(g, 2, 3),
+            sum, top, j, b.begin, b.end, b.step, sums, m, tops, m, gen_pick(g, 2, 3),
             g->warps == 8 ? gen_word(g, "", ", consumers = cooperative", ", consumers = in_turn",
                                      ", consumers = thirds")
                           : "",
             gen_word(g, " finite", " finite", ""));
     g->depth++;
+    j = gen_counted(g, &b, j);
     gen_say(g, "%s = load %s[0, %s] : [64, %d]", tk, k, j, n);
     gen_say(g, "%s = load %s[%s, 0] : [%d, 64]", tv, v, j, n);
     gen_say(g, "%s = dot(%s, %s, 0.0 : tile<f32[%d, %d]>, policy = rows)", all, held, tk, m, n);
@@ -423,17 +428,18 @@ bool gen_product_loop(gen *g) {
     if (depth) clause = gen_text(" pipelined (%d)", depth);
     if (!depth && gen_chance(g, 40)) clause = " unroll (2)";
     if (gen_chance(g, 25))
-        clause = gen_text(" split (%d, %s)%s", gen_pick(g, 1, 2, 3),
+        clause = gen_text(" split (%d, %s)%s", gen_pick(g, 1, 2, 3, 3, 7),
                           gen_word(g, "serial", "workspace", "atomic", "exchange",
                                    g->clusters ? "cluster" : "serial", "stream_k"),
                           depth ? clause : "");
     int groups = !g->mixed && gen_chance(g, 25) ? gen_pick(g, 1, 2, 4) : 0;
     if (groups && g->warps % (unsigned)groups == 0)
         clause = gen_text(" groups (%d)%s", groups, clause);
-    const char *to = gen_chance(g, 60) ? gen_argument(g, extent, 1) : gen_text("%d", extent);
-    gen_say(g, "%s = for %s = 0 to %s step %d iter (%s = %s)%s {", v.name, variable, to, k,
-            inner.name, zero.name, clause);
+    bounds bound = gen_bounds(g, extent, k);
+    gen_say(g, "%s = for %s = %s to %s step %s iter (%s = %s)%s {", v.name, variable, bound.begin,
+            bound.end, bound.step, inner.name, zero.name, clause);
     g->depth++;
+    variable = gen_counted(g, &bound, variable);
     const char *rows = gen_text("%%x * %d", m), *columns = gen_text("%%y * %d", n);
     if (through) {
         gen_say(g, "copy %s[%s, %s], %s", a, rows, variable, sa);

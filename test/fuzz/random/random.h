@@ -91,6 +91,17 @@ const char *gen_number(tile_scalar scalar, int number);
 const char *gen_index(gen *g); /* an i32 that is the same in all threads */
 void gen_add_index(gen *g, const char *name);
 const char *gen_argument(gen *g, int number, int divisible); /* an i32 of the launch */
+
+/* bounds.c: `for .. = begin to end step step`, with as many iterations as from 0 to `end`. */
+typedef struct bounds {
+    const char *begin, *end, *step;
+    const char *from; /* where it begins, if that is not where it was; NULL: it is */
+    int64_t scale;
+} bounds;
+bounds gen_bounds(gen *g, int end, int step);
+/* In the loop: the coordinate that the iteration has from 0 on, which is the variable or is said.
+ */
+const char *gen_counted(gen *g, const bounds *b, const char *variable);
 /* An argument that is an array; what the body calls the view of it. fill: as tile-run has it. */
 const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill);
 

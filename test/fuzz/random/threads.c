@@ -199,8 +199,9 @@ static bool make_loop(gen *g) {
     if (g->loops) return false;
     value inner = gen_value(g, a.scalar, a.shape, ANYTHING),
           result = gen_value(g, a.scalar, a.shape, ANYTHING);
-    gen_say(g, "%s = for %s = 0 to %d step 1 iter (%s = %s)%s {", result.name, gen_name(g, "k"),
-            gen_pick(g, 0, 1, 3), inner.name, a.name, gen_word(g, "", " unroll (2)"));
+    bounds b = gen_bounds(g, gen_pick(g, 0, 1, 3), 1);
+    gen_say(g, "%s = for %s = %s to %s step %s iter (%s = %s)%s {", result.name, gen_name(g, "k"),
+            b.begin, b.end, b.step, inner.name, a.name, gen_word(g, "", " unroll (2)"));
     unsigned count = g->count;
     g->depth++;
     g->loops++;
