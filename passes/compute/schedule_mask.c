@@ -434,12 +434,9 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
     bounds b = {.k = k, .o = o, .checks = true};
     k->single = true;
     k->tile_of[o->m] = -1;
-    /* min(start + block, extent) - 1, of which no part wraps around */
-    tile_value length = sched_number(k, block);
-    tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
-    tile_value before = tile_build_sub(to, length, tile_build_int(to, 1));
-    k->start[o->m] =
-        tile_build_add(to, tile_build_min(to, start, tile_build_sub(to, extent, length)), before);
+    /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
+    k->start[o->m] = tile_build_sub(to, tile_build_add(to, start, sched_number(k, block)),
+                                    tile_build_int(to, 1));
     for (unsigned i = 0; i < o->leaf_count; i++) {
         bound here = find_bound(&b, o->leaves[i].seen);
         if (!is_scalar(k, here.last)) {

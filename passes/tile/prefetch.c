@@ -104,9 +104,9 @@
  *
  * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
  * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
- * whose condition does not hold beyond the loop's end; where it might, because the variable of an
- * iteration that does not exist wraps around, that the iteration exists is asked, too. The first
- * loads go there, too, and before such copies. So from the head to the dot there may only
+ * whose condition does not hold beyond the loop's end. Where it might, because the variable of an
+ * iteration that does not exist wraps around, the branch also asks whether the iteration exists.
+ * The first loads go there, too, and before such copies. So from the head to the dot there may only
  * be what orders nothing and writes no shared memory at once: copies in the background (what they
  * write cannot be read before another wait), loads, other dots, pure operations. The stage must be
  * the loop's own counter or the same in each iteration.
