@@ -46,9 +46,14 @@ const char *tile_default_pipeline(unsigned level) {
     "layouts," \
     "reduce-late,prefetch," \
     "canonicalize,cse,licm,dce," \
-    "allocate-shared,insert-barriers"
-    return level < 3 ? TO_LEVEL_2 : "expand-parallel," TO_LEVEL_2 ",lower-tiles," LAST_PASSES;
-#undef TO_LEVEL_2
+    "allocate-shared"
+#define BARRIERS ",insert-barriers"
+    return level < 3 ? TO_LEVEL_2 BARRIERS
+                     : "expand-parallel," TO_LEVEL_2 BARRIERS ",lower-tiles," LAST_PASSES;
+}
+
+const char *tile_shared_memory_passes(void) {
+    return "expand-parallel," TO_LEVEL_2;
 }
 
 /* Texts of functions, to tell whether a pass changed them ------------------------------------- */

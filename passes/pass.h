@@ -46,6 +46,9 @@ typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *m
 
 /* The end of the default pipeline, for kernels at level 3, however they came there. */
 const char *tile_last_passes(void);
+/* Those of tile_default_pipeline(3) up to the one that knows how much shared memory a kernel needs.
+ */
+const char *tile_shared_memory_passes(void);
 
 /* Reports a counter, such as "removed", to the statistics. */
 void tile_pass_count(const tile_pass *pass, const char *what, long value);

@@ -18,7 +18,7 @@
 #include "runtime/assemble.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
-#include "passes/common/bind_params.h"
+#include "passes/common/fit_point.h"
 #include "passes/pass.h"
 #include "passes/tile/split_steps.h"
 
@@ -326,7 +326,7 @@ static tile_function *bind_compute(tile_module *module, const char *compute,
     tile_binding *left = TILE_NEW_ARRAY(&arena, tile_binding, count + 1u);
     for (unsigned i = 0; i < count; i++) left[i] = bindings[i];
     if (tile_schedule(module, compute, target, left, &count, &name) == TILE_OK &&
-        tile_instantiate(module, name, left, count) == TILE_OK)
+        tile_instantiate_for(module, name, left, count, target) == TILE_OK)
         f = tile_module_find(module, name);
     tile_arena_reset(&arena);
     return f;
@@ -341,7 +341,8 @@ static tile_function *bind(tile_module *module, const char *kernel, const tile_b
         f = bind_compute(module, kernel, bindings, count, options->target);
     } else {
         if (module && (!f || f->kind != TILE_PLAN)) f = choose_kernel(module, kernel);
-        if (f && tile_instantiate(module, f->name, bindings, count) != TILE_OK) f = NULL;
+        if (f && tile_instantiate_for(module, f->name, bindings, count, options->target) != TILE_OK)
+            f = NULL;
     }
     if (f) report_time(options, "instantiate", since);
     return f;
@@ -381,6 +382,7 @@ tile_status tile_lower(tile_module *module, const char *kernel, const tile_bindi
     TILE_GUARD(tile_module_context(module), TILE_OUT_OF_MEMORY)
     tile_pass_options passes;
     tile_take_options(&passes, sizeof passes, options);
+    if (!passes.target) passes.target = tile_target_find("sm_80");
     const tile_build_options build = {
         .target = passes.target, .timing = passes.timing, .report_user = passes.report_user};
     if (out) *out = NULL;

@@ -77,8 +77,11 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
     kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
     kernel->picks = kernel->chooses ||
                     (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
-    if (status == TILE_OK && !tile_kernel_looks_up(kernel))
-        status = tile_take_first(kernel, &first);
+    if (status != TILE_OK || tile_kernel_looks_up(kernel)) return status;
+    status = tile_take_first(kernel, &first);
+    if (status == TILE_UNSUPPORTED && binding_count && !device->store) /* not a candidate's */
+        tile_note_fitting_point(kernel->module, kernel->name, bindings, binding_count,
+                                device->target);
     return status;
 }
 

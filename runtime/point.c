@@ -10,7 +10,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
-#include "passes/common/bind_params.h"
+#include "passes/common/fit_point.h"
 #include "passes/tile/split_steps.h"
 #include "runtime/kernel.h"
 #include "runtime/tune/choose.h"
@@ -47,8 +47,8 @@ static bool point_equals(const kernel_point *point, const tile_binding *bindings
 static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
     tile_module *module = tile_module_clone(kernel->module);
     tile_variant *variant;
-    tile_status status =
-        tile_instantiate(module, kernel->name, point->bindings, point->binding_count);
+    tile_status status = tile_instantiate_for(module, kernel->name, point->bindings,
+                                              point->binding_count, kernel->device->target);
     if (status != TILE_OK) {
         tile_module_destroy(module);
         return status;

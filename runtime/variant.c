@@ -9,7 +9,7 @@
 #include "lib/ir/function.h"
 #include "lib/ir/remark.h"
 #include "lib/support/context.h"
-#include "passes/common/bind_params.h"
+#include "passes/common/fit_point.h"
 #include "runtime/kernel.h"
 #include "runtime/map.h"
 #include "runtime/tune/store.h"
@@ -140,8 +140,11 @@ static tile_status add_later_variant(tile_kernel *kernel, kernel_point *point, u
                                      const int64_t *numbers, tile_variant **out) {
     tell_conditions(kernel, tile_first_variant(point)->abi, numbers);
     tile_module *module = tile_module_clone(kernel->module);
-    tile_status status =
-        tile_instantiate(module, kernel->name, point->bindings, point->binding_count);
+    const tile_diversion diversion = /* the point's remarks were made */
+        tile_context_divert(kernel->device->context, NULL, NULL);
+    tile_status status = tile_instantiate_for(module, kernel->name, point->bindings,
+                                              point->binding_count, kernel->device->target);
+    tile_context_restore(&diversion);
     if (status == TILE_OK) return tile_add_variant(kernel, point, index, module, out);
     tile_module_destroy(module);
     return status;

@@ -371,10 +371,8 @@ static const char *choose_ptxas(const options *o, char **found) {
 static bool instantiate(const options *o, tile_module *module, const tile_function *plan) {
     const tile_pass_options none = {
         .size = sizeof none, .target = o->target, .timing = print_time, .report_user = (void *)o};
-    if (plan)
-        return tile_instantiate(module, tile_function_name(plan), o->params, o->param_count) ==
-               TILE_OK;
-    return tile_lower(module, o->kernel, o->params, o->param_count, "", &none, NULL) == TILE_OK;
+    const char *name = plan ? tile_function_name(plan) : o->kernel;
+    return tile_lower(module, name, o->params, o->param_count, "", &none, NULL) == TILE_OK;
 }
 
 /* Of a plan, if there is one, or a kernel. */
@@ -481,7 +479,15 @@ static bool compile_all(const options *o, const tile_module *module) {
 static bool compile(const options *o, tile_module *module) {
     const tile_function *plan = find_plan(o, module);
     if (plan && (o->variant || o->all_variants)) return refuse_variants(tile_function_name(plan));
-    return o->all_variants ? compile_all(o, module) : compile_variant(o, module);
+    const char *name = plan ? tile_function_name(plan) : o->kernel;
+    const tile_function *only = name ? NULL : tile_module_function(module, 0);
+    tile_module *written = o->param_count ? tile_module_clone(module) : NULL;
+    bool ok = o->all_variants ? compile_all(o, module) : compile_variant(o, module);
+    if (!ok && written)
+        tile_note_fitting_point(written, only ? tile_function_name(only) : name, o->params,
+                                o->param_count, o->target);
+    tile_module_destroy(written);
+    return ok;
 }
 
 /* The compute that is named, or the only function there is. */

@@ -202,12 +202,19 @@ TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writ
 
 /* The instantiate pass as a call: binds the kernel's compile-time parameters, in place. A missing
  * one takes its default, else its value in the first tune point that agrees with the given ones.
+ * The calls below and tile_kernel_create, which know the target, take the first of these points
+ * that the target can run; if it is a later one, a remark says so.
  * The name may be that of a {const} argument ("n", or "%n" where a parameter is called n): it gets
  * this value wherever it is used, and launches with another one are refused.
  * Pointers and views of a kernel at level 2 that say nothing else are declared divisible by 16.
  * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count);
+/* After a kernel or plan could not be compiled for the target with these bindings: a note says which
+ * other point of its space can be, if one can. The module is as it was before tile_instantiate. */
+TILE_API void tile_note_fitting_point(const tile_module *module, const char *kernel,
+                                      const tile_binding *bindings, unsigned binding_count,
+                                      const tile_target *target);
 /* The pass `schedule` as a call: adds to the module a kernel, or a plan and its kernels, that
  * compute what the compute of this name does; *name is its name, the module's. Its arguments are
  * those of the compute's dims of which nothing is said (i32, with `_dim` behind the name where an

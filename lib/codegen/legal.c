@@ -244,14 +244,13 @@ static int64_t instructions_of(const checker *c, tile_op op) {
 
 /* LLVM and ptxas take more than twice the time for twice the code: this much takes seconds. */
 static void check_length(checker *c, tile_op op, int64_t copies) {
-    enum { MAX_INSTRUCTIONS = 3 << 14 };
     int64_t before = c->instructions;
     c->instructions += copies * instructions_of(c, op);
-    if (before <= MAX_INSTRUCTIONS && c->instructions > MAX_INSTRUCTIONS)
+    if (before <= TILE_MAX_INSTRUCTIONS && c->instructions > TILE_MAX_INSTRUCTIONS)
         FAIL(c, tile_op_loc(c->f, op),
              "%s: here one thread's code exceeds %d instructions, each copy of an unrolled body "
              "counted; use smaller tiles or vectors, more warps, or unroll less",
-             op_name(c, op), MAX_INSTRUCTIONS);
+             op_name(c, op), TILE_MAX_INSTRUCTIONS);
 }
 
 /* copies: how many of this region the unrolled loops around it make. */

@@ -5,6 +5,9 @@
 #include "tile/ir.h"
 #include "tile/target.h"
 
+/* Of one thread's code, each copy of an unrolled body counted. */
+enum { TILE_MAX_INSTRUCTIONS = 3 << 14 };
+
 /* Everything that emission takes for granted of a kernel at level 3: operations, types, memory, and
  * that the target has the instructions. TILE_INVALID after a diagnostic at each operation that
  * cannot be. asked: the PTX version to write, 0 for any: what only tells the caches something is

@@ -352,7 +352,13 @@ const char tile_manual_splits[] =
     "takes the point\n"
     "that a model takes for the fastest. Code that is made without a launch has a parameter's "
     "default, else its\n"
-    "value in the first point.\n";
+    "value in the first point that the target can run. A point that needs more shared memory, "
+    "threads, clusters or code\n"
+    "than the target has is skipped, with a remark; so is one of a kernel that a plan launches "
+    "without giving it all of\n"
+    "its parameters. Parameters that are given keep their values: if no point with them fits, "
+    "that is an error, and a\n"
+    "note names a point of `tune` that does.\n";
 
 const char tile_manual_plans[] =
     "\n"

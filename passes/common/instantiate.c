@@ -34,6 +34,9 @@
  *     store %t, %g[%2]
  *   }
  *
+ * What neither options nor defaults give is the first point of `tune` that fits the target: the
+ * others would not compile.
+ *
  * A {const} argument whose value is given becomes that number; it stays an argument, which the
  * launch compares with it.
  *
@@ -56,7 +59,7 @@
 #include "lib/layout/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
-#include "passes/common/bind_params.h"
+#include "passes/common/fit_point.h"
 #include "passes/common/instantiate_plan.h"
 #include "tile/split.h"
 #include "tile/compile.h"
@@ -463,8 +466,9 @@ static tile_status check_result(instance *i) {
     return ok ? TILE_OK : TILE_INVALID;
 }
 
-static tile_status instantiate(tile_function *f, const tile_pass_option *options, unsigned count,
-                               tile_arena *arena) {
+tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *options,
+                                      unsigned count, const tile_target *target,
+                                      tile_arena *arena) {
     instance i = {.f = f, .context = tile_function_context(f), .arena = arena};
     /* 1. What the parameters are, and what the arguments are like. */
     read_options(&i, options, count);
@@ -472,6 +476,7 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (i.errors || !tile_bind_params(f, options, count, arena, &i.bound) ||
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
+    tile_choose_fitting_point(f, options, count, target, arena, &i.bound);
     i.bindings = tile_param_bindings(&i.bound);
     i.bindings.arg = known_argument;
     decide_persistent(&i);
@@ -479,7 +484,7 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     if (!f->param_count && !has_constants(f)) {
         bool resolved = resolve_layouts(&i);
         if (resolved && check_result(&i) != TILE_OK) return TILE_INVALID;
-        return tile_instantiate_launches(f, arena);
+        return tile_instantiate_launches(f, target, arena);
     }
     /* 2. Their values in all places. */
     bind_declarations(&i);
@@ -490,7 +495,7 @@ static tile_status instantiate(tile_function *f, const tile_pass_option *options
     /* 3. They are gone. */
     f->param_count = f->tune_count = f->where_count = 0;
     /* 4. Kernels of which it launches instances. */
-    return status == TILE_OK ? tile_instantiate_launches(f, arena) : status;
+    return status == TILE_OK ? tile_instantiate_launches(f, target, arena) : status;
 }
 
 /* True if something says what each parameter is. */
@@ -508,6 +513,11 @@ static bool has_values(const tile_function *f, const tile_pass *pass) {
     return true;
 }
 
+static tile_status instantiate(tile_pass *pass, tile_function *f) {
+    return tile_instantiate_function(f, pass->options, pass->option_count, pass->target,
+                                     pass->scratch);
+}
+
 /* Plans come before the kernels that they launch, which are bound as they say. What is left of a
  * kernel that has no values of its own is of no use. A compute's parameters are bound by its
  * inputs. */
@@ -516,13 +526,13 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
     tile_status status = TILE_OK;
     if (f->kind == TILE_COMPUTE) return TILE_OK;
     while (status == TILE_OK && (plan = tile_find_launching_plan(f)))
-        status = instantiate(plan, pass->options, pass->option_count, pass->scratch);
+        status = instantiate(pass, plan);
     if (status != TILE_OK) return status;
     if (tile_has_instances(f) && !has_values(f, pass)) {
         tile_module_remove(f->module, f);
         return TILE_OK;
     }
-    return instantiate(f, pass->options, pass->option_count, pass->scratch);
+    return instantiate(pass, f);
 }
 
 /* Splitting by bindings ----------------------------------------------------------------------- */
@@ -564,9 +574,9 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
 
 /* As a call ---------------------------------------------------------------------------------- */
 
-tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
-                             unsigned binding_count) {
-    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
+tile_status tile_instantiate_for(tile_module *module, const char *kernel,
+                                 const tile_binding *bindings, unsigned binding_count,
+                                 const tile_target *target) {
     tile_function *f = tile_module_find(module, kernel);
     if (!module) return TILE_INVALID;
     if (!f) {
@@ -588,7 +598,14 @@ tile_status tile_instantiate(tile_module *module, const char *kernel, const tile
             fail_unknown(&i, bindings[o].name);
     }
     assume_alignment(f);
-    tile_status status = i.errors ? TILE_INVALID : instantiate(f, options, count, &arena);
+    tile_status status =
+        i.errors ? TILE_INVALID : tile_instantiate_function(f, options, count, target, &arena);
     tile_arena_reset(&arena);
     return status;
+}
+
+tile_status tile_instantiate(tile_module *module, const char *kernel, const tile_binding *bindings,
+                             unsigned binding_count) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
+    return tile_instantiate_for(module, kernel, bindings, binding_count, NULL);
 }

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "passes/common/fit_point.h"
+
 typedef struct instance {
     const tile_function *kernel;
     const tile_attr *values; /* NULL: none were given */
@@ -12,6 +14,7 @@ typedef struct instance {
 
 typedef struct instances {
     tile_function *plan;
+    const tile_target *target;
     tile_arena *arena;
     instance *made;
     size_t count, capacity;
@@ -58,7 +61,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
         bindings[i] = (tile_binding){values->values[i].name, value_text(all, &values->values[i])};
     tile_function *copy = tile_function_clone(kernel, free_name(all, kernel));
     copy->instance_of = kernel->name;
-    if (tile_instantiate(copy->module, copy->name, bindings, count) != TILE_OK) {
+    if (tile_instantiate_for(copy->module, copy->name, bindings, count, all->target) != TILE_OK) {
         tile_report(copy->module->context, TILE_NOTE, tile_op_loc(all->plan, op),
                     "it is launched here");
         all->status = TILE_INVALID;
@@ -92,8 +95,9 @@ static void instantiate_launch(tile_function *plan, tile_op op, void *user) {
     tile_op_set_text(plan, op, TILE_ATTR_callee, name);
 }
 
-tile_status tile_instantiate_launches(tile_function *plan, tile_arena *arena) {
-    instances all = {.plan = plan, .arena = arena, .status = TILE_OK};
+tile_status tile_instantiate_launches(tile_function *plan, const tile_target *target,
+                                      tile_arena *arena) {
+    instances all = {.plan = plan, .target = target, .arena = arena, .status = TILE_OK};
     if (plan->kind != TILE_PLAN) return TILE_OK;
     tile_walk(plan, plan->body, instantiate_launch, &all);
     return all.status == TILE_OK ? tile_function_verify(plan) : all.status;

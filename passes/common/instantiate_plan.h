@@ -8,8 +8,10 @@
 
 /* Gives each launch of a plan whose values are constants a kernel without parameters: one copy in
  * the module for each set of values, named after plan and kernel. TILE_INVALID after a diagnostic.
- * Other functions are left as they are. */
-tile_status tile_instantiate_launches(tile_function *plan, tile_arena *arena);
+ * Other functions are left as they are. What a launch leaves open of a kernel's space is its first
+ * point that fits the target; target: NULL: its first point. */
+tile_status tile_instantiate_launches(tile_function *plan, const tile_target *target,
+                                      tile_arena *arena);
 
 /* A plan of the module that launches this kernel and has not been instantiated; NULL if there is
  * none. */

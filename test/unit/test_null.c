@@ -311,6 +311,7 @@ Test(null, compiling) {
     size_t printed = 0;
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0), TILE_INVALID);
+    tile_note_fitting_point(NULL, NULL, NULL, 0, NULL);
     cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);
     cr_expect_eq(tile_lower(NULL, "k", NULL, 0, NULL, NULL, &f), TILE_INVALID);
     cr_expect_null(f);

@@ -1,0 +1,48 @@
+"""Every kernel, plan and compute of tools/kernels that needs nothing to be given compiles for every row of targets.def.
+
+usage: kernels_on_targets.py TARGETS.DEF FILE ...
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+# What needs a parameter that has no default and no points is said so, and is nobody's to choose.
+GIVEN = ("; it needs one", "is open: say which one")
+
+
+def compiles(file, name, target):
+    """None if it cannot be compiled without parameters; else the first error, "" if there is none. --emit=tile runs the
+    passes, of all kernels of a plan, and makes no code."""
+    ran = subprocess.run(["tilec", str(file), f"--kernel={name}", f"--target={target}", "--emit=tile", "-o", "-"],
+                         capture_output=True, text=True)
+    errors = [line for line in ran.stderr.splitlines() if "error:" in line]
+    if ran.returncode and errors and any(text in errors[0] for text in GIVEN):
+        return None
+    return (errors or [f"exit status {ran.returncode}"])[0] if ran.returncode else ""
+
+
+def main():
+    targets = re.findall(r"(?m)^TARGET\((\w+)", pathlib.Path(sys.argv[1]).read_text())
+    done = wrong = 0
+    for file in sys.argv[2:]:
+        text = pathlib.Path(file).read_text()
+        names = re.findall(r"(?m)^(?:kernel|plan|compute) @(\w+)", text)
+        made = 0
+        for name in names:
+            for target in targets:
+                error = compiles(file, name, target)
+                if error is None:
+                    break
+                made += 1
+                wrong += bool(error)
+                if error:
+                    print(f"{target}: @{name}: {error}")
+        done += made
+        if not made:
+            print(f"{file}: nothing of it compiles without parameters")
+    print(f"{len(targets)} targets, {done} compiled, {wrong} refused")
+
+
+if __name__ == "__main__":
+    main()
