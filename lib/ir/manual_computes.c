@@ -178,3 +178,26 @@ const char tile_manual_given[] =
     "takes the rest of a\n"
     "  point from the others where none does. Reductions of the same rows are one kernel, which "
     "has what one of them says.\n";
+
+/* How far off sums are. */
+const char tile_manual_sums[] =
+    "* Sums in f32 of products, rows, columns and scans are off by about the root of their length: "
+    "each thread sums a\n"
+    "  part, sums of many terms in one place are made of chunks (256 to 16384 terms, by the "
+    "length), and threads are\n"
+    "  added in pairs. With u = 2^-24 and T the sum of the terms' magnitudes, a sum of n terms is "
+    "off by at most\n"
+    "  3.2 sqrt(n) u T, or 512 u T where that is more, and by one u T more for each of its parts. "
+    "Rows of more than 2^26\n"
+    "  elements have n / block in one place. A product of f32 or f64 with one row or one column "
+    "is such a reduction.\n"
+    "* Tensor cores align the products of one instruction and the sum so far to the largest of "
+    "them, truncate, and add:\n"
+    "  16 products of 16-bit floats, 8 of tf32, 32 of 8-bit floats. A sum along k is off by at "
+    "most k 2^-23 T, where\n"
+    "  all terms have one sign by about k / 16, k / 8 or k / 32 times 2^-24 T. If k is known and "
+    "above 65536, the first\n"
+    "  point cuts it into parts of at most 16384, which are added in f32: 16384 * 2^-23 T, and u T "
+    "for each part.\n"
+    "  Other points, and products whose k only a launch tells, may have longer parts: say `split` "
+    "where that matters.\n";

@@ -73,6 +73,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "passes/compute/schedule_space.h"
+#include "passes/compute/schedule_vector.h"
 
 /* What is known of the compute ----------------------------------------------------------------- */
 
@@ -486,6 +487,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
                    compute->name);
     if (s.failed || !check_length(&s)) return TILE_INVALID;
     sched_move_casts(&s);
+    sched_reduce_vectors(&s);
     if (!sched_cut(&s)) return TILE_INVALID;
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
     for (size_t i = 0; i < s.group_count && !s.failed; i++) check_room(&s, s.groups[i]->kernel);

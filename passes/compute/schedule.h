@@ -226,6 +226,8 @@ tile_value sched_without_cast(schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
+/* From now on the schedule has a copy of the compute, which the module has not. */
+void sched_own_compute(schedule *s);
 /* Casts of both operands of a product that stand in front of what moves elements come behind it.
  * The schedule then has a copy of the compute, which the module has not. */
 void sched_move_casts(schedule *s);

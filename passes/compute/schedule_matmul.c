@@ -11,13 +11,16 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "passes/compute/schedule_long.h"
 #include "passes/compute/schedule_space.h"
+#include "tile/split.h"
 
 typedef struct operand {
     tile_value value;         /* that is multiplied, casts left out */
     const tile_type *element; /* as it is multiplied */
     sched_map map;            /* of its dims, in the domain with k */
     int array;         /* what is copied to shared memory; -1: it is loaded as it is needed */
+    unsigned sources;  /* places of arrays that it is computed from, each as large as the tile */
     tile_value source; /* the value of that array */
     sched_map source_map;
     bool plain;    /* nothing is computed */
@@ -146,6 +149,7 @@ static void take_operand(product *p, unsigned index) {
         p, side,
         tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
     find_source(&f, side->value, &side->map);
+    side->sources = f.found;
     if (f.found != 1) side->array = -1;
     side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
                   without_moves(s, p->k.g, side->value).id == side->source.id;
@@ -234,6 +238,30 @@ static sched_fixed fix_product(const product *p) {
         sched_fix(&fixed, TILE_ATTR_tile, blocks[i], tile_expr_int(s->context, tile->list[i]));
     sched_fix_attrs(s, p->op, &fixed);
     return fixed;
+}
+
+/* How many terms each sum has; -1: nobody knows. */
+static int64_t count_terms(const product *p) {
+    int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
+    int64_t depth = sched_constant(p->extent_k);
+    bool known = taps >= 0 && depth >= 0 && depth <= INT32_MAX / (taps + 1);
+    return known ? taps * depth : -1;
+}
+
+/* Products of f32 are summed by fma, one after the other, and in chunks where they are long. Others
+ * are tensor cores', which have no registers for a second sum: long ones are cut into parts. */
+static bool is_by_fma(const product *p) {
+    return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
+}
+
+static sched_needs find_needs(const product *p) {
+    enum { LONG = 65536, PART = 16384 };
+    int64_t terms = count_terms(p), parts = (terms + PART - 1) / PART;
+    bool cuts = p->sum->scalar == TILE_f32 && !is_by_fma(p) && terms > LONG;
+    return (sched_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
+                         .parts = !cuts                    ? 1
+                                  : parts < TILE_MAX_SPLIT ? parts
+                                                           : TILE_MAX_SPLIT};
 }
 
 /* The kernel ------------------------------------------------------------------------------------
@@ -373,6 +401,30 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
                                         sched_number(k, param(p, "block_k")));
 }
 
+static sched_long_sum begin_long(product *p, tile_value zero) {
+    sched_kernel *k = &p->k;
+    const tile_expr *block = param(p, "block_k");
+    const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
+    return sched_begin_long(k, tile_value_type(k->f, zero), sched_expr(k->s, p->extent_k), block,
+                            unit);
+}
+
+/* Copies and multiplies the tiles of a step. */
+static tile_value build_step(product *p, tile_value sum) {
+    tile_value taken[2];
+    size_t mark = sched_enter(&p->k);
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        copy_side(p, &p->sides[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        taken[i] = take_side(p, &p->sides[i]);
+        sched_leave(&p->k, mark); /* the other side's tiles have other dims */
+    }
+    return tile_build_dot(&p->k.b, taken[0], NULL, 0, taken[1], NULL, 0, sum);
+}
+
 /* The sums. */
 static tile_value build_loop(product *p) {
     sched_kernel *k = &p->k;
@@ -383,29 +435,22 @@ static tile_value build_loop(product *p) {
     }
     set_tiles(p, p->m, "block_m", p->n, "block_n");
     tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum)), parts;
+    bool chunks = is_by_fma(p) && sched_is_long(count_terms(p));
+    sched_long_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
+    if (chunks) all = begin_long(p, sum);
     tile_op loop = build_steps(p, &sum, &parts);
     set_loop_clauses(p, loop);
     tile_region body = tile_op_region(k->f, loop, 0);
     outside = k->b;
     k->b = tile_builder_at_end(k->f, body);
     k->b.loc = outside.loc;
-    size_t mark = sched_enter(k);
-    tile_value taken[2];
     enter_step(p, tile_region_arg(k->f, body, 0), parts);
-    for (unsigned i = 0; i < 2; i++) {
-        set_side(p, i);
-        copy_side(p, &p->sides[i]);
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        set_side(p, i);
-        taken[i] = take_side(p, &p->sides[i]);
-        sched_leave(k, mark); /* the other side's tiles have other dims */
-    }
-    tile_value next =
-        tile_build_dot(&k->b, taken[0], NULL, 0, taken[1], NULL, 0, tile_region_arg(k->f, body, 1));
+    tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
+    if (chunks) next = sched_step_long(k, &all, tile_region_arg(k->f, body, 0), next);
     tile_build_yield(&k->b, &next, 1);
     k->b = outside;
-    return tile_op_result(k->f, loop, 0);
+    sum = tile_op_result(k->f, loop, 0);
+    return chunks ? sched_end_long(k, &all, sum) : sum;
 }
 
 /* A product with one row has one, too, but its tiles have more. */
@@ -469,7 +514,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
     sched_fixed fixed = fix_product(&p);
-    if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &fixed)) {
+    const sched_needs needs = find_needs(&p);
+    if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
         s->failed = true;
         return;
     }

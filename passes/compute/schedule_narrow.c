@@ -176,15 +176,19 @@ static narrowing begin_narrowing(schedule *s) {
                        .count = count};
 }
 
+void sched_own_compute(schedule *s) {
+    tile_function *from = s->compute;
+    s->compute = tile_function_clone(from, sched_free_name(s, from->name));
+    tile_module_remove(from->module, s->compute);
+    s->compute->name = from->name;
+}
+
 void sched_move_casts(schedule *s) {
     bool found = false;
     narrowing n = begin_narrowing(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(&n, op) != NULL;
     if (!found) return;
-    tile_function *from = s->compute;
-    s->compute = tile_function_clone(from, sched_free_name(s, from->name));
-    tile_module_remove(from->module, s->compute);
-    s->compute->name = from->name;
+    sched_own_compute(s);
     n = begin_narrowing(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
         if (find_product(&n, op)) change_product(&n, op);

@@ -300,6 +300,8 @@ static void build_columns(rows *r, int beside) {
     int64_t along = points[0], blocks = rows_count_others(r, beside, points[1]);
     bool splits = rows_may_split(r, along, blocks);
     if (!splits) count = list_columns(r, beside, false, points);
+    for (unsigned p = 0; p < count; p++)
+        if (points[3 * p] < r->least) r->least = points[3 * p];
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
                                  sched_add_param(&r->k, "num_warps")};
     const tile_expr *parts[2];
@@ -517,6 +519,7 @@ static void build_given_beside(rows *r, int beside) {
                    tile_op_name(r->k.s->compute, rows_op(r, 0)), r->known, along);
     bool splits = !r->k.s->failed && rows_may_split(r, along, blocks);
     if (r->k.s->failed) return;
+    r->least = along;
     set_tiles(r, beside, other, block);
     add_warps(r, along * others);
     if (splits) rows_add_splits(r, along, blocks, 1, parts);
@@ -562,7 +565,7 @@ static void build(rows *r) {
 }
 
 void sched_make_rows(schedule *s, sched_group *g, const char *name) {
-    rows r = {.axis = g->axis, .copies = 1};
+    rows r = {.axis = g->axis, .copies = 1, .least = ROWS_MANY};
     sched_kernel_open(&r.k, s, g, name);
     r.extent = g->domain.extents[g->axis];
     r.known = sched_constant(r.extent);

@@ -19,6 +19,9 @@ typedef struct rows_centre {
 
 enum { ROWS_MOST_FACTORS = 8, ROWS_MOST_CENTRES = 2, ROWS_MOST_LATE = 16, ROWS_MOST_COPIES = 4 };
 
+/* Elements of a tile along the axis with which a place has few terms of any row. */
+enum { ROWS_MANY = 1024 };
+
 /* What a sum adds up that needs other reductions of the same walk: the product of all these. */
 typedef struct rows_late {
     bool is_late, negative;
@@ -52,6 +55,7 @@ typedef struct rows {
     struct rows_behinds *behinds; /* what is known behind the end (schedule_behind.c), or NULL */
     uint8_t *infinite; /* by reduction what rows_may_be_infinite has found: 1 + that; or NULL */
     unsigned copies;   /* tiles that one step of a walk takes: their maxima correct sums once */
+    int64_t least;     /* elements of a tile along the axis, at the point with the fewest */
     bool walked;       /* tiles have two other dims, and one element along the axis: t is none */
     /* What attributes of the reductions say. */
     const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */

@@ -109,7 +109,54 @@ static void copy_head(tile_function *to, const tile_function *from) {
     tile_function_set_warps(to, from->warps);
 }
 
-bool sched_take_space(schedule *s, tile_function *to, sched_space space, const sched_fixed *fixed) {
+/* To the clause of the tiles: smaller ones with fewer stages, the smallest last. */
+static void add_lean_points(schedule *s, tile_function *to) {
+    static const int points[][5] = {
+        {64, 64, 32, 2, 4}, {64, 64, 32, 1, 4}, {32, 32, 32, 1, 4}, {16, 16, 32, 1, 1}};
+    enum { POINTS = sizeof points / sizeof *points, NAMES = 5 };
+    tile_tune_clause *clause = &to->tunes[0];
+    if (clause->name_count != NAMES) return;
+    size_t before = (size_t)clause->point_count * NAMES;
+    const tile_expr **values =
+        TILE_NEW_ARRAY(&to->module->arena, const tile_expr *, before + (size_t)POINTS * NAMES);
+    memcpy(values, clause->values, before * sizeof *values);
+    for (size_t i = 0; i < (size_t)POINTS * NAMES; i++)
+        values[before + i] = tile_expr_int(s->context, points[i / NAMES][i % NAMES]);
+    clause->values = values;
+    clause->point_count += POINTS;
+}
+
+static tile_tune_clause *find_splits(const tile_function *f) {
+    for (size_t t = 0; t < f->tune_count; t++)
+        if (strcmp(f->tunes[t].names[0], SCHED_SPLIT) == 0) return &f->tunes[t];
+    return NULL;
+}
+
+/* So many parts come first; where nothing was split, whole sums after them. */
+static void add_first_split(schedule *s, tile_function *to, int64_t parts) {
+    static const char *const names[] = {SCHED_SPLIT, SCHED_STRATEGY};
+    enum { NAMES = sizeof names / sizeof *names };
+    const tile_expr *first[] = {tile_expr_int(s->context, parts),
+                                tile_expr_word(s->context, "workspace")};
+    const tile_expr *whole[] = {tile_expr_int(s->context, 1), tile_expr_word(s->context, "serial")};
+    tile_tune_clause *clause = find_splits(to);
+    if (!clause) {
+        tile_function_add_param(to, SCHED_SPLIT, TILE_PARAM_int, NULL, NULL);
+        tile_function_add_param(to, SCHED_STRATEGY, TILE_PARAM_word, NULL, NULL);
+        tile_function_add_tune(to, NAMES, names, 1, whole);
+        clause = find_splits(to);
+    }
+    size_t before = (size_t)clause->point_count * NAMES;
+    const tile_expr **values =
+        TILE_NEW_ARRAY(&to->module->arena, const tile_expr *, before + NAMES);
+    memcpy(values, first, sizeof first);
+    memcpy(values + NAMES, clause->values, before * sizeof *values);
+    clause->values = values;
+    clause->point_count++;
+}
+
+bool sched_take_space(schedule *s, tile_function *to, sched_space space, const sched_needs *needs,
+                      const sched_fixed *fixed) {
     bool shipped = space == SCHED_SPACE_HALF;
     const char *text = shipped ? matmul_text : spaces[space];
     tile_module *module = tile_module_parse(s->context, "schedule", text, strlen(text));
@@ -119,7 +166,9 @@ bool sched_take_space(schedule *s, tile_function *to, sched_space space, const s
     bool fits = other == space || !fixed->count || sched_has_point(s, from, fixed);
     if (fits) copy_head(to, from);
     tile_module_destroy(module);
-    if (!fits) return sched_take_space(s, to, other, fixed);
+    if (!fits) return sched_take_space(s, to, other, needs, fixed);
+    if (needs->lean) add_lean_points(s, to);
+    if (needs->parts > 1) add_first_split(s, to, needs->parts);
     sched_fix_points(s, to, fixed);
     return true;
 }

@@ -16,11 +16,19 @@ typedef enum sched_space {
     SCHED_SPACE_FMA,           /* what no tensor core multiplies */
 } sched_space;
 
+/* What a product needs of its space. */
+typedef struct sched_needs {
+    /* Operands are computed from many arrays, each of which has stages of its own: there are points
+     * more that need little shared memory. */
+    bool lean;
+    int64_t parts; /* of the sums, at the first point; 1: they may be whole */
+} sched_needs;
+
 /* Gives the kernel the clauses: parameters block_m, block_n, block_k, stages, num_warps, in some
  * spaces split, strategy and consumers, and what goes with them; a space with fewer
  * conditions where no point of this one has what is fixed. False after a diagnostic. */
 bool sched_take_space(schedule *s, tile_function *kernel, sched_space space,
-                      const sched_fixed *fixed);
+                      const sched_needs *needs, const sched_fixed *fixed);
 
 /* Gives `to` the parameters of `from` and the points that they may have. */
 void sched_copy_points(tile_function *to, const tile_function *from);

@@ -8,6 +8,9 @@
  * columns]>) { .. } yield %s + reduce_add(%own, axis = 0)
  *     }
  *
+ * Where a place of the tile has many terms, they are summed in chunks (schedule_long.c): the loop
+ * along the rows stands in one over chunks.
+ *
  * Each part is an iteration of the outer loop, which split-k gives a block of its own; what blocks
  * hand on is what is left of their tiles, a row. With a split of 1 the outer loop is none. */
 #include "passes/compute/schedule_rows.h"
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "passes/compute/schedule_long.h"
 
 static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
     if (rows_takes_nan(r, index))
@@ -140,6 +144,59 @@ static void leave_loop(rows *r, const loop *l, const tile_value *next, unsigned 
     sched_leave(&r->k, l->mark);
 }
 
+/* Chunks --------------------------------------------------------------------------------------- */
+
+/* Whether a place of the tile has so many terms of a sum in f32 that it is summed in chunks. */
+static bool has_chunks(const rows *r, const rows_carried *c) {
+    int64_t terms = r->known < 0 ? -1 : r->known / r->least;
+    bool adds = false;
+    for (unsigned i = 0; i < c->count; i++) {
+        size_t index = c->reductions[i];
+        if (r->late[index].is_late) return false;
+        adds |=
+            rows_kind(r, index) == TILE_WORD_kind_add && rows_type(r, index)->scalar == TILE_f32;
+    }
+    return adds && !r->walked && r->least < ROWS_MANY && sched_is_long(terms);
+}
+
+/* A loop over chunks of the steps from *begin to *end, which become those of one chunk. */
+static loop enter_chunks(rows *r, const rows_carried *c, tile_value *begin, tile_value *end,
+                         tile_value step) {
+    sched_kernel *k = &r->k;
+    tile_builder *b = &k->b;
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value all = tile_build_max(b, tile_build_sub(b, *end, *begin), zero);
+    tile_value steps = tile_build_ceildiv(b, all, step), chunk = sched_chunk(k, steps);
+    loop l = enter_steps(r, zero, tile_build_ceildiv(b, steps, chunk), one, c->at, c->values);
+    tile_value length = tile_build_mul(b, chunk, step), number = k->start[r->axis];
+    *begin = tile_build_add(b, *begin, tile_build_mul(b, number, length));
+    tile_value left = tile_build_sub(b, *end, *begin);
+    *end = tile_build_add(b, *begin, tile_build_min(b, length, left));
+    return l;
+}
+
+/* Puts the chunk's own sums, of the loop in it, behind those before. Returns the outer loop. */
+static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_op inner) {
+    tile_builder *b = &r->k.b;
+    tile_region body = tile_op_region(r->k.f, l->op, 0);
+    tile_value next[ROWS_MOST_CARRIED];
+    for (unsigned i = 0, at = 0; i < c->count; at += rows_count_carried(r, c->reductions[i++])) {
+        size_t index = c->reductions[i];
+        tile_value before = tile_region_arg(r->k.f, body, at + 1);
+        tile_value own = tile_op_result(r->k.f, inner, at);
+        if (!rows_finds_place(r, index)) {
+            next[at] = combine(r, index, before, own);
+            continue;
+        }
+        tile_value better = is_better(r, index, before, own);
+        next[at] = tile_build_select(b, better, own, before);
+        next[at + 1] = tile_build_select(b, better, tile_op_result(r->k.f, inner, at + 1),
+                                         tile_region_arg(r->k.f, body, at + 2));
+    }
+    leave_loop(r, l, next, c->values);
+    return l->op;
+}
+
 /* One of a step's tiles: where it begins, and what is there of it already. */
 typedef struct copy {
     tile_value start;
@@ -254,10 +311,20 @@ static void build_walk(rows *r, unsigned walk) {
     tile_value next[ROWS_MOST_CARRIED] = {{0}};
     begin_sums(r, walk, &w, &c);
     if (r->k.s->failed) return;
-    loop l = enter_loop(r, c.at, c.values);
+    bool chunks = has_chunks(r, &c);
+    loop outer, l;
+    if (chunks) {
+        tile_value begin = tile_build_int(&r->k.b, 0), step = sched_number(&r->k, tile_step(r));
+        tile_value end = sched_number(&r->k, sched_expr(r->k.s, r->extent));
+        outer = enter_chunks(r, &c, &begin, &end, step);
+        l = enter_steps(r, begin, end, step, c.at, c.values);
+    } else {
+        l = enter_loop(r, c.at, c.values);
+    }
     build_step(r, walk, &c, tile_op_region(r->k.f, l.op, 0), &w, next);
     leave_loop(r, &l, next, c.values);
-    if (!r->k.s->failed) finish_sums(r, walk, &c, &w, l.op);
+    tile_op sums = chunks ? leave_chunks(r, &c, &outer, l.op) : l.op;
+    if (!r->k.s->failed) finish_sums(r, walk, &c, &w, sums);
 }
 
 void rows_build_tile_by_tile(rows *r) {
@@ -288,22 +355,33 @@ const tile_type *rows_row_type(const rows *r, const tile_type *element) {
     return sched_tile_type(&r->k, element, dims);
 }
 
+/* The sums of a part's tiles. */
+static tile_op sum_part(rows *r, const rows_carried *c, tile_value begin, tile_value end,
+                        tile_value step) {
+    tile_value more[ROWS_MOST_CARRIED];
+    bool chunks = has_chunks(r, c);
+    loop outer;
+    if (chunks) outer = enter_chunks(r, c, &begin, &end, step);
+    loop l = enter_steps(r, begin, end, step, c->at, c->values);
+    for (unsigned i = 0; i < c->values; i++)
+        more[i] = tile_region_arg(r->k.f, tile_op_region(r->k.f, l.op, 0), i + 1);
+    add_elements(r, c, more);
+    leave_loop(r, &l, more, c->values);
+    return chunks ? leave_chunks(r, c, &outer, l.op) : l.op;
+}
+
 /* The part's own rows, combined with what stands before; next: what the outer loop goes on with. */
 static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_value *next) {
     sched_kernel *k = &r->k;
     const tile_expr *rows_of_all = tile_expr_multiply(k->s->context, split, k->block[r->t]);
-    tile_value end = sched_number(k, sched_expr(k->s, r->extent)), more[ROWS_MOST_CARRIED];
+    tile_value end = sched_number(k, sched_expr(k->s, r->extent));
     tile_value begin =
         tile_build_mul(&k->b, tile_region_arg(k->f, parts, 0), sched_number(k, k->block[r->t]));
     rows_carried c = {.count = 0};
     begin_sums(r, 1, NULL, &c);
-    loop l = enter_steps(r, begin, end, sched_number(k, rows_of_all), c.at, c.values);
-    for (unsigned i = 0; i < c.values; i++)
-        more[i] = tile_region_arg(k->f, tile_op_region(k->f, l.op, 0), i + 1);
-    add_elements(r, &c, more);
-    leave_loop(r, &l, more, c.values);
+    tile_op sums = sum_part(r, &c, begin, end, sched_number(k, rows_of_all));
     for (unsigned i = 0, at = 0; i < c.count && !k->s->failed; i++) {
-        tile_value place, best = finish_sum(r, &c, i, &at, l.op, &place);
+        tile_value place, best = finish_sum(r, &c, i, &at, sums, &place);
         size_t index = c.reductions[i];
         tile_value before = tile_region_arg(k->f, parts, i + 1);
         if (rows_finds_place(r, index))

@@ -1,0 +1,67 @@
+"""Sums of 2^20 terms of 0.1 in f32, as each kind of kernel that adds them: how far off they are.
+
+usage: long_sums.py FILE FOLDER LEVEL
+"""
+import array
+import pathlib
+import struct
+import subprocess
+import sys
+
+TERMS = 1 << 20
+MOST = 1024  # units of 2^-24: the root of the number of terms
+# kernel, what is added up, arguments
+CASES = [
+    ("matrix_vector", "y", [("a", (3, TERMS), 0.1), ("x", (TERMS, 1), 1.0)], ["m=3", f"k={TERMS}"]),
+    ("vector_matrix", "y", [("x", (1, TERMS), 1.0), ("a", (TERMS, 3), 0.1)], ["n=3", f"k={TERMS}"]),
+    ("rows", "y", [("a", (1, TERMS), 0.1)], ["m=1", f"n={TERMS}"]),
+    ("columns", "y", [("a", (TERMS, 4), 0.1)], [f"m={TERMS}", "n=4"]),
+    ("whole_columns", "y", [("a", (TERMS, 4), 0.1)], ["n=4"]),
+    ("longest_scan", "y", [("a", (1, 16384), 0.1)], ["m=1"]),
+    ("product", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
+]
+
+
+def save(path, shape, value):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    data = struct.pack("<f", value) * (shape[0] * shape[1])
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+
+
+def load(path):
+    data = path.read_bytes()
+    return array.array("f", data[10 + struct.unpack("<H", data[8:10])[0]:])
+
+
+def measure(file, folder, level, kernel, result, inputs, sizes):
+    """The largest relative error, in units of 2^-24."""
+    words = ["tile-run", file, f"--kernel={kernel}", "--device=cpu", f"--level={level}"]
+    for name, shape, value in inputs:
+        path = folder / f"{shape[0]}x{shape[1]}_{value}.npy"
+        if not path.exists():
+            save(path, shape, value)
+        words += ["--arg", f"{name}=@{path}"]
+    for size in sizes:
+        words += ["--arg", size]
+    out = folder / f"{kernel}.npy"
+    ran = subprocess.run(words + ["--arg", f"{result}=poison", "--save", f"{result}={out}"], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True)
+    if ran.returncode:
+        sys.exit(ran.stdout)
+    term = struct.unpack("f", struct.pack("f", 0.1))[0]
+    sums = load(out)
+    scans = kernel == "longest_scan"
+    return max(abs(v / (term * (i + 1 if scans else TERMS)) - 1) for i, v in enumerate(sums)) * 2**24
+
+
+def main():
+    file, folder, level = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    folder.mkdir(parents=True, exist_ok=True)
+    for kernel, *case in CASES:
+        error = measure(file, folder, level, kernel, *case)
+        print(f"level {level} {kernel}: {error:.1f} units, {'right' if error <= MOST else 'WRONG'}")
+
+
+if __name__ == "__main__":
+    main()
