@@ -129,4 +129,5 @@ def main():
     print(f"{count} walks compared, {wrong} wrong")
 
 
-main()
+if __name__ == "__main__":
+    main()
