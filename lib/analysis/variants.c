@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/part_view.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/gather.h"
@@ -159,6 +160,8 @@ static void add_variant(derivation *d, unsigned *divisors, const unsigned *last)
 /* Tensor maps ---------------------------------------------------------------------------------- */
 
 static void mark_map(derivation *d, tile_value view) {
+    tile_part_view part;
+    if (tile_view_is_part(d->f, view, &part)) view = part.whole;
     const tile_value_data *data = tile_value_at(d->f, view);
     if (data->kind == TILE_VALUE_ARG && data->type->kind == TILE_TYPE_VIEW &&
         !tile_view_broken_rule(&d->f->args[data->index]))

@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_TILE_SPECIALIZE_H
 #define TILE_PASSES_TILE_SPECIALIZE_H
 
+#include "lib/analysis/part_view.h"
 #include "passes/tile/loop_ahead.h"
 #include "passes/tile/ring.h"
 
@@ -50,6 +51,8 @@ typedef struct specialist {
     unsigned group_count;
     unsigned *group_of;     /* by staged copy */
     unsigned *shared_along; /* by staged copy: 1 + the dim of the cluster; 0: each block's own */
+    tile_part_view *parts;  /* by staged copy: the part of an argument; whole 0: all of one */
+    tile_value landed;      /* a barrier for boxes of which a part is zeroed; 0: there are none */
     bool shares;            /* blocks of a cluster share some copy */
     tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
@@ -149,6 +152,19 @@ void specialize_find_senders(specialist *s, tile_builder *b);
 /* Every warp of the consumers has read the stage. */
 void specialize_give_back(const specialist *s, tile_builder *b, const stage_group *group,
                           tile_value stage);
+
+/* specialize_part.c: rows of a box that lie at and after the end of a part of an argument are 0. */
+/* Whether copy i can be made so; a remark at it if not. */
+const char *specialize_refuse_part(const specialist *s, unsigned i);
+/* The copy of the part into its stage. from: the part, and where the box begins, as the producer
+ * has them; end: likewise. Behind it the copy is counted, or has been made: see the file. */
+typedef struct part_copy {
+    unsigned copy;
+    const tile_value *from;
+    unsigned size;
+    tile_value end, stage, full;
+} part_copy;
+void specialize_copy_part(specialist *s, tile_builder *b, const part_copy *c);
 
 /* Clones the loops, addresses and copies into the empty region. */
 void specialize_producer(specialist *s, tile_region region);

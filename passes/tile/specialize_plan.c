@@ -179,7 +179,8 @@ static bool has_rows(const tile_type *view) {
     return found;
 }
 
-static void check_box(planner *p, tile_op copy) {
+/* part: receives what the view is, of which argument, unless it is one; NULL: it must be. */
+static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     unsigned size;
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
@@ -187,6 +188,7 @@ static void check_box(planner *p, tile_op copy) {
         return;
     }
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
+    if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
     if (why)
         refuse(p, copy, why, remedy);
@@ -416,16 +418,17 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
     check_taken(p, copy, def, def);
 }
 
-static void check_address(planner *p, tile_op copy) {
+/* known: the view is. */
+static void check_address(planner *p, tile_op copy, bool known) {
     unsigned size;
     const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
-    for (unsigned k = 0; k < size; k++) check_needed(p, copy, source[k]);
+    for (unsigned k = known; k < size; k++) check_needed(p, copy, source[k]);
 }
 
 bool specialize_can_produce(planner *p, tile_op copy) {
-    check_box(p, copy);
+    check_box(p, copy, NULL);
     if (p->ok) check_source(p, copy);
-    if (p->ok) check_address(p, copy);
+    if (p->ok) check_address(p, copy, false);
     return p->ok;
 }
 
@@ -433,7 +436,9 @@ static void check_addresses(planner *p) {
     specialist *s = p->s;
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         tile_op copy = s->ring.plan.copies[i].op;
-        check_address(p, copy);
+        const tile_part_view *part = &s->parts[i];
+        check_address(p, copy, part->whole.id != 0);
+        if (part->whole.id) check_needed(p, copy, part->end);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
             check_needed(p, copy, tile_op_operand(p->f, at, 0));
@@ -560,6 +565,13 @@ static void find_ahead(planner *p) {
     for (unsigned g = 0; g < s->group_count; g++) s->groups[g].ahead &= s->ahead;
 }
 
+static void check_parts(planner *p) {
+    for (unsigned i = 0; i < p->s->ring.plan.copy_count; i++) {
+        const char *why = specialize_refuse_part(p->s, i);
+        if (why) refuse(p, p->s->ring.plan.copies[i].op, why, "make the view an argument");
+    }
+}
+
 /* The plan ------------------------------------------------------------------------------------- */
 
 bool specialize_plan(specialist *s, tile_op loop) {
@@ -585,8 +597,9 @@ bool specialize_plan(specialist *s, tile_op loop) {
         refuse(&p, loop, "none of its copies can run ahead", NULL);
     if (!p.ok) return false;
     check_dots(&p);
+    s->parts = TILE_NEW_ARRAY(arena, tile_part_view, s->ring.plan.copy_count + 1u);
     for (unsigned i = 0; i < s->ring.plan.copy_count && p.ok; i++)
-        check_box(&p, s->ring.plan.copies[i].op);
+        check_box(&p, s->ring.plan.copies[i].op, &s->parts[i]);
     divide_prefix(&p);
     if (p.ok) check_memory(&p);
     if (p.ok) check_addresses(&p);
@@ -601,6 +614,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) specialize_plan_turns(s);
     if (p.ok) specialize_plan_thirds(s);
     if (p.ok) specialize_plan_sharing(s);
+    if (p.ok) check_parts(&p);
     if (p.ok) specialize_plan_beside(&p);
     return p.ok;
 }

@@ -116,8 +116,16 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
     tile_value from[1 + TILE_MAX_RANK];
     for (unsigned k = 0; k < size; k++) from[k] = source[k];
     enter_branches(&p, &b, tile_op_at(p.f, op)->parent);
+    const tile_part_view *part = &s->parts[i];
+    if (part->whole.id) from[0] = part->whole;
     for (unsigned k = 0; k < size; k++) from[k] = clone_value(&p, &b, from[k]);
     b.loc = tile_op_loc(p.f, op);
+    if (part->whole.id) {
+        const part_copy c = {i, from, size, clone_value(&p, &b, part->end), state[0],
+                             s->groups[g].full};
+        specialize_copy_part(s, &b, &c);
+        return;
+    }
     for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
         fill_buffer(&p, &b, i, from, size, share, state, s->groups[g].full);
 }
