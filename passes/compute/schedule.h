@@ -401,6 +401,9 @@ typedef struct sched_access {
 } sched_access; /* where the map is scattered, index tiles tell where elements are */
 bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *map,
                        sched_access *out);
+/* The view of an access to the array, without what lies along dim d of it from `end` on. */
+tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
+                           tile_value end);
 
 /* The kinds -------------------------------------------------------------------------------------
  */

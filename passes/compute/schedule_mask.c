@@ -245,6 +245,7 @@ static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bo
 }
 
 static bound find_bound(bounds *b, sched_wanted at);
+static bool is_growing(schedule *s, const sched_online *o, sched_wanted at);
 
 /* True or false for whole rows. */
 static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
@@ -255,9 +256,15 @@ static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
     return (bound){tile_build_select(to, seen, tile_build_int(to, INT32_MAX), otherwise), true};
 }
 
+/* Of a condition of an `and`. The last row stands for others if the bound grows. */
+static bound find_one_of_both(bounds *b, sched_wanted at) {
+    if (b->checks && !is_growing(b->k->s, b->o, at)) return (bound){TILE_NO_VALUE, false};
+    return find_bound(b, at);
+}
+
 static bound find_both(bounds *b, tile_op op, const sched_map *map) {
-    bound x = find_bound(b, sched_wanted_operand(b->k->s, op, 0, map));
-    bound y = find_bound(b, sched_wanted_operand(b->k->s, op, 1, map));
+    bound x = find_one_of_both(b, sched_wanted_operand(b->k->s, op, 0, map));
+    bound y = find_one_of_both(b, sched_wanted_operand(b->k->s, op, 1, map));
     if (x.last.id && y.last.id)
         return (bound){tile_build_min(&b->k->b, x.last, y.last), x.exact && y.exact};
     return (bound){x.last.id ? x.last : y.last, false};
@@ -334,7 +341,7 @@ static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
     return grows_once(s, o, at, &visits);
 }
 
-/* Whether that is so of all bounds that a mask has. */
+/* Whether a mask shows nothing behind a coordinate that does not fall from row to row. */
 static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return !depends_on_rows(s, o, at);
@@ -344,7 +351,7 @@ static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
     switch (opcode_of(s, op)) {
     case TILE_OP_splat:
     case TILE_OP_broadcast: return is_growing(s, o, a);
-    case TILE_OP_and:
+    case TILE_OP_and: return is_growing(s, o, a) || is_growing(s, o, b);
     case TILE_OP_or: return is_growing(s, o, a) && is_growing(s, o, b);
     case TILE_OP_le:
     case TILE_OP_lt: return grows(s, o, b) && grows(s, o, a);
@@ -425,6 +432,16 @@ static bool is_scalar(const sched_kernel *k, tile_value value) {
     return value.id && tile_value_type(k->f, value)->kind == TILE_TYPE_SCALAR;
 }
 
+/* The last row that there is of the tile: what those behind it see, no row sees. */
+static tile_value last_row(sched_kernel *k, const sched_online *o, const tile_expr *block) {
+    tile_builder *to = &k->b;
+    tile_value rows = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
+    /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
+    tile_value last = tile_build_sub(
+        to, tile_build_add(to, k->start[o->m], sched_number(k, block)), tile_build_int(to, 1));
+    return tile_build_min(to, last, tile_build_sub(to, rows, tile_build_int(to, 1)));
+}
+
 /* What the last row of the tile sees; 0: it is not known as a number. */
 static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
@@ -434,9 +451,7 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
     bounds b = {.k = k, .o = o, .checks = true};
     k->single = true;
     k->tile_of[o->m] = -1;
-    /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
-    k->start[o->m] = tile_build_sub(to, tile_build_add(to, start, sched_number(k, block)),
-                                    tile_build_int(to, 1));
+    k->start[o->m] = last_row(k, o, block);
     for (unsigned i = 0; i < o->leaf_count; i++) {
         bound here = find_bound(&b, o->leaves[i].seen);
         if (!is_scalar(k, here.last)) {
@@ -537,15 +552,16 @@ static tile_value find_first(bounds *b, sched_wanted at) {
     }
 }
 
-/* What the first row of the tile sees first is the least of them. */
-static tile_value build_first(sched_kernel *k, const sched_online *o) {
+/* What a row sees first is the least of them; rows after it see no key before that one. */
+static tile_value build_first(sched_kernel *k, const sched_online *o, tile_value row) {
     size_t mark = sched_enter(k);
-    tile_value first = TILE_NO_VALUE;
+    tile_value first = TILE_NO_VALUE, start = k->start[o->m];
     int t = k->tile_of[o->m];
     bounds b = {.k = k, .o = o, .checks = true};
     bool all = is_all_masked(o);
     k->single = true;
     k->tile_of[o->m] = -1;
+    k->start[o->m] = row;
     for (unsigned i = 0; i < o->leaf_count && all; i++) {
         tile_value here = find_first(&b, o->leaves[i].seen);
         all = is_scalar(k, here);
@@ -555,16 +571,44 @@ static tile_value build_first(sched_kernel *k, const sched_online *o) {
     all &= !b.safe.id || is_scalar(k, b.safe);
     if (b.safe.id && all) first = tile_build_select(&k->b, b.safe, first, tile_build_int(&k->b, 0));
     k->tile_of[o->m] = t;
+    k->start[o->m] = start;
     sched_leave(k, mark);
     return all ? first : TILE_NO_VALUE;
 }
 
+/* Whether its rows are along n, so that a block of them may begin at any. */
+static bool has_key_rows(schedule *s, const sched_online *o, const sched_wanted *at) {
+    unsigned rank = sched_type(s, at->value)->rank;
+    return rank && !sched_depends(&at->map.at[rank - 1], o->n);
+}
+
+/* Whether accesses stay as wide wherever a block of keys begins. */
+static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
+    bool may = true;
+    for (unsigned i = 0; i < o->inner_count; i++)
+        may &= has_key_rows(k->s, o, &o->inner[i].sides[1].from);
+    for (unsigned i = 0; i < o->fold_count; i++)
+        may &= !o->folds[i].product || has_key_rows(k->s, o, &o->folds[i].rhs.from);
+    for (size_t i = 0; i < o->form_count; i++)
+        if (o->forms[i].form == SCHED_EARLY &&
+            sched_find_input(k->s, k->g, o->forms[i].at.value) >= 0)
+            may &=
+                has_key_rows(k->s, o, &o->forms[i].at) || !depends_on_rows(k->s, o, o->forms[i].at);
+    return may;
+}
+
+/* At a multiple of the block, or at the very first key that is seen where no row sees those before
+ * it. */
 tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
-    tile_value first = build_first(k, o), step = sched_number(k, block);
-    if (!first.id) return tile_build_int(to, 0);
-    first = tile_build_max(to, first, tile_build_int(to, 0));
-    return tile_build_mul(to, tile_build_div(to, first, step), step);
+    tile_value none = tile_build_int(to, 0), step = sched_number(k, block);
+    tile_value first = build_first(k, o, k->start[o->m]);
+    if (!first.id) return none;
+    first = tile_build_max(to, first, none);
+    tile_value aligned = tile_build_mul(to, tile_build_div(to, first, step), step);
+    tile_value all = may_begin_anywhere(k, o) ? build_first(k, o, none) : TILE_NO_VALUE;
+    if (!all.id) return aligned;
+    return tile_build_select(to, tile_build_gt(to, all, none), first, aligned);
 }
 
 /* In the walk ----------------------------------------------------------------------------------

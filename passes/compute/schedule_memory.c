@@ -225,6 +225,38 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
     return true;
 }
 
+/* Row by row, of a view that is not the argument itself and has no strides. */
+static tile_value row_major_stride(sched_kernel *k, const tile_value *extents, unsigned rank,
+                                   unsigned d) {
+    const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    tile_value stride = tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
+    for (unsigned i = d + 1; i < rank; i++) {
+        tile_value factor = tile_build_cast(&k->b, extents[i], wide);
+        stride = i == d + 1 ? factor : tile_build_mul(&k->b, stride, factor);
+    }
+    return stride;
+}
+
+tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
+                           tile_value end) {
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
+    unsigned rank = tile_value_type(k->f, view)->rank, count, given = 0;
+    tile_op made = tile_value_def(k->f, view);
+    for (unsigned i = 0; i < rank; i++)
+        extents[i] = made.id ? tile_op_segment(k->f, made, 1, &count)[i]
+                             : sched_number(k, extent_of(k, type, (int)i));
+    if (made.id) tile_op_segment(k->f, made, 2, &given);
+    bool strided = given || d; /* those of a row-major view are not made of the first extent */
+    for (unsigned i = 0; i < rank && strided; i++)
+        strides[i] = given     ? tile_op_segment(k->f, made, 2, &count)[i]
+                     : made.id ? row_major_stride(k, extents, rank, i)
+                               : stride_of(k, type, (int)i);
+    extents[d] = end;
+    return tile_build_view(&k->b, tile_build_base(&k->b, k->arrays[array]), extents, rank, strides,
+                           strided ? rank : 0, NULL);
+}
+
 /* Dim d of the result is dim order[d] of the tile. */
 static tile_value permute(sched_kernel *k, tile_value tile, const int64_t *order) {
     const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};

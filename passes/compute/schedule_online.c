@@ -94,17 +94,24 @@ static bool is_read_once(const walked *w, const sched_side *side) {
     return all;
 }
 
-static tile_value load_side(walked *w, const sched_side *side) {
+static bool find_side_access(walked *w, const sched_side *side, sched_access *access) {
     sched_kernel *k = &w->k;
-    sched_access access;
     int array = sched_find_input(k->s, k->g, side->from.value);
     k->straight = true;
     bool found = array >= 0 &&
-                 sched_find_access(k, (unsigned)array, side->from.value, &side->from.map, &access);
+                 sched_find_access(k, (unsigned)array, side->from.value, &side->from.map, access);
     k->straight = false;
-    if (!found) return TILE_NO_VALUE;
-    tile_value tile = tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE,
-                                      sched_full_type(k, side->element));
+    return found;
+}
+
+/* shown: the part of the view that is read; 0: all of it. */
+static tile_value load_side(walked *w, const sched_side *side, tile_value shown) {
+    sched_kernel *k = &w->k;
+    sched_access access;
+    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
+    tile_value tile =
+        tile_build_load(&k->b, shown.id ? shown : access.view, access.index, access.rank,
+                        TILE_NO_VALUE, sched_full_type(k, side->element));
     if (tile.id && is_read_once(w, side))
         tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
     return tile;
@@ -114,16 +121,11 @@ static tile_value load_side(walked *w, const sched_side *side) {
 static tile_value copy_side(walked *w, const sched_side *side) {
     sched_kernel *k = &w->k;
     sched_access access;
-    int array = sched_find_input(k->s, k->g, side->from.value);
     tile_type draft = {.kind = TILE_TYPE_SHARED,
                        .scalar = side->element->scalar,
                        .rank = 2,
                        .dims = {k->block[0], k->block[1]}};
-    k->straight = true;
-    bool found = array >= 0 &&
-                 sched_find_access(k, (unsigned)array, side->from.value, &side->from.map, &access);
-    k->straight = false;
-    if (!found) return TILE_NO_VALUE;
+    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
     tile_value shared = tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
     tile_build_copy(&k->b, access.view, access.index, access.rank, shared, NULL, 0, TILE_NO_VALUE);
     return shared;
@@ -177,8 +179,9 @@ static void take_left(walked *w) {
         const sched_side *side = &inner->sides[0];
         const tile_type *type = online_inner_type(w, inner);
         set_side(w, side, w->rows, w->deep);
-        w->left[i] = side->element == type ? copy_side(w, side)
-                                           : sched_convert(&w->k, load_side(w, side), type);
+        w->left[i] = side->element == type
+                         ? copy_side(w, side)
+                         : sched_convert(&w->k, load_side(w, side, TILE_NO_VALUE), type);
     }
 }
 
@@ -276,18 +279,60 @@ static tile_value fold_product(walked *w, const sched_fold *fold, tile_value car
 
 /* The walk ------------------------------------------------------------------------------------- */
 
+/* The part of a side that lies before the walk's end; the builder stands before the walk. */
+static tile_value part_of_side(walked *w, const sched_side *side, tile_value end) {
+    sched_kernel *k = &w->k;
+    sched_access access;
+    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
+    unsigned dim = access.rank - k->tile_rank + (unsigned)k->tile_of[w->o->n];
+    return sched_part_view(k, (unsigned)sched_find_input(k->s, k->g, side->from.value), access.view,
+                           dim, end);
+}
+
+/* No row of the tile sees keys from `end` on: 0 times their values might be NaN. Of the other sides
+ * these are masked, and one bound is checked for both. */
+static void hide_keys(walked *w, tile_value begin, tile_value end) {
+    sched_kernel *k = &w->k;
+    sched_online *o = w->o;
+    if (tile_value_as_expr(k->f, end) == sched_expr(k->s, o->extent)) return;
+    end = tile_build_max(&k->b, end, tile_build_int(&k->b, 0));
+    size_t mark = sched_enter(k);
+    k->start[o->n] = begin;
+    for (unsigned i = 0; i < o->inner_count && !k->s->failed; i++) {
+        set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
+        w->keys[i] = part_of_side(w, &o->inner[i].sides[1], end);
+    }
+    for (unsigned i = 0; i < o->fold_count && !k->s->failed; i++) {
+        if (!o->folds[i].product) continue;
+        set_side(w, &o->folds[i].rhs, w->columns, w->wide);
+        w->values[i] = part_of_side(w, &o->folds[i].rhs, end);
+    }
+    sched_leave(k, mark);
+    online_set_elements(w);
+}
+
+/* Whether values are read of the same array, perhaps by the same load. */
+static bool is_value(const sched_online *o, const sched_side *side) {
+    bool found = false;
+    for (unsigned i = 0; i < o->fold_count; i++)
+        found |= o->folds[i].product && o->folds[i].rhs.from.value.id == side->from.value.id;
+    return found;
+}
+
 /* What the loop has of the columns, and of the values. */
 static void load_right(walked *w, tile_value *columns, tile_value *values) {
     sched_online *o = w->o;
     for (unsigned i = 0; i < o->inner_count; i++) {
         set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
-        columns[i] = sched_convert(&w->k, load_side(w, &o->inner[i].sides[1]),
-                                   online_inner_type(w, &o->inner[i]));
+        tile_value side = load_side(w, &o->inner[i].sides[1], w->keys[i]);
+        if (side.id && w->keys[i].id && !is_value(o, &o->inner[i].sides[1]))
+            tile_op_set_flag(w->k.f, tile_value_def(w->k.f, side), TILE_ATTR_masked);
+        columns[i] = sched_convert(&w->k, side, online_inner_type(w, &o->inner[i]));
     }
     for (unsigned i = 0; i < o->fold_count; i++) {
         if (!o->folds[i].product) continue;
         set_side(w, &o->folds[i].rhs, w->columns, w->wide);
-        values[i] = load_side(w, &o->folds[i].rhs);
+        values[i] = load_side(w, &o->folds[i].rhs, w->values[i]);
     }
 }
 
@@ -496,6 +541,7 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     online_set_elements(&w);
     tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
+    hide_keys(&w, begin, end);
     end = online_set_order(&w, begin, end);
     online_take_columns(&w, &begin, &end);
     load_same(&w);

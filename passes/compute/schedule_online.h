@@ -190,8 +190,10 @@ typedef struct walked {
     tile_value correction[SCHED_MOST_EXPS]; /* of what was folded before; 0: not made */
     tile_value exps[SCHED_MOST_EXPS];       /* 0: not made */
     tile_value carried[SCHED_MOST_FOLDS];   /* of maxima, as they are looked at */
-    bool ordered;                           /* the grid has sets: see schedule_online_grid.c */
-    tile_value inside;                      /* whether the block has rows; 0: always */
+    tile_value keys[SCHED_MOST_INNER];   /* the columns' side up to the walk's end; 0: all of it */
+    tile_value values[SCHED_MOST_FOLDS]; /* of products: the same */
+    bool ordered;                        /* the grid has sets: see schedule_online_grid.c */
+    tile_value inside;                   /* whether the block has rows; 0: always */
 } walked;
 
 /* A tile, by which exponentials it is to be corrected, and what was left out of it. */

@@ -51,7 +51,8 @@ typedef struct specialist {
     unsigned group_count;
     unsigned *group_of;     /* by staged copy */
     unsigned *shared_along; /* by staged copy: 1 + the dim of the cluster; 0: each block's own */
-    tile_part_view *parts;  /* by staged copy: the part of an argument; whole 0: all of one */
+    tile_part_view *parts;  /* by staged copy: the part of an argument; whole 0: it is one; end 0:
+                               of what lies behind the end nothing depends */
     tile_value landed;      /* a barrier for boxes of which a part is zeroed; 0: there are none */
     bool shares;            /* blocks of a cluster share some copy */
     tile_op *dots;          /* asynchronous ones */

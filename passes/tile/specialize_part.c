@@ -1,8 +1,9 @@
 /* Boxes of a part of an argument's array: see lib/analysis/part_view.h.
  *
  * Most boxes lie before the part's end, and are copied like others. The last one may reach beyond
- * it, into elements that are there but do not belong to the part. The producer copies that box for a
- * barrier of its own, waits, and writes zeros over the rest before it says that the stage is full:
+ * it, into elements that are there but do not belong to the part. The producer copies that box for
+ * a barrier of its own, waits, and writes zeros over the rest before it says that the stage is
+ * full:
  *
  *     if box ends within the part {
  *       copy_async %v[%at, 0], %stage, %full
@@ -32,7 +33,7 @@ const char *specialize_refuse_part(const specialist *s, unsigned i) {
     tile_value tile = s->ring.plan.copies[i].buffer;
     const tile_part_view *part = &s->parts[i];
     if (!tile.id) tile = tile_op_result(s->ring.f, s->ring.plan.copies[i].op, 0);
-    if (!part->whole.id) return NULL;
+    if (!part->end.id) return NULL;
     if (part->dim + tile_value_type(s->ring.f, tile)->rank <
         tile_value_type(s->ring.f, part->whole)->rank)
         return "the view ends along a dim of which the tile has one coordinate";
@@ -58,8 +59,7 @@ static void zero_rows(const specialist *s, tile_builder *b, const part_copy *c, 
     unsigned dim = box_dim(s, c->copy);
     for (unsigned d = 0; d < type->rank; d++)
         draft.dims[d] = d == dim ? tile_expr_int(context, rows) : type->dims[d];
-    tile_op loop =
-        tile_build_for_loop(b, from, to, tile_build_int(b, rows), NULL, 0);
+    tile_op loop = tile_build_for_loop(b, from, to, tile_build_int(b, rows), NULL, 0);
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body.loc = b->loc;
     for (unsigned d = 0; d < type->rank; d++)

@@ -179,7 +179,8 @@ static bool has_rows(const tile_type *view) {
     return found;
 }
 
-/* part: receives what the view is, of which argument, unless it is one; NULL: it must be. */
+/* part: receives what the view is, of which argument, unless it is one; NULL: it must be. Its end
+ * does not matter if what lies behind it does not. */
 static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     unsigned size;
     const char *remedy;
@@ -189,6 +190,7 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     }
     tile_value view = *tile_op_segment(p->f, copy, 0, &size);
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
+    if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
     if (why)
         refuse(p, copy, why, remedy);
@@ -438,7 +440,7 @@ static void check_addresses(planner *p) {
         tile_op copy = s->ring.plan.copies[i].op;
         const tile_part_view *part = &s->parts[i];
         check_address(p, copy, part->whole.id != 0);
-        if (part->whole.id) check_needed(p, copy, part->end);
+        if (part->end.id) check_needed(p, copy, part->end);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
             check_needed(p, copy, tile_op_operand(p->f, at, 0));

@@ -120,9 +120,9 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
     if (part->whole.id) from[0] = part->whole;
     for (unsigned k = 0; k < size; k++) from[k] = clone_value(&p, &b, from[k]);
     b.loc = tile_op_loc(p.f, op);
-    if (part->whole.id) {
-        const part_copy c = {i, from, size, clone_value(&p, &b, part->end), state[0],
-                             s->groups[g].full};
+    if (part->end.id) {
+        const part_copy c = {
+            i, from, size, clone_value(&p, &b, part->end), state[0], s->groups[g].full};
         specialize_copy_part(s, &b, &c);
         return;
     }

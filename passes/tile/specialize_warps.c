@@ -183,7 +183,7 @@ static void make_rings(specialist *s, tile_op roles) {
         s->groups[g].empty = specialize_barriers(s, &b, "empty", stages, readers);
     }
     for (unsigned i = 0; i < s->ring.plan.copy_count && !s->landed.id; i++)
-        if (s->parts[i].whole.id) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
+        if (s->parts[i].end.id) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
     specialize_make_beside(s, roles);
 }
 

@@ -4,6 +4,8 @@
 #include "lib/ir/shape.h"
 #include "runtime/cpu/decode.h"
 
+#include <string.h>
+
 /* Ids and references --------------------------------------------------------------------------- */
 
 void cpu_decode_thread_id(cpu_decoder *d, tile_op op) {
@@ -110,7 +112,8 @@ void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
 static void set_gather(cpu_decoder *d, tile_op op) {
     tile_gather from;
     cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
-    if (tile_is_plain_access(d->f, op) || !tile_gather_of(d->f, op, &from)) return;
+    bool masked = tile_op_has_attr(d->f, op, TILE_ATTR_masked);
+    if ((tile_is_plain_access(d->f, op) && !masked) || !tile_gather_of(d->f, op, &from)) return;
     cpu_gather *gather = TILE_NEW(&d->program->arena, cpu_gather);
     gather->points = from.shape_rank;
     gather->first = tile_value_type(d->f, from.memory)->stages != NULL;
@@ -126,6 +129,7 @@ static void set_gather(cpu_decoder *d, tile_op op) {
         gather->one_predicate = tile_value_type(d->f, from.predicate)->kind == TILE_TYPE_SCALAR;
     }
     tile_pad_write(d->f, op, from.type->scalar, gather->pad);
+    if (masked) memset(gather->pad, UINT8_MAX, sizeof gather->pad); /* NaN, of floats */
     insn->gather = gather;
 }
 
