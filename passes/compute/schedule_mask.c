@@ -478,7 +478,9 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     if (ends_early(k->s, o)) {
         tile_value last = build_last(k, o, block);
         if (last.id)
-            end = tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1));
+            end = tile_build_max(
+                to, tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1)),
+                tile_build_int(to, 0));
     }
     for (unsigned i = 0; i < o->leaf_count; i++) {
         sched_leaf *leaf = &o->leaves[i];

@@ -289,13 +289,20 @@ static tile_value part_of_side(walked *w, const sched_side *side, tile_value end
                            dim, end);
 }
 
+static bool hides_keys(const walked *w, tile_value end) {
+    return tile_value_as_expr(w->k.f, end) != sched_expr(w->k.s, w->o->extent);
+}
+
+static bool is_zero(const walked *w, tile_value value) {
+    int64_t number;
+    return tile_value_is_int(w->k.f, value, &number) && !number;
+}
+
 /* No row of the tile sees keys from `end` on: 0 times their values might be NaN. Of the other sides
  * these are masked, and one bound is checked for both. */
 static void hide_keys(walked *w, tile_value begin, tile_value end) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
-    if (tile_value_as_expr(k->f, end) == sched_expr(k->s, o->extent)) return;
-    end = tile_build_max(&k->b, end, tile_build_int(&k->b, 0));
     size_t mark = sched_enter(k);
     k->start[o->n] = begin;
     for (unsigned i = 0; i < o->inner_count && !k->s->failed; i++) {
@@ -541,8 +548,9 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     online_set_elements(&w);
     tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
-    hide_keys(&w, begin, end);
+    tile_value seen = end;
     end = online_set_order(&w, begin, end);
+    if (hides_keys(&w, seen)) hide_keys(&w, begin, is_zero(&w, begin) ? end : seen);
     online_take_columns(&w, &begin, &end);
     load_same(&w);
     tile_op loop = build_walk(&w, begin, end, left);

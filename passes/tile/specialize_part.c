@@ -69,19 +69,12 @@ static void zero_rows(const specialist *s, tile_builder *b, const part_copy *c, 
     tile_build_yield(&body, NULL, 0);
 }
 
-/* Row numbers are of one type, and none wraps around: a part has no end below 0. */
-static tile_value as_row(const specialist *s, tile_builder *b, tile_value value) {
-    const tile_type *wide = tile_type_scalar(tile_function_context(s->ring.f), TILE_i64);
-    return tile_build_cast(b, value, wide);
-}
-
 /* left: rows of the part. The others up to a multiple of CHUNK one by one, then so many at once. */
 static void zero_rest(const specialist *s, tile_builder *b, const part_copy *c, tile_value left,
                       int64_t rows) {
     tile_value all = tile_build_int(b, rows), chunk = tile_build_int(b, CHUNK);
     const tile_type *narrow = tile_type_scalar(tile_function_context(s->ring.f), TILE_i32);
-    tile_value first = tile_build_max(b, left, as_row(s, b, tile_build_int(b, 0)));
-    first = tile_build_cast(b, first, narrow);
+    tile_value first = tile_build_max(b, tile_build_cast(b, left, narrow), tile_build_int(b, 0));
     if (rows % CHUNK) {
         zero_rows(s, b, c, first, all, 1);
         return;
@@ -99,14 +92,27 @@ static void copy_box(specialist *s, tile_builder *b, const part_copy *c, tile_va
     ring_keep_attrs(&s->ring, b, s->ring.plan.copies[c->copy].op);
 }
 
+/* Of two coordinates, in registers as narrow as they are. */
+static const tile_type *coordinate_type(const specialist *s, tile_value a, tile_value b) {
+    const tile_function *f = s->ring.f;
+    bool wide =
+        tile_value_type(f, a)->scalar == TILE_i64 || tile_value_type(f, b)->scalar == TILE_i64;
+    return tile_type_scalar(tile_function_context(f), wide ? TILE_i64 : TILE_i32);
+}
+
+/* The end is not below 0, so that neither difference wraps around: the second one is of a box that
+ * begins behind end - rows. */
 void specialize_copy_part(specialist *s, tile_builder *b, const part_copy *c) {
-    const tile_type *type = tile_value_type(s->ring.f, s->ring.buffers[c->copy]);
-    int64_t rows = tile_type_dim(type, box_dim(s, c->copy));
-    tile_value at = as_row(s, b, c->from[1 + s->parts[c->copy].dim]);
-    tile_value end = as_row(s, b, c->end);
-    tile_value last = tile_build_add(b, at, as_row(s, b, tile_build_int(b, rows)));
+    tile_value at = c->from[1 + s->parts[c->copy].dim];
+    const tile_type *type = coordinate_type(s, at, c->end);
+    const tile_type *buffer = tile_value_type(s->ring.f, s->ring.buffers[c->copy]);
+    int64_t rows = tile_type_dim(buffer, box_dim(s, c->copy));
+    at = tile_build_cast(b, at, type);
+    tile_value end = tile_build_cast(b, c->end, type);
+    end = tile_build_max(b, end, tile_build_cast(b, tile_build_int(b, 0), type));
+    tile_value last = tile_build_sub(b, end, tile_build_cast(b, tile_build_int(b, rows), type));
     tile_builder inside[2];
-    specialize_branch(b, tile_build_le(b, last, end), inside);
+    specialize_branch(b, tile_build_le(b, at, last), inside);
     copy_box(s, &inside[0], c, c->full, c->stage);
     copy_box(s, &inside[1], c, s->landed, tile_build_int(&inside[1], 0));
     arrive_and_wait(s, &inside[1], 0);

@@ -164,6 +164,12 @@ tile_value specialize_barriers(const specialist *s, tile_builder *b, const char 
     return bar;
 }
 
+static bool has_parts(const specialist *s) {
+    bool found = false;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) found |= s->parts[i].end.id != 0;
+    return found;
+}
+
 /* Buffers and barriers, before the roles: both have them. */
 static void make_rings(specialist *s, tile_op roles) {
     tile_function *f = s->ring.f;
@@ -182,8 +188,7 @@ static void make_rings(specialist *s, tile_op roles) {
         s->groups[g].full = specialize_barriers(s, &b, "full", stages, 1);
         s->groups[g].empty = specialize_barriers(s, &b, "empty", stages, readers);
     }
-    for (unsigned i = 0; i < s->ring.plan.copy_count && !s->landed.id; i++)
-        if (s->parts[i].end.id) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
+    if (has_parts(s)) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
     specialize_make_beside(s, roles);
 }
 
@@ -235,6 +240,7 @@ static void share_registers(const specialist *s, int64_t *producer, int64_t *con
         *consumer = 160;
         return;
     }
+    wide &= !has_parts(s);
     *producer = wide ? 24 : 40;
     *consumer = wide ? 240 : 232;
 }
