@@ -192,6 +192,9 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
+    if (part && tile_value_at(p->f, view)->kind != TILE_VALUE_ARG)
+        remedy = "make the view an argument, or the first rows of one: `view base(%x), [min(%end, "
+                 "%n), ..]` with the argument's other extents and its strides";
     if (why)
         refuse(p, copy, why, remedy);
     else if (!has_rows(tile_value_type(p->f, view)))
