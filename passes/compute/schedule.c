@@ -492,6 +492,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);
     for (size_t i = 0; i < s.group_count && !s.failed; i++) check_room(&s, s.groups[i]->kernel);
     if (!s.failed && s.group_count > 1) check_room(&s, make_plan(&s));
+    if (!s.failed) sched_remark_cuts(&s);
     tile_pass_count(pass, "kernels", (long)s.group_count);
     return s.failed || tile_context_error_count(pass->context) != errors ? TILE_INVALID : TILE_OK;
 }

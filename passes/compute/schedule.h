@@ -256,6 +256,9 @@ int64_t sched_axis(const schedule *s, tile_op op);
 /* Whether it is a scan or sort: along rows, with as many elements. */
 bool sched_is_along(const schedule *s, tile_op op);
 
+/* schedule_remarks.c: why kernels write something for each other. */
+void sched_remark_cuts(schedule *s);
+
 /* A kernel being made ---------------------------------------------------------------------------
  */
 

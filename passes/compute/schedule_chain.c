@@ -288,7 +288,8 @@ static sched_known_form of_exp(const chain_finder *f, unsigned index) {
 }
 
 /* Times or divided by a row's value, or by another one of each element. */
-static sched_known_form of_product(chain_finder *f, tile_op op, const sched_known_form *of) {
+static sched_known_form of_product(chain_finder *f, tile_op op, const sched_map *map,
+                                   const sched_known_form *of) {
     schedule *s = f->s;
     bool divides = tile_op_opcode(s->compute, op) == TILE_OP_div;
     bool row = of[0].form == SCHED_ROW || of[1].form == SCHED_ROW;
@@ -296,6 +297,10 @@ static sched_known_form of_product(chain_finder *f, tile_op op, const sched_know
     if (divides && of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
     if (row && !(divides && sched_is_positive(s, tile_op_operand(s->compute, op, 1), 8)))
         out.lossy = true;
+    for (unsigned i = 0; i < f->o->exp_count && divides && of[1].form == SCHED_ROW; i++)
+        if (of[0].exps == 1u << i && of[0].bounded &&
+            chain_covers(f, i, sched_wanted_operand(s, op, 1, map)))
+            out.near = out.bounded = true;
     return out;
 }
 
@@ -318,13 +323,17 @@ static sched_known_form of_choice(chain_finder *f, tile_op op, const sched_known
     return out.lossy ? plain(SCHED_NONE) : out;
 }
 
-static sched_known_form of_scaled(chain_finder *f, tile_op op, const sched_known_form *of) {
+static sched_known_form of_scaled(chain_finder *f, tile_op op, const sched_map *map,
+                                  const sched_known_form *of) {
     schedule *s = f->s;
     double number;
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_mul:
-    case TILE_OP_div: return of_product(f, op, of);
-    case TILE_OP_cast: return sched_may_cast(s, op, &of[0]) ? of[0] : plain(SCHED_NONE);
+    case TILE_OP_div: return of_product(f, op, map, of);
+    case TILE_OP_cast:
+        if (sched_may_cast(s, op, &of[0])) return of[0];
+        f->uncast = op;
+        return plain(SCHED_NONE);
     case TILE_OP_neg: return of[0];
     case TILE_OP_select:
         if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
@@ -364,7 +373,7 @@ static sched_known_form of_elements(chain_finder *f, tile_op op, unsigned result
         return of[0];
     bool multiplies = opcode == TILE_OP_mul || (opcode == TILE_OP_div && of[1].form == SCHED_ROW);
     if (!seen[SCHED_SCALED] && !multiplies) return plain(SCHED_NONE);
-    return of_scaled(f, op, of);
+    return of_scaled(f, op, map, of);
 }
 
 /* What is in memory, or will be. */

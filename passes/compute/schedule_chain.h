@@ -11,6 +11,7 @@ typedef struct chain_finder {
     const sched_domain *domain;
     const sched_group *groups[2]; /* what they read is in memory; NULL: all that has arrays is */
     tile_op guard;                /* a choice of what is lossy, or of 0; 0: none seen */
+    tile_op uncast;               /* a cast to f16, which may not hold what is not divided yet */
     unsigned depth;               /* of chain_classify in itself */
 } chain_finder;
 
@@ -22,6 +23,8 @@ bool chain_add_reduction(chain_finder *f, tile_op op, const sched_map *map);
  * `second`; those before them are the result's, where it has them. */
 bool chain_place_side(chain_finder *f, sched_side *side, tile_value value, const sched_map *result,
                       unsigned rank, unsigned first, unsigned second);
+/* Whether the divisor of that exponential is 1 at least: see schedule_cover.c. */
+bool chain_covers(chain_finder *f, unsigned exp, sched_wanted divisor);
 bool chain_is_supported(const tile_type *element);
 
 #endif

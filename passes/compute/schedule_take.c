@@ -154,19 +154,30 @@ static bool take_root(chain_finder *f, tile_op op) {
     return is_product(f->s, op) ? take_product(f, op) : take_rows(f, op);
 }
 
+/* Why the root is none although exponentials were found. */
+static bool explain_root(chain_finder *f) {
+    if (f->guard.id)
+        return takes_none(
+            f, f->guard,
+            "where this one chooses 0, there may be NaN in what the whole row is corrected by, as "
+            "exp(-inf - -inf) is, and 0 / 0",
+            "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or several "
+            "kernels remain");
+    return f->uncast.id &&
+           takes_none(
+               f, f->uncast,
+               "this type may not hold what is cast before it is divided: what is subtracted "
+               "may be far above the row's largest element, or a factor large",
+               "subtract the row's maximum alone, add exp(%sink - %top) to the divisor for "
+               "all that %top is a maximum of, or multiply as f32 and cast the product");
+}
+
 bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
                        tile_value value, const sched_map *map) {
     sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
     chain_finder f = {.s = s, .o = o, .domain = domain};
     if (domain->rank < 2) return false;
-    if (!take_root(&f, op))
-        return f.guard.id &&
-               takes_none(
-                   &f, f.guard,
-                   "where this one chooses 0, there may be NaN in what the whole row is "
-                   "corrected by, as exp(-inf - -inf) is, and 0 / 0",
-                   "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or "
-                   "several kernels remain");
+    if (!take_root(&f, op)) return explain_root(&f);
     if (!o->inner_count || sched_is_one(o->extent)) return false;
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",
