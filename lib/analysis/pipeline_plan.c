@@ -6,6 +6,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
 
 typedef struct planner {
     tile_function *f;
@@ -537,6 +538,28 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     return turns <= 1;
 }
 
+static bool has_candidate(const planner *p, tile_region region) {
+    bool found = false;
+    TILE_FOR_EACH_OP (p->f, op, region) {
+        found |= is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
+        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count && !found; r++)
+            found = has_candidate(p, tile_op_region(p->f, op, r));
+    }
+    return found;
+}
+
+/* Nothing in the loop is what stages are made of. A candidate that cannot run ahead has a remark of
+ * its own. */
+static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan) {
+    if (p->quiet || plan->stages < 2 || has_candidate(p, p->body)) return;
+    tile_remark_missed(
+        p->f, p->loop, "not pipelined",
+        "what it loads goes to registers, and only copies to shared memory and the loads of a "
+        "`dot`'s operands run ahead, so that `pipelined` changes nothing",
+        "`copy %x[..], %buffer` to an `alloc_shared` and `load_shared %buffer` in place of the "
+        "load, or leave `pipelined` out");
+}
+
 static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
                       tile_pipeline_plan *plan) {
     planner p = {
@@ -566,6 +589,7 @@ static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool qu
     for (unsigned i = 0; i < p.statement_count; i++)
         if (!plan_statement(&p, &s, i, plan)) return false;
     plan_nested(&p, &s, p.body, plan);
+    if (!s.given) remark_no_candidate(&p, plan);
     find_loads(&p, plan);
     return !has_order || plan_order(&p, &s, plan);
 }

@@ -61,6 +61,7 @@
 #include "lib/support/integer.h"
 #include "passes/common/fit_point.h"
 #include "passes/common/instantiate_plan.h"
+#include "passes/common/remark_elements.h"
 #include "tile/split.h"
 #include "tile/compile.h"
 
@@ -532,7 +533,9 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
         tile_module_remove(f->module, f);
         return TILE_OK;
     }
-    return instantiate(pass, f);
+    status = instantiate(pass, f);
+    if (status == TILE_OK) remark_stored_elements(f, pass->scratch);
+    return status;
 }
 
 /* Splitting by bindings ----------------------------------------------------------------------- */
