@@ -26,15 +26,29 @@ typedef struct finding {
 typedef struct search {
     tile_function *f;
     tile_arena arena;
+    bool *indices;     /* by value: it tells where others are accessed */
     finding *findings; /* one for each argument */
     const tile_range *ranges;
     unsigned asked;
 } search;
 
+/* Whether no thread has so many elements of the tile along its dim. any: at no point of the space.
+ */
+static bool is_too_wide(const search *s, tile_op op, const tile_type *tile, unsigned dim,
+                        unsigned width, bool any) {
+    int64_t elements = 1, warps = tile_executors_of(s->f, op).warps;
+    for (unsigned d = 0; d < tile->rank; d++) elements *= tile_type_dim(tile, d);
+    bool here = width <= tile_type_dim(tile, dim) &&
+                (tile->kind != TILE_TYPE_TILE || width * 32 * warps <= elements);
+    bool elsewhere =
+        any && s->f->widest && op.id < s->f->widest_count && width <= s->f->widest[op.id][dim];
+    return !here && !elsewhere;
+}
+
 /* The access along the view's dim of stride 1 that a thread makes of the tile; 0 if the operand
- * moves no tile. */
+ * moves no tile. any: the widest one at any point of the space. */
 static unsigned find_width(const search *s, const tile_range *ranges, tile_op op,
-                           const tile_value *element) {
+                           const tile_value *element, bool any) {
     const tile_function *f = s->f;
     const tile_op_data *data = tile_op_at(f, op);
     const tile_type *tile = NULL;
@@ -49,11 +63,7 @@ static unsigned find_width(const search *s, const tile_range *ranges, tile_op op
     if (facts.unit_dim == rank || tile->rank > rank + facts.points) return 0;
     unsigned unit = tile_unit_dim(&facts, rank, tile->rank);
     if (unit == tile->rank) return 0;
-    int64_t elements = 1, warps = tile_executors_of(f, op).warps;
-    for (unsigned d = 0; d < tile->rank; d++) elements *= tile_type_dim(tile, d);
-    while (width > 1 && (width > tile_type_dim(tile, unit) ||
-                         (tile->kind == TILE_TYPE_TILE && width * 32 * warps > elements)))
-        width /= 2;
+    while (width > 1 && is_too_wide(s, op, tile, unit, width, any)) width /= 2;
     return width;
 }
 
@@ -67,14 +77,14 @@ static unsigned common_multiple(unsigned declared, unsigned power_of_two) {
 /* The width if the arguments in `uses` were divisible by `most` as well, and `arg` by `divisor`
  * instead. */
 static unsigned ask(search *s, tile_op op, const tile_value *element, const bool *uses,
-                    unsigned most, unsigned arg, unsigned divisor) {
+                    unsigned most, unsigned arg, unsigned divisor, bool any) {
     tile_function *f = s->f;
     unsigned *declared = TILE_NEW_ARRAY(&s->arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) {
         declared[i] = f->args[i].divisible;
         if (uses[i]) f->args[i].divisible = common_multiple(declared[i], i == arg ? divisor : most);
     }
-    unsigned width = find_width(s, tile_range_analyse(f, &s->arena), op, element);
+    unsigned width = find_width(s, tile_range_analyse(f, &s->arena), op, element, any);
     for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = declared[i];
     s->asked++;
     return width;
@@ -83,18 +93,19 @@ static unsigned ask(search *s, tile_op op, const tile_value *element, const bool
 static void look_at(search *s, tile_op op, const tile_value *element) {
     tile_function *f = s->f;
     unsigned bytes = tile_scalar_bytes(tile_value_type(f, element[0])->scalar);
-    unsigned width = find_width(s, s->ranges, op, element), most = WIDEST / bytes;
+    unsigned width = find_width(s, s->ranges, op, element, false), most = WIDEST / bytes;
     size_t operand = tile_view_operand(f, element[0]);
     if (tile_op_effects(f, op) & TILE_EFFECT_ATOMIC && !tile_atomic_takes_neighbours(f, op)) return;
     if (!width || width >= most || operand == f->arg_count || s->asked > ASK_LIMIT) return;
     bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
     tile_mark_view_integers(f, element[0], uses);
-    unsigned possible = ask(s, op, element, uses, most, 0, most);
-    for (unsigned arg = 0; arg < f->arg_count && possible > width; arg++) {
+    unsigned here = ask(s, op, element, uses, most, 0, most, false);
+    unsigned possible = ask(s, op, element, uses, most, 0, most, true);
+    for (unsigned arg = 0; arg < f->arg_count && here > width; arg++) {
         const tile_arg_decl *decl = &f->args[arg];
         unsigned divisor = 1;
         if (!uses[arg] || decl->is_const) continue;
-        while (divisor < most && ask(s, op, element, uses, most, arg, divisor) < possible)
+        while (divisor < most && ask(s, op, element, uses, most, arg, divisor, true) < possible)
             divisor *= 2;
         if (divisor == 1) continue; /* it is not this one's fault */
         divisor = common_multiple(decl->divisible, divisor);
@@ -103,14 +114,45 @@ static void look_at(search *s, tile_op op, const tile_value *element) {
     }
 }
 
+/* Lists of indices are a small part of what they name, and no wider for it. */
+static bool loads_indices(const search *s, tile_op op) {
+    const tile_op_data *data = tile_op_at(s->f, op);
+    return data->result_count == 1 && s->indices[data->first_result.id];
+}
+
 static void visit(tile_function *f, tile_op op, void *user) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    if (loads_indices(user, op)) return;
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
             look_at(user, op, element);
+    }
+}
+
+static void mark_index(search *s, tile_value value) {
+    tile_op op = tile_value_def(s->f, value);
+    if (s->indices[value.id]) return;
+    s->indices[value.id] = true;
+    if (!op.id || tile_op_at(s->f, op)->region_count ||
+        tile_op_get_info(tile_op_opcode(s->f, op))->effects)
+        return;
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+        mark_index(s, tile_op_operand(s->f, op, i));
+}
+
+/* Tiles among the coordinates of an access. */
+static void visit_indices(tile_function *f, tile_op op, void *user) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
+        unsigned count;
+        if (!tile_form_has_brackets(info->operands[o].form)) continue;
+        const tile_value *element = tile_op_segment(f, op, o, &count);
+        for (unsigned i = 1; i < count; i++)
+            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE)
+                mark_index(user, element[i]);
     }
 }
 
@@ -131,7 +173,9 @@ void tile_remark_narrow(tile_function *f) {
     search s = {.f = f};
     if (tile_function_level(f) != 2) return;
     s.findings = TILE_NEW_ARRAY(&s.arena, finding, f->arg_count + 1);
+    s.indices = TILE_NEW_ARRAY(&s.arena, bool, f->value_count + 1);
     s.ranges = tile_range_analyse(f, &s.arena);
+    tile_walk(f, f->body, visit_indices, &s);
     tile_walk(f, f->body, visit, &s);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (s.findings[i].divisor) report(&s, &f->args[i], &s.findings[i]);

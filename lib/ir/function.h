@@ -154,6 +154,10 @@ struct tile_function {
     tile_param_value *reference_values;
     size_t reference_count;
     tile_loc reference_loc;
+    /* By operation, and dim of the tile that it moves: how many elements along it a thread may have
+     * at any point of the space that the parameters came from; NULL: there was none. */
+    const unsigned (*widest)[TILE_MAX_RANK];
+    size_t widest_count;
 
     tile_region body;
     tile_op_data *ops;

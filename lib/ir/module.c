@@ -108,6 +108,7 @@ void tile_function_restart(tile_function *f, tile_function *old) {
     f->values = NULL;
     f->regions = NULL;
     f->constant_table = NULL;
+    f->widest = NULL;
     f->op_capacity = f->value_capacity = f->region_capacity = 0;
     f->constant_capacity = f->constant_count = 0;
     begin_body(f);

@@ -61,6 +61,7 @@
 #include "lib/support/integer.h"
 #include "passes/common/fit_point.h"
 #include "passes/common/instantiate_plan.h"
+#include "passes/common/note_widths.h"
 #include "passes/common/remark_elements.h"
 #include "tile/split.h"
 #include "tile/compile.h"
@@ -478,6 +479,7 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
         !tile_check_wheres(&i.bound, arena))
         return TILE_INVALID;
     tile_choose_fitting_point(f, options, count, target, arena, &i.bound);
+    note_widths(f, options, count, arena);
     i.bindings = tile_param_bindings(&i.bound);
     i.bindings.arg = known_argument;
     decide_persistent(&i);

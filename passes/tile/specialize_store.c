@@ -183,8 +183,10 @@ void specialize_stores(specialist *s, tile_region region) {
         const char *help, *why = find_obstacle(s, op, &help);
         unsigned size;
         tile_value view = *tile_op_segment(f, op, 1, &size);
+        /* Nobody expects it of a number a row, as sums and maxima are. */
+        bool silent = tile_value_type(f, tile_op_operand(f, op, 0))->rank < 2;
         const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
-        if (no_map) tile_remark_missed(f, op, "no TMA", no_map, remedy);
+        if (no_map && !silent) tile_remark_missed(f, op, "no TMA", no_map, remedy);
         tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
         if (buffer.id)
             replace_store(s, op, buffer);
