@@ -50,8 +50,8 @@
  * so in the view that they are copied from. Where the user says `via`, that is how it is done;
  * other dots that do not take wgmma are left to mma.sync, and a remark tells why: also those whose
  * sums and others that wait beside them need too many registers, and those of kernels that call
- * `print` or `assert`, where ptxas would end each wgmma before the next. Without a remark those of
- * at most 32 rows.
+ * `print` or `assert`, where ptxas would end each wgmma before the next. So are those of at most 32
+ * rows, which wgmma could take, as long as the user does not say `via`.
  *
  * Which operand is the instruction's first one is decided here, too, and written down (`exchanged`:
  * rhs is) before anything depends on it: that in registers; else the one with which a thread has
@@ -578,7 +578,14 @@ static void decide(chooser *c, tile_op dot) {
         tile_remark_missed(c->f, dot, "no wgmma", o.why, o.remedy);
         return;
     }
-    if (is_flat(c, dot) && !forced) return;
+    if (is_flat(c, dot) && !forced) {
+        tile_remark_missed(c->f, dot, "no wgmma",
+                           "products of at most 32 rows most often wait for memory, and mma.sync "
+                           "then is as fast",
+                           "say {via = wgmma} where its operands are in shared memory already, or "
+                           "there are many columns");
+        return;
+    }
     if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
     drop_turned(c, was);
     read_in_place(c, dot);
