@@ -307,7 +307,13 @@ static bound find_bound(bounds *b, sched_wanted at) {
 
 /* The end of the walk -------------------------------------------------------------------------- */
 
-/* Whether it does not fall from row to row, so that the last one has the most. */
+/* A row's number among those of its head, of rows that are several heads'. */
+static bool is_row_of_head(const sched_online *o, const sched_coordinate *at) {
+    return o->packed && at->index && at->index->kind == SCHED_REM && !at->offset &&
+           at->index->a.dim == (int)o->m && !at->index->a.index && !at->index->a.offset;
+}
+
+/* Whether it does not fall from row to row, of each head, so that the last one has the most. */
 static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!depends_on_rows(s, o, at)) return true;
@@ -323,8 +329,8 @@ static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sche
         const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
         const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
         return !sched_depends(place, o->m) ||
-               (!place->index && (!step || sched_is_one(step->expr)) &&
-                (!start || sched_is_small(s, start->expr)));
+               ((!place->index || is_row_of_head(o, place)) &&
+                (!step || sched_is_one(step->expr)) && (!start || sched_is_small(s, start->expr)));
     }
     case TILE_OP_splat:
     case TILE_OP_broadcast: return grows_once(s, o, a, visits);
@@ -423,7 +429,7 @@ static bool shows_more(bounds *b, sched_wanted at) {
 bool sched_ends_later(sched_kernel *k, const sched_online *o) {
     bounds b = {.k = k, .o = o};
     bool later = false;
-    for (unsigned i = 0; i < o->leaf_count && ends_early(k->s, o); i++)
+    for (unsigned i = 0; i < o->leaf_count && !o->packed && ends_early(k->s, o); i++)
         later |= shows_more(&b, o->leaves[i].seen);
     return later;
 }
@@ -432,10 +438,12 @@ static bool is_scalar(const sched_kernel *k, tile_value value) {
     return value.id && tile_value_type(k->f, value)->kind == TILE_TYPE_SCALAR;
 }
 
-/* The last row that there is of the tile: what those behind it see, no row sees. */
+/* The last row that there is of the tile: what those behind it see, no row sees. Of several heads
+ * the last one of all: a tile of some may end anywhere in one. */
 static tile_value last_row(sched_kernel *k, const sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     tile_value rows = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
+    if (o->packed) return tile_build_sub(to, rows, tile_build_int(to, 1));
     /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
     tile_value last = tile_build_sub(
         to, tile_build_add(to, k->start[o->m], sched_number(k, block)), tile_build_int(to, 1));
@@ -604,7 +612,7 @@ static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
 tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     tile_value none = tile_build_int(to, 0), step = sched_number(k, block);
-    tile_value first = build_first(k, o, k->start[o->m]);
+    tile_value first = build_first(k, o, o->packed ? none : k->start[o->m]);
     if (!first.id) return none;
     first = tile_build_max(to, first, none);
     tile_value aligned = tile_build_mul(to, tile_build_div(to, first, step), step);

@@ -94,6 +94,7 @@ typedef struct sched_known_form {
 struct sched_online {
     unsigned m, n, depth;    /* dims of the domain; n and depth are behind its own ones */
     const tile_expr *extent; /* along n */
+    bool packed;             /* rows are several heads' (schedule_online_pack.c) */
     int64_t deep, wide;      /* of the inner products, of the folded ones */
     sched_inner inner[SCHED_MOST_INNER];
     unsigned inner_count;

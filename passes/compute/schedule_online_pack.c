@@ -184,6 +184,7 @@ bool online_pack_rows(schedule *s, sched_group *g) {
     own.output_capacity = g->output_count + 1;
     pack_group(&p, &own);
     if (!is_whole(s, &own)) return false;
+    own.online->packed = true;
     *g = own;
     return true;
 }
