@@ -85,14 +85,21 @@ static bool is_far(const search *s, const tile_bound_params *point) {
 
 /* Trials --------------------------------------------------------------------------------------- */
 
-static bool run_passes(tile_module *module, const char *kernel, const tile_target *target,
-                       doubt left) {
+/* Where memory runs out nothing is known of the point. */
+static bool pass(tile_module *module, const char *kernel, const tile_target *target,
+                 const char *pipeline) {
     const tile_pass_options options = {
         .size = sizeof options, .target = target, .kernel = kernel, .skip_verify = true};
+    tile_status status = tile_run_passes(module, pipeline, &options);
+    if (status == TILE_OUT_OF_MEMORY) tile_out_of_memory();
+    return status == TILE_OK;
+}
+
+static bool run_passes(tile_module *module, const char *kernel, const tile_target *target,
+                       doubt left) {
     unsigned ptx_version;
-    if (left == OF_SHARED_MEMORY)
-        return tile_run_passes(module, tile_shared_memory_passes(), &options) == TILE_OK;
-    return tile_run_passes(module, tile_default_pipeline(3), &options) == TILE_OK &&
+    if (left == OF_SHARED_MEMORY) return pass(module, kernel, target, tile_shared_memory_passes());
+    return pass(module, kernel, target, tile_default_pipeline(3)) &&
            tile_emit_check(tile_module_find(module, kernel), target, 0, &ptx_version) == TILE_OK;
 }
 
@@ -237,6 +244,7 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
 void tile_note_fitting_point(const tile_module *module, const char *kernel,
                              const tile_binding *bindings, unsigned count,
                              const tile_target *target) {
+    TILE_GUARD(tile_module_context(module), )
     tile_arena arena = {0};
     const tile_function *f = tile_module_find(module, kernel);
     if (!f || !target || !tile_bindings_are_complete(module->context, bindings, count)) return;
