@@ -8,11 +8,17 @@
  *   p * r and p / r, r the same for a row, may be summed without r, which stands behind the sum.
  *
  * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
- * block has and of the maxima so far, with the factors of whole rows (posts) left out. A cast stays
- * where it is: what it rounds differs by a factor of the row, so that the error stays the same, as
- * long as nothing over- or underflows or there is no such factor. A choice of 0 hides elements
- * only, not NaN of what stands behind the sum; and an exponential is one factor of a product, once.
- */
+ * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of 0
+ * hides elements only, not NaN of what stands behind the sum; and an exponential is one factor of a
+ * product, once.
+ *
+ * A cast stays where it is: what it rounds lacks the factors of the row that the compute has
+ * multiplied with before. Without them the largest exponential of a row is 1 (`near`), so that
+ * nothing overflows, and nothing that counts underflows, if the walk subtracts the maximum alone. A
+ * reference that may be far above it, as a sink, becomes one more factor of the row. Products of two
+ * exponentials, and those of which a choice hides the largest, may all be small: they are rounded
+ * only if the compute has not made them larger (`enlarged`), as a division by the exponential's own
+ * sum does not. */
 #include <math.h>
 
 #include "passes/compute/schedule_chain.h"

@@ -13,10 +13,12 @@
  *
  * Behind it stand the factors of whole rows, and what is computed of the sums.
  *
- * exp(x - t) is 2 to the power of (x - t) * c, c = log2(e): what is no larger than a maximum stays
- * so however large they are, as it would not in an fma of x and t * c. Where x is y times a factor
- * above 0, the maximum is that of y, and the factor part of c. A row of which nothing was seen yet
- * has the maximum -inf, of which nothing can be subtracted: exponents take the lowest finite number
+ * exp(x - t) is 2 to the power of (x - t) * c, c = log2(e). `fast` makes an fma of it, x * c - w,
+ * where w is t * c as it is rounded: all of p, s and a then have the factor 2^(t * c - w), if f is
+ * made of the rounded products, too. Quotients do not have it, and what is not divided is
+ * multiplied by 2^(w - t * c), which an fma gives exactly. Where x is y times a factor above 0, the
+ * maximum is that of y, and the factor part of c. A row of which nothing was seen yet has the
+ * maximum -inf, of which nothing can be subtracted: exponents take the lowest finite number
  * instead. */
 #include <math.h>
 #include <string.h>
