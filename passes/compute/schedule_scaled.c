@@ -6,6 +6,7 @@
 #include "lib/ir/syntax.h"
 
 #define LOG2_E 1.4426950408889634
+#define LARGEST 0x1p31 /* what is rounded of it is 64 at most */
 
 static sched_form form_of(walked *w, const sched_wanted *at) {
     return sched_form_of(w->k.s, w->o, at->value, &at->map);
@@ -121,7 +122,8 @@ static tile_value build_lowered(walked *w, const sched_exp *e) {
 }
 
 /* An fma subtracts top * c as it is rounded, of all elements and in all corrections: each has the
- * factor 2^(top * c - rounded), which is 2^-rest. */
+ * factor 2^(top * c - rounded), which is 2^rest. From LARGEST on, as of rows that have no elements
+ * but a low reference, it may be infinite, and sums are 0. */
 static tile_value build_unrounded(walked *w, const sched_exp *e) {
     tile_builder *to = &w->k.b;
     tile_value factor = build_factor(w, e);
@@ -129,9 +131,9 @@ static tile_value build_unrounded(walked *w, const sched_exp *e) {
     if (!top.id) return TILE_NO_VALUE;
     tile_value rounded = tile_build_mul(to, top, factor);
     tile_value rest = tile_build_fma(to, top, factor, tile_build_neg(to, rounded));
-    tile_value finite = tile_build_lt(to, tile_build_abs(to, rounded), online_number(w, FLT_MAX));
+    tile_value small = tile_build_lt(to, tile_build_abs(to, rounded), online_number(w, LARGEST));
     tile_value restored = online_fast(w, tile_build_exp2(to, tile_build_neg(to, rest)));
-    return tile_build_select(to, finite, restored, online_number(w, 1));
+    return tile_build_select(to, small, restored, online_number(w, 1));
 }
 
 tile_value online_build_restored(walked *w, unsigned exps) {
