@@ -58,7 +58,8 @@ static const char *draw_shift(online *o) {
     gen *g = o->g;
     switch (o->reference) {
     case FLOOR:
-        return o->fast ? gen_word(g, "0", "-20", "-60") : gen_word(g, "0", "-20", "-60", "-84");
+        if (o->fast) return gen_word(g, "0", "-20", "-60");
+        return gen_word(g, "0", "-20", "-60", o->type == TILE_bf16 ? "-93" : "-84");
     case SINK:
         return o->type == TILE_f16 ? gen_word(g, "0", "-1", "-3")
                                    : gen_word(g, "0", "-3", "-20", "-60");
