@@ -8,17 +8,17 @@
  *   p * r and p / r, r the same for a row, may be summed without r, which stands behind the sum.
  *
  * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
- * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of 0
- * hides elements only, not NaN of what stands behind the sum; and an exponential is one factor of a
- * product, once.
+ * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of
+ * 0 hides elements only, not NaN of what stands behind the sum; and an exponential is one factor of
+ * a product, once.
  *
  * A cast stays where it is: what it rounds lacks the factors of the row that the compute has
  * multiplied with before. Without them the largest exponential of a row is 1 (`near`), so that
  * nothing overflows, and nothing that counts underflows, if the walk subtracts the maximum alone. A
- * reference that may be far above it, as a sink, becomes one more factor of the row. Products of two
- * exponentials, and those of which a choice hides the largest, may all be small: they are rounded
- * only if the compute has not made them larger (`enlarged`), as a division by the exponential's own
- * sum does not. */
+ * reference that may be far above it, as a sink, becomes one more factor of the row. Products of
+ * two exponentials, and those of which a choice hides the largest, may all be small: they are
+ * rounded only if the compute has not made them larger (`enlarged`), as a division by the
+ * exponential's own sum does not. */
 #include <math.h>
 
 #include "passes/compute/schedule_chain.h"
@@ -375,9 +375,13 @@ static tile_value condition_of(chain_finder *f, tile_op choice) {
 static sched_known_form of_choice(chain_finder *f, tile_op op, const sched_known_form *of) {
     sched_known_form out = *of;
     for (unsigned i = 0; i < f->o->exp_count; i++) {
-        tile_op masks = def(f, f->o->exps[i].x.value, TILE_OP_select);
-        if (out.exps & 1u << i)
-            out.near &= masks.id && condition_of(f, masks).id == condition_of(f, op).id;
+        sched_exp *e = &f->o->exps[i];
+        tile_op masks = def(f, e->x.value, TILE_OP_select);
+        if (!(out.exps & 1u << i) ||
+            (masks.id && condition_of(f, masks).id == condition_of(f, op).id))
+            continue;
+        out.near = false;
+        e->chosen = true;
     }
     if (out.lossy) f->guard = op;
     return out.lossy ? plain(SCHED_NONE) : out;

@@ -161,8 +161,10 @@ bool sched_is_near(schedule *s, tile_value row) {
 
 /* Forms ---------------------------------------------------------------------------------------- */
 
-/* A quotient by its sum is 1 somewhere: if the exponential may be far below, it is lowered. */
-static bool is_quotient_kept(sched_online *o, const sched_known_form *of) {
+/* Whether it is a factor of a product: if it is all small, the compute has not made it larger; and
+ * where it has divided by the sum, which makes it 1 somewhere, its exponential is lowered. */
+static bool may_multiply(sched_online *o, const sched_known_form *of) {
+    if (of->enlarged && !of->near) return false;
     for (unsigned i = 0; i < o->exp_count; i++) {
         if (!(of->spent & 1u << i)) continue;
         if (o->exps[i].far) return false;
@@ -174,9 +176,8 @@ static bool is_quotient_kept(sched_online *o, const sched_known_form *of) {
 sched_known_form sched_multiplied_form(sched_online *o, const sched_known_form *a,
                                        const sched_known_form *b) {
     bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
-    /* Each is corrected once; and a product of two may vanish that factors make larger. */
-    if (a->exps & b->exps || (both && (a->enlarged || b->enlarged || !is_quotient_kept(o, a) ||
-                                       !is_quotient_kept(o, b))))
+    bool twice = a->exps & b->exps; /* each is corrected once */
+    if (twice || (both && (!may_multiply(o, a) || !may_multiply(o, b))))
         return (sched_known_form){.form = SCHED_NONE};
     return (sched_known_form){.form = SCHED_SCALED,
                               .bounded = both && a->bounded && b->bounded,

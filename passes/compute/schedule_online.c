@@ -393,8 +393,8 @@ static tile_value if_any(walked *w, tile_value value, double otherwise) {
     return tile_build_select(to, any, value, online_number(w, otherwise));
 }
 
-/* Times the factors of the row. Those of the exponentials come first, for each row: sums that are
- * divided by what has the same one may be as large, and it as small, as numbers get. */
+/* Times the factors of the row, which are multiplied with each other first if they begin with one
+ * of exponentials: sums are multiplied once. */
 static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
     sched_kernel *k = &w->k;
     tile_value restored = online_build_restored(w, left->exps);

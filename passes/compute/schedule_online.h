@@ -69,6 +69,7 @@ typedef struct sched_exp {
     sched_wanted top;        /* rho, or the maximum alone */
     bool lowered, far;
     bool divided; /* it is rounded after it has been divided by its sum */
+    bool chosen;  /* what hides elements of it does not hide them from the maximum */
     bool fused;   /* by an fma */
 } sched_exp;
 

@@ -88,9 +88,10 @@ static tile_value build_exp(walked *w, unsigned index) {
                online_fast(w, tile_build_exp2(&k->b, build_exponent(w, e, x, w->now[index])));
 }
 
-/* What is no element's may be infinite, and the elements finite. */
+/* The reference may be infinite though no element is that is added up. */
 static tile_value finite_row(walked *w, unsigned index, tile_value row) {
-    return w->o->exps[index].far ? tile_build_min(&w->k.b, row, online_number(w, FLT_MAX)) : row;
+    const sched_exp *e = &w->o->exps[index];
+    return e->far || e->chosen ? tile_build_min(&w->k.b, row, online_number(w, FLT_MAX)) : row;
 }
 
 tile_value online_correction_of(walked *w, unsigned index) {
