@@ -208,6 +208,6 @@ bool sched_may_cast(schedule *s, sched_online *o, tile_op op, const sched_known_
     tile_scalar to = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
     if (tile_op_at(s->compute, op)->attr_count) return false;
     if (to == TILE_f32) return true;
-    if (to != TILE_bf16 && (to != TILE_f16 || !from->bounded)) return false;
+    if (to != TILE_bf16 && (to != TILE_f16 || !from->bounded || from->enlarged)) return false;
     return (from->near || !from->enlarged) && may_round(o, from);
 }
