@@ -242,6 +242,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_computes, strlen(tile_manual_computes), user);
     writer(tile_manual_walks, strlen(tile_manual_walks), user);
     writer(tile_manual_sums, strlen(tile_manual_sums), user);
+    writer(tile_manual_weights, strlen(tile_manual_weights), user);
     writer(tile_manual_given, strlen(tile_manual_given), user);
     print_scalars(&out);
     print_ops(&out);

@@ -8,11 +8,19 @@
  *   p * r and p / r, r the same for a row, may be summed without r, which stands behind the sum.
  *
  * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
- * block has and of the maxima so far, with the factors of whole rows (posts) left out. A cast stays
- * where it is: what it rounds differs by a factor of the row, so that the error stays the same, as
- * long as nothing over- or underflows or there is no such factor. A choice of 0 hides elements
- * only, not NaN of what stands behind the sum; and an exponential is one factor of a product, once.
- */
+ * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of
+ * 0 hides elements only, not NaN of what stands behind the sum; and an exponential is one factor of
+ * a product, once.
+ *
+ * A cast stays where it is: what it rounds lacks the factors of the row that the compute has
+ * multiplied with before. Without them the largest exponential of a row is 1 (`near`), so that
+ * nothing overflows, and nothing that counts underflows, if the walk subtracts the maximum alone. A
+ * reference that may be far above it, as a sink, becomes one more factor of the row. Products of
+ * two exponentials, and those of which a choice hides the largest, may all be small: they are
+ * rounded only if the compute has not made them larger (`enlarged`), as a division by the
+ * exponential's own sum does not. */
+#include <math.h>
+
 #include "passes/compute/schedule_chain.h"
 
 #include "lib/ir/kinds.h"
@@ -220,8 +228,8 @@ static sched_wanted without_broadcast(chain_finder *f, sched_wanted at) {
     return at;
 }
 
-/* Whether the row's value is a maximum of x, or larger. */
-static bool is_above(chain_finder *f, sched_wanted row, tile_value x) {
+/* Whether the row's value is a maximum of x, or larger; `top` is the maximum. */
+static bool is_above(chain_finder *f, sched_wanted row, tile_value x, sched_wanted *top) {
     tile_op op;
     row = without_broadcast(f, row);
     if ((op = def(f, row.value, TILE_OP_max)).id) {
@@ -230,8 +238,9 @@ static bool is_above(chain_finder *f, sched_wanted row, tile_value x) {
         bool first = chain_classify(f, a.value, &a.map).form == SCHED_ROW;
         sched_form other =
             chain_classify(f, first ? b.value : a.value, first ? &b.map : &a.map).form;
-        return other == SCHED_SAME && is_above(f, first ? a : b, x);
+        return other == SCHED_SAME && is_above(f, first ? a : b, x, top);
     }
+    *top = row;
     op = def(f, row.value, TILE_OP_reduce);
     return op.id && tile_op_word(f->s->compute, op, TILE_ATTR_kind) == TILE_WORD_kind_max &&
            tile_op_operand(f->s->compute, op, 0).id == x.id;
@@ -256,7 +265,7 @@ static bool find_exponent(chain_finder *f, sched_wanted at, sched_exp *out) {
     out->rho = without_broadcast(f, sched_wanted_operand(f->s, op, 1, &at.map));
     return chain_classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
            chain_classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
-           is_above(f, out->rho, out->x.value);
+           is_above(f, out->rho, out->x.value, &out->top);
 }
 
 static bool add_exp(chain_finder *f, tile_op op, const sched_map *map) {
@@ -269,6 +278,8 @@ static bool add_exp(chain_finder *f, tile_op op, const sched_map *map) {
         return false;
     out.fused =
         has_flag(f->s, op, TILE_ATTR_fast) && !sched_has_large_number(f->s, out.x.value, 12);
+    out.lowered = !sched_is_near(f->s, out.rho.value);
+    if (!out.lowered) out.top = out.rho;
     f->o->exps[f->o->exp_count++] = out;
     return true;
 }
@@ -282,9 +293,61 @@ static sched_known_form plain(sched_form form) {
 static sched_known_form of_exp(const chain_finder *f, unsigned index) {
     return (sched_known_form){.form = SCHED_SCALED,
                               .bounded = true,
-                              .near = sched_is_near(f->s, f->o->exps[index].rho.value),
+                              .near = true,
                               .lossy = !sched_has_floor(f->s, f->o->exps[index].rho.value),
                               .exps = 1u << index};
+}
+
+static bool is_exp(const chain_finder *f, tile_value value) {
+    return def(f, value, TILE_OP_exp).id || def(f, value, TILE_OP_exp2).id;
+}
+
+/* The exponentials of which the row's value is a sum that has the largest one, or larger; 0: of
+ * none. */
+static unsigned sum_of_exps(chain_finder *f, sched_wanted row) {
+    schedule *s = f->s;
+    tile_op op;
+    row = without_broadcast(f, row);
+    if ((op = def(f, row.value, TILE_OP_max)).id || (op = def(f, row.value, TILE_OP_add)).id) {
+        bool adds = tile_op_opcode(s->compute, op) == TILE_OP_add;
+        for (unsigned i = 0; i < 2; i++) {
+            sched_wanted other = without_broadcast(f, sched_wanted_operand(s, op, 1 - i, &row.map));
+            unsigned exps = sum_of_exps(f, sched_wanted_operand(s, op, i, &row.map));
+            bool positive = is_exp(f, other.value) || sched_is_positive(s, other.value, 8);
+            if (exps && (!adds || positive)) return exps;
+        }
+        return 0;
+    }
+    const sched_fold *fold =
+        (op = def(f, row.value, TILE_OP_reduce)).id ? sched_find_fold(f->o, op) : NULL;
+    if (!fold || !fold->late) return 0;
+    sched_known_form terms = chain_classify(f, fold->source.value, &fold->source.map);
+    return terms.near && !terms.negative && !terms.enlarged && !terms.spent ? terms.exps : 0;
+}
+
+/* Times a value of the row, or divided by it. The sum that has an exponential's largest element
+ * makes none larger than it was, once. */
+static sched_known_form of_row_product(chain_finder *f, const sched_known_form *of,
+                                       sched_wanted row, bool divides) {
+    sched_known_form out = *of;
+    unsigned exps = divides ? sum_of_exps(f, row) : 0;
+    out.enlarged |= !exps || (exps & ~out.exps) || (exps & out.spent);
+    out.spent |= exps;
+    out.lossy |= !(divides && sched_is_positive(f->s, row.value, 8));
+    return out;
+}
+
+/* A number that is not far from 1. */
+static bool is_moderate(chain_finder *f, tile_value value) {
+    const double far = 256;
+    double number;
+    return sched_is_number(f->s, value, &number) && fabs(number) <= far && fabs(number) >= 1 / far;
+}
+
+static sched_known_form of_negative(const sched_known_form *of) {
+    sched_known_form out = *of;
+    out.negative = true;
+    return out;
 }
 
 /* Times or divided by a row's value, or by another one of each element. */
@@ -292,15 +355,12 @@ static sched_known_form of_product(chain_finder *f, tile_op op, const sched_map 
                                    const sched_known_form *of) {
     schedule *s = f->s;
     bool divides = tile_op_opcode(s->compute, op) == TILE_OP_div;
-    bool row = of[0].form == SCHED_ROW || of[1].form == SCHED_ROW;
-    sched_known_form out = sched_multiplied_form(&of[0], &of[1]);
+    unsigned own = of[0].form == SCHED_SCALED ? 0 : 1;
+    sched_wanted other = sched_wanted_operand(s, op, 1 - own, map);
     if (divides && of[1].form == SCHED_SCALED) return plain(SCHED_NONE);
-    if (row && !(divides && sched_is_positive(s, tile_op_operand(s->compute, op, 1), 8)))
-        out.lossy = true;
-    for (unsigned i = 0; i < f->o->exp_count && divides && of[1].form == SCHED_ROW; i++)
-        if (of[0].exps == 1u << i && of[0].bounded &&
-            chain_covers(f, i, sched_wanted_operand(s, op, 1, map)))
-            out.near = out.bounded = true;
+    if (of[1 - own].form == SCHED_ROW) return of_row_product(f, &of[own], other, divides);
+    sched_known_form out = sched_multiplied_form(f->o, &of[0], &of[1]);
+    out.near = out.form == SCHED_SCALED && of[own].near && is_moderate(f, other.value);
     return out;
 }
 
@@ -315,9 +375,13 @@ static tile_value condition_of(chain_finder *f, tile_op choice) {
 static sched_known_form of_choice(chain_finder *f, tile_op op, const sched_known_form *of) {
     sched_known_form out = *of;
     for (unsigned i = 0; i < f->o->exp_count; i++) {
-        tile_op masks = def(f, f->o->exps[i].x.value, TILE_OP_select);
-        if (out.exps & 1u << i)
-            out.near &= masks.id && condition_of(f, masks).id == condition_of(f, op).id;
+        sched_exp *e = &f->o->exps[i];
+        tile_op masks = def(f, e->x.value, TILE_OP_select);
+        if (!(out.exps & 1u << i) ||
+            (masks.id && condition_of(f, masks).id == condition_of(f, op).id))
+            continue;
+        out.near = false;
+        e->chosen = true;
     }
     if (out.lossy) f->guard = op;
     return out.lossy ? plain(SCHED_NONE) : out;
@@ -331,10 +395,10 @@ static sched_known_form of_scaled(chain_finder *f, tile_op op, const sched_map *
     case TILE_OP_mul:
     case TILE_OP_div: return of_product(f, op, map, of);
     case TILE_OP_cast:
-        if (sched_may_cast(s, op, &of[0])) return of[0];
+        if (sched_may_cast(s, f->o, op, &of[0])) return of[0];
         f->uncast = op;
         return plain(SCHED_NONE);
-    case TILE_OP_neg: return of[0];
+    case TILE_OP_neg: return of_negative(&of[0]);
     case TILE_OP_select:
         if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
             !sched_is_number(s, tile_op_operand(s->compute, op, 2), &number) || number != 0)

@@ -23,8 +23,6 @@ bool chain_add_reduction(chain_finder *f, tile_op op, const sched_map *map);
  * `second`; those before them are the result's, where it has them. */
 bool chain_place_side(chain_finder *f, sched_side *side, tile_value value, const sched_map *result,
                       unsigned rank, unsigned first, unsigned second);
-/* Whether the divisor of that exponential is 1 at least: see schedule_cover.c. */
-bool chain_covers(chain_finder *f, unsigned exp, sched_wanted divisor);
 bool chain_is_supported(const tile_type *element);
 
 #endif

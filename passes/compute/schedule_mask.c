@@ -37,19 +37,16 @@ static bool is_early(schedule *s, const sched_online *o, const sched_wanted *at)
 
 /* Whether all that is subtracted of it may be divided by a factor: what is not its maximum is so
  * low that it stays below where the quotient overflows. */
-static bool may_lack_scale(schedule *s, const sched_online *o, const sched_leaf *leaf) {
+static bool may_lack_scale(const sched_online *o, const sched_leaf *leaf) {
     for (unsigned i = 0; i < o->exp_count; i++)
-        if (o->exps[i].x.value.id == leaf->whole.value.id &&
-            !sched_is_near(s, o->exps[i].rho.value))
-            return false;
+        if (o->exps[i].x.value.id == leaf->whole.value.id && o->exps[i].far) return false;
     return true;
 }
 
 /* x of x * by, which is above 0, and the same along the walk. */
 static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
     tile_op op = tile_value_def(s->compute, leaf->shown.value);
-    if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul || !may_lack_scale(s, o, leaf))
-        return;
+    if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul || !may_lack_scale(o, leaf)) return;
     for (unsigned i = 0; i < 2; i++) {
         sched_wanted by = sched_wanted_operand(s, op, i, &leaf->shown.map);
         if (sched_form_of(s, o, by.value, &by.map) != SCHED_SAME ||

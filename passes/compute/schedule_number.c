@@ -161,24 +161,53 @@ bool sched_is_near(schedule *s, tile_value row) {
 
 /* Forms ---------------------------------------------------------------------------------------- */
 
-sched_known_form sched_multiplied_form(const sched_known_form *a, const sched_known_form *b) {
-    const sched_known_form *main = a->form == SCHED_SCALED ? a : b;
-    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
-    bool row = a->form == SCHED_ROW || b->form == SCHED_ROW;
-    sched_known_form out = *main;
-    if (a->exps & b->exps)
-        return (sched_known_form){.form = SCHED_NONE}; /* each is corrected once */
-    out.form = SCHED_SCALED;
-    out.exps = a->exps | b->exps;
-    out.lossy = a->lossy || b->lossy;
-    if (main->form != SCHED_SCALED) out.bounded = false;
-    out.near = main->near && !both;
-    out.bounded = out.bounded && (both ? a->bounded && b->bounded : row && out.near);
-    return out;
+/* Whether it is a factor of a product: if it is all small, the compute has not made it larger; and
+ * where it has divided by the sum, which makes it 1 somewhere, its exponential is lowered. */
+static bool may_multiply(sched_online *o, const sched_known_form *of) {
+    if (of->enlarged && !of->near) return false;
+    for (unsigned i = 0; i < o->exp_count; i++) {
+        if (!(of->spent & 1u << i)) continue;
+        if (o->exps[i].far) return false;
+        o->exps[i].divided = true;
+    }
+    return true;
 }
 
-bool sched_may_cast(schedule *s, tile_op op, const sched_known_form *from) {
+sched_known_form sched_multiplied_form(sched_online *o, const sched_known_form *a,
+                                       const sched_known_form *b) {
+    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
+    bool twice = a->exps & b->exps; /* each is corrected once */
+    if (twice || (both && (!may_multiply(o, a) || !may_multiply(o, b))))
+        return (sched_known_form){.form = SCHED_NONE};
+    return (sched_known_form){.form = SCHED_SCALED,
+                              .bounded = both && a->bounded && b->bounded,
+                              .enlarged = a->enlarged || b->enlarged,
+                              .negative = true,
+                              .lossy = a->lossy || b->lossy,
+                              .exps = a->exps | b->exps,
+                              .spent = a->spent | b->spent};
+}
+
+/* Exponentials whose references may be far above all elements are rounded as the compute has them
+ * if they have not been divided by their sums, else without that reference: not both. */
+static bool may_round(sched_online *o, const sched_known_form *from) {
+    for (unsigned i = 0; i < o->exp_count; i++) {
+        sched_exp *e = &o->exps[i];
+        bool divided = from->spent & 1u << i;
+        if (!(from->exps & 1u << i) || (!e->lowered && !e->far)) continue;
+        if (divided ? e->far : e->divided || from->enlarged) return false;
+        e->divided = divided;
+        e->lowered = divided;
+        e->far = !divided;
+        if (e->far) e->top = e->rho;
+    }
+    return true;
+}
+
+bool sched_may_cast(schedule *s, sched_online *o, tile_op op, const sched_known_form *from) {
     tile_scalar to = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
     if (tile_op_at(s->compute, op)->attr_count) return false;
-    return to == TILE_f32 || to == TILE_bf16 || (to == TILE_f16 && from->bounded);
+    if (to == TILE_f32) return true;
+    if (to != TILE_bf16 && (to != TILE_f16 || !from->bounded || from->enlarged)) return false;
+    return (from->near || !from->enlarged) && may_round(o, from);
 }

@@ -13,10 +13,12 @@
  *
  * Behind it stand the factors of whole rows, and what is computed of the sums.
  *
- * exp(x - t) is 2 to the power of (x - t) * c, c = log2(e): what is no larger than a maximum stays
- * so however large they are, as it would not in an fma of x and t * c. Where x is y times a factor
- * above 0, the maximum is that of y, and the factor part of c. A row of which nothing was seen yet
- * has the maximum -inf, of which nothing can be subtracted: exponents take the lowest finite number
+ * exp(x - t) is 2 to the power of (x - t) * c, c = log2(e). `fast` makes an fma of it, x * c - w,
+ * where w is t * c as it is rounded: all of p, s and a then have the factor 2^(t * c - w), if f is
+ * made of the rounded products, too. Quotients do not have it, and what is not divided is
+ * multiplied by 2^(w - t * c), which an fma gives exactly. Where x is y times a factor above 0, the
+ * maximum is that of y, and the factor part of c. A row of which nothing was seen yet has the
+ * maximum -inf, of which nothing can be subtracted: exponents take the lowest finite number
  * instead. */
 #include <math.h>
 #include <string.h>
@@ -224,14 +226,19 @@ static void remember_row(walked *w, const sched_fold *fold, tile_value carried) 
     sched_remember(&w->k, result_of(w, fold), &fold->map, online_f32(w), carried);
 }
 
-/* Elements behind the end do not count. */
+/* What changes no maximum. NaN does not even where all is NaN. */
+static double least_of(const sched_fold *fold) {
+    return fold->tells_nan ? NAN : -INFINITY;
+}
+
+/* Elements behind the end do not count. Where there is a leaf, they are -inf. */
 static tile_value hide_end(walked *w, const sched_fold *fold, tile_value tile) {
-    if (leaf_of(w, fold) || !tile.id) return tile;
+    if (!tile.id || (leaf_of(w, fold) && !fold->tells_nan)) return tile;
     tile_value inside = sched_build_inside(&w->k, w->o);
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar};
     tile_value none = online_is_largest(w, fold)
-                          ? online_number(w, -INFINITY)
+                          ? online_number(w, least_of(fold))
                           : tile_build_zero(&w->k.b, tile_type_get(w->k.s->context, &draft));
     return tile_build_select(&w->k.b, inside, tile, none);
 }
@@ -401,8 +408,8 @@ static void set_loop_clauses(walked *w, tile_op loop) {
 tile_value online_begin_fold(walked *w, const sched_fold *fold) {
     set_sums(w);
     const tile_type *type = fold->product ? sched_full_type(&w->k, online_f32(w)) : row_type(w);
-    return tile_build_splat(&w->k.b, online_number(w, online_is_largest(w, fold) ? -INFINITY : 0),
-                            type);
+    double none = online_is_largest(w, fold) ? least_of(fold) : 0;
+    return tile_build_splat(&w->k.b, online_number(w, none), type);
 }
 
 static tile_op build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
@@ -438,18 +445,22 @@ static tile_value if_any(walked *w, tile_value value, double otherwise) {
     return tile_build_select(to, any, value, online_number(w, otherwise));
 }
 
+/* Times the factors of the row, which are multiplied with each other first if they begin with one
+ * of exponentials: sums are multiplied once. */
 static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
     sched_kernel *k = &w->k;
+    tile_value restored = online_build_restored(w, left->exps);
+    tile_value *product = restored.id ? &restored : &sums;
     for (unsigned i = 0; i < left->post_count && sums.id; i++) {
         const sched_post *post = &left->posts[i];
         tile_value row = online_row_value(w, &post->row);
         if (!row.id) return row;
         /* Sums of nothing are 0, whatever such a factor is. */
         if (!post->divides || !sched_is_positive(k->s, post->row.value, 8)) row = if_any(w, row, 1);
-        sums = post->divides ? sched_divide(k, sums, row, online_f32(w))
-                             : tile_build_mul(&k->b, sums, row);
+        *product = post->divides ? sched_divide(k, *product, row, online_f32(w))
+                                 : tile_build_mul(&k->b, *product, row);
     }
-    return sums;
+    return restored.id ? tile_build_mul(&k->b, sums, restored) : sums;
 }
 
 /* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN. */
@@ -468,6 +479,14 @@ static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
     return sums;
 }
 
+/* The maximum of a row of NaN is NaN, unless masks hide blocks of it, or it has no elements. */
+static tile_value with_hidden(walked *w, const sched_fold *fold, tile_value carried) {
+    tile_builder *to = &w->k.b;
+    if (!fold->tells_nan || !w->all.id) return carried;
+    tile_value shown = tile_build_max(to, carried, online_number(w, -INFINITY));
+    return tile_build_select(to, w->all, carried, shown);
+}
+
 static sched_map whole_map(const walked *w, const sched_map *map) {
     sched_map out = *map;
     if (w->packed) return out;
@@ -481,7 +500,8 @@ static void remember_folds(walked *w, const tile_value *folds, const scaled *lef
     set_sums(w);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
         const sched_fold *fold = &o->folds[i];
-        tile_value sums = with_lost(w, folds[i], &left[i]);
+        if (!fold->product && !fold->late) w->carried[i] = folds[i];
+        tile_value sums = with_lost(w, with_hidden(w, fold, folds[i]), &left[i]);
         sums = with_posts(w, sums, &left[i]);
         if (!sums.id) return;
         if (!fold->product) {
@@ -533,6 +553,19 @@ void online_finish(walked *w, const tile_value *folds, const scaled *left) {
 /* The kernel ------------------------------------------------------------------------------------
  */
 
+/* Whether the rows have elements, and the walk comes to all of them. */
+static tile_value build_all(walked *w, tile_value begin, tile_value end) {
+    tile_builder *to = &w->k.b;
+    bool tells = false;
+    for (unsigned i = 0; i < w->o->fold_count; i++) tells |= w->o->folds[i].tells_nan;
+    if (!tells) return TILE_NO_VALUE;
+    tile_value extent = sched_number(&w->k, sched_expr(w->k.s, w->o->extent));
+    tile_value zero = tile_build_int(to, 0);
+    tile_value all =
+        tile_build_and(to, tile_build_le(to, begin, zero), tile_build_ge(to, end, extent));
+    return tile_build_and(to, all, tile_build_gt(to, extent, zero));
+}
+
 void sched_make_online(schedule *s, sched_group *g, const char *name) {
     walked w = {.packed = online_pack_rows(s, g)};
     scaled left[SCHED_MOST_FOLDS];
@@ -549,6 +582,7 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
     tile_value seen = end;
+    w.all = build_all(&w, begin, end);
     end = online_set_order(&w, begin, end);
     if (hides_keys(&w, seen)) hide_keys(&w, begin, is_zero(&w, begin) ? end : seen);
     online_take_columns(&w, &begin, &end);

@@ -52,16 +52,25 @@ typedef struct sched_fold {
     sched_map map;       /* of its result */
     sched_wanted source; /* of a product the lhs */
     bool product, late;  /* late: the source is scaled */
+    bool tells_nan;      /* a maximum: whether all of a row is NaN has an effect */
     sched_side rhs;      /* of a product */
     int leaf;            /* what is masked so that nothing behind the end counts; -1: the source */
 } sched_fold;
 
-/* exp((x - rho) * by), or of 2: it is corrected when rho grows. */
+/* exp((x - rho) * by), or of 2. The walk computes exp((x - top) * by) and corrects it when top
+ * grows. Where rho is the maximum, or near it, top is rho. Where rho may be far above all x, top is
+ * the maximum alone, and sums are multiplied by exp((top - rho) * by) after the walk: `lowered`.
+ * But if the compute rounds such an exponential before it divides it by its sum, the walk rounds
+ * the same number: top is rho, and it is `far`. */
 typedef struct sched_exp {
     tile_op op;
     sched_map map;           /* of its result */
     sched_wanted x, rho, by; /* by.value 0: none */
-    bool fused;              /* by an fma */
+    sched_wanted top;        /* rho, or the maximum alone */
+    bool lowered, far;
+    bool divided; /* it is rounded after it has been divided by its sum */
+    bool chosen;  /* what hides elements of it does not hide them from the maximum */
+    bool fused;   /* by an fma */
 } sched_exp;
 
 /* A factor of a whole row, which stands behind the sums instead of in them. */
@@ -85,10 +94,13 @@ typedef struct sched_known_form {
     sched_wanted at;
     uint32_t before; /* (sched_latest) */
     sched_form form;
-    bool bounded;  /* scaled, without factors of the row, and not above 1 */
-    bool near;     /* the row's references are largest elements, but for very low ones */
-    bool lossy;    /* what is left out of it may be no number where it is: 0 times that is none */
-    unsigned exps; /* by which it is scaled, a bit for each */
+    bool bounded;   /* scaled, and not above 1 without the factors of the row */
+    bool near;      /* without these the largest element of the row is about 1 */
+    bool enlarged;  /* the factors of the row may make it larger */
+    bool negative;  /* it may be below 0 */
+    bool lossy;     /* what is left out of it may be no number where it is: 0 times that is none */
+    unsigned exps;  /* by which it is scaled, a bit for each */
+    unsigned spent; /* those whose sums it has been divided by */
 } sched_known_form;
 
 struct sched_online {
@@ -141,16 +153,23 @@ bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
 bool sched_is_small(schedule *s, const tile_expr *expr);
 /* Whether it is the maximum of the row, or a number so low that others' weights are 0 anyway. */
 bool sched_is_near(schedule *s, tile_value row);
-/* Of a product of two, or of one and what divides it. */
-sched_known_form sched_multiplied_form(const sched_known_form *a, const sched_known_form *b);
-/* A cast whose values may be as large as those of f32, or are not above 1, and the largest not far
- * below: before they are corrected, or divided by what is of the row, they are larger or smaller
- * than what the compute casts. */
-bool sched_may_cast(schedule *s, tile_op op, const sched_known_form *from);
+/* Of a product of two that are no factors of the row. */
+sched_known_form sched_multiplied_form(sched_online *o, const sched_known_form *a,
+                                       const sched_known_form *b);
+/* Whether a cast may stand before the factors of the row: what it rounds lacks them. It must not be
+ * too large for the type, and where they make it larger it must not be small. Says of exponentials
+ * what that needs of them. */
+bool sched_may_cast(schedule *s, sched_online *o, tile_op op, const sched_known_form *from);
 /* Whether the value, of a row, is above -inf. */
 bool sched_has_floor(schedule *s, tile_value row);
 /* Whether large ones are chosen among the values, as masks do that are not infinite. */
 bool sched_has_large_number(schedule *s, tile_value value, unsigned steps);
+
+/* schedule_nan.c ------------------------------------------------------------------------------- */
+
+/* Finds the maxima of which a row of NaN must give NaN: their values have effects other than on
+ * what is NaN in such a row anyway. */
+void sched_find_nan(schedule *s, sched_online *o);
 
 /* schedule_mask.c ------------------------------------------------------------------------------ */
 
@@ -191,10 +210,11 @@ typedef struct walked {
     tile_value correction[SCHED_MOST_EXPS]; /* of what was folded before; 0: not made */
     tile_value exps[SCHED_MOST_EXPS];       /* 0: not made */
     tile_value carried[SCHED_MOST_FOLDS];   /* of maxima, as they are looked at */
-    tile_value keys[SCHED_MOST_INNER];   /* the columns' side up to the walk's end; 0: all of it */
-    tile_value values[SCHED_MOST_FOLDS]; /* of products: the same */
-    bool ordered;                        /* the grid has sets: see schedule_online_grid.c */
-    tile_value inside;                   /* whether the block has rows; 0: always */
+    tile_value keys[SCHED_MOST_INNER];      /* the columns' side up to the walk's end; 0: all of it */
+    tile_value values[SCHED_MOST_FOLDS];    /* of products: the same */
+    bool ordered;                           /* the grid has sets: see schedule_online_grid.c */
+    tile_value inside;                      /* whether the block has rows; 0: always */
+    tile_value all; /* whether rows have elements, and masks hide no blocks of them; 0: always */
 } walked;
 
 /* A tile, by which exponentials it is to be corrected, and what was left out of it. */
@@ -229,8 +249,11 @@ const tile_type *online_inner_type(const walked *w, const sched_inner *inner);
 
 /* schedule_scaled.c */
 
-/* rho as it is subtracted; in an fma, with the factor. */
+/* top as it is subtracted; in an fma, with the factor. */
 tile_value online_build_row(walked *w, const sched_exp *e);
+/* After the walk: what sums of these exponentials are multiplied by to be those of the compute, a
+ * tile of rows; 0: they are. */
+tile_value online_build_restored(walked *w, unsigned exps);
 /* What corrects what was folded before. */
 tile_value online_correction_of(walked *w, unsigned index);
 tile_value online_build_scaled(walked *w, sched_wanted at, const tile_type *element, scaled *out);

@@ -80,6 +80,7 @@ static void pack_folds(const packing *p, sched_online *o) {
         pack_result(p, e->op, &e->map);
         pack_wanted(p, &e->x);
         pack_wanted(p, &e->rho);
+        pack_wanted(p, &e->top);
         pack_wanted(p, &e->by);
     }
 }

@@ -6,6 +6,7 @@
 #include "lib/ir/syntax.h"
 
 #define LOG2_E 1.4426950408889634
+#define LARGEST 0x1p31 /* what is rounded of it is 64 at most */
 
 static sched_form form_of(walked *w, const sched_wanted *at) {
     return sched_form_of(w->k.s, w->o, at->value, &at->map);
@@ -41,7 +42,7 @@ static tile_value multiply_exponent(walked *w, const sched_exp *e, tile_value di
     return factor.id ? tile_build_mul(&w->k.b, difference, factor) : difference;
 }
 
-/* rho without the factor that its maximum lacks: maxima of such, and of what is known before. */
+/* top without the factor that its maximum lacks: maxima of such, and of what is known before. */
 static tile_value build_reference(walked *w, sched_wanted at, const sched_leaf *leaf) {
     sched_kernel *k = &w->k;
     schedule *s = k->s;
@@ -62,12 +63,9 @@ static tile_value build_reference(walked *w, sched_wanted at, const sched_leaf *
 }
 
 tile_value online_build_row(walked *w, const sched_exp *e) {
-    tile_value rho = build_reference(w, e->rho, scaled_leaf(w, e));
-    if (rho.id && e->fused) rho = multiply_exponent(w, e, rho);
-    /* What is no element's may be infinite, and the elements finite. */
-    if (rho.id && !sched_is_near(w->k.s, e->rho.value))
-        rho = tile_build_min(&w->k.b, rho, online_number(w, FLT_MAX));
-    return rho.id ? tile_build_max(&w->k.b, rho, online_number(w, -FLT_MAX)) : rho;
+    tile_value top = build_reference(w, e->top, scaled_leaf(w, e));
+    if (top.id && e->fused) top = multiply_exponent(w, e, top);
+    return top.id ? tile_build_max(&w->k.b, top, online_number(w, -FLT_MAX)) : top;
 }
 
 static tile_value build_exponent(walked *w, const sched_exp *e, tile_value x, tile_value row) {
@@ -90,12 +88,67 @@ static tile_value build_exp(walked *w, unsigned index) {
                online_fast(w, tile_build_exp2(&k->b, build_exponent(w, e, x, w->now[index])));
 }
 
+/* The reference may be infinite though no element is that is added up. */
+static tile_value finite_row(walked *w, unsigned index, tile_value row) {
+    const sched_exp *e = &w->o->exps[index];
+    return e->far || e->chosen ? tile_build_min(&w->k.b, row, online_number(w, FLT_MAX)) : row;
+}
+
 tile_value online_correction_of(walked *w, unsigned index) {
     tile_builder *to = &w->k.b;
     if (w->correction[index].id) return w->correction[index];
-    tile_value fall = tile_build_sub(to, w->before[index], w->now[index]);
+    tile_value fall = tile_build_sub(to, finite_row(w, index, w->before[index]),
+                                     finite_row(w, index, w->now[index]));
     if (!w->o->exps[index].fused) fall = multiply_exponent(w, &w->o->exps[index], fall);
     return w->correction[index] = online_fast(w, tile_build_exp2(to, fall));
+}
+
+/* After the walk ------------------------------------------------------------------------------- */
+
+/* exp((top - rho) * by), which the compute has for the largest element of the row. */
+static tile_value build_lowered(walked *w, const sched_exp *e) {
+    tile_builder *to = &w->k.b;
+    tile_op like = e->op;
+    tile_value top = online_row_value(w, &e->top), rho = online_row_value(w, &e->rho);
+    if (!top.id || !rho.id) return TILE_NO_VALUE;
+    top = tile_build_max(to, top, online_number(w, -FLT_MAX)); /* also of a row of NaN */
+    tile_value by =
+        e->by.value.id ? sched_value(&w->k, e->by.value, &e->by.map, online_f32(w)) : TILE_NO_VALUE;
+    tile_value fall = tile_build_sub(to, top, rho);
+    if (by.id) fall = tile_build_mul(to, fall, by);
+    bool natural = tile_op_opcode(w->k.s->compute, like) == TILE_OP_exp;
+    tile_value lowered = natural ? tile_build_exp(to, fall) : tile_build_exp2(to, fall);
+    if (tile_op_has_attr(w->k.s->compute, like, TILE_ATTR_fast)) lowered = online_fast(w, lowered);
+    return tile_build_select(to, tile_build_ge(to, top, rho), online_number(w, 1), lowered);
+}
+
+/* An fma subtracts top * c as it is rounded, of all elements and in all corrections: each has the
+ * factor 2^(top * c - rounded), which is 2^rest. From LARGEST on, as of rows that have no elements
+ * but a low reference, it may be infinite, and sums are 0. */
+static tile_value build_unrounded(walked *w, const sched_exp *e) {
+    tile_builder *to = &w->k.b;
+    tile_value factor = build_factor(w, e);
+    tile_value top = factor.id ? build_reference(w, e->top, scaled_leaf(w, e)) : TILE_NO_VALUE;
+    if (!top.id) return TILE_NO_VALUE;
+    tile_value rounded = tile_build_mul(to, top, factor);
+    tile_value rest = tile_build_fma(to, top, factor, tile_build_neg(to, rounded));
+    tile_value small = tile_build_lt(to, tile_build_abs(to, rounded), online_number(w, LARGEST));
+    tile_value restored = online_fast(w, tile_build_exp2(to, tile_build_neg(to, rest)));
+    return tile_build_select(to, small, restored, online_number(w, 1));
+}
+
+tile_value online_build_restored(walked *w, unsigned exps) {
+    tile_value product = TILE_NO_VALUE;
+    for (unsigned i = 0; i < w->o->exp_count; i++) {
+        const sched_exp *e = &w->o->exps[i];
+        if (!(exps & 1u << i)) continue;
+        const tile_value more[] = {e->fused ? build_unrounded(w, e) : TILE_NO_VALUE,
+                                   e->lowered ? build_lowered(w, e) : TILE_NO_VALUE};
+        for (unsigned n = 0; n < 2; n++)
+            if (more[n].id)
+                product = product.id ? tile_build_mul(&w->k.b, product, more[n]) : more[n];
+    }
+    return product;
 }
 
 /* What is scaled ------------------------------------------------------------------------------- */

@@ -186,6 +186,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     take_others(&f, value, map);
     if (!take_extents(&f, op)) return false;
     sched_find_leaves(s, o);
+    sched_find_nan(s, o);
     *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
     g->domain.extents[o->n] = o->extent;
     return true;
@@ -223,6 +224,7 @@ bool sched_join_online(schedule *s, sched_group *to, const sched_group *from) {
         (!o->exp_count && !do_agree(s, o, root)))
         return false;
     sched_find_leaves(s, o);
+    sched_find_nan(s, o);
     to->domain = domain;
     to->root = root;
     to->online = o;

@@ -89,6 +89,8 @@ static void read_options(checked *c, const char *text) {
             c->given.kernel = value;
         else if ((value = value_of(word, "--seed=")))
             c->given.seed = strtoull(value, NULL, 10);
+        else if ((value = value_of(word, "--tolerance=")))
+            c->given.tolerance = strtod(value, NULL);
         else if ((value = value_of(word, "--target=")))
             c->target = tile_target_find(value);
     }
@@ -181,6 +183,8 @@ static run_argument *argument_of(checked *c, const char *prefix, const char *nam
 }
 
 static tile_compute_array array_of(const run_argument *a) {
+    if (!a->is_array)
+        return (tile_compute_array){.scalar = TILE_f64, .data = (void *)(uintptr_t)&a->number};
     tile_compute_array array = {
         .scalar = a->array.scalar, .rank = a->array.rank, .data = a->array.data};
     memcpy(array.dims, a->array.dims, sizeof array.dims);
@@ -190,10 +194,15 @@ static tile_compute_array array_of(const run_argument *a) {
 static bool is_alike(checked *c, const run_argument *a, const unsigned char *meant,
                      const unsigned char *is) {
     unsigned step = tile_scalar_bytes(a->array.scalar);
+    double tolerance = c->given.tolerance;
+    host_array all = a->array;
+    all.data = (unsigned char *)(uintptr_t)meant;
+    double slack = tolerance > 0 ? array_root_mean_square(&all) : 0;
     for (size_t i = 0; i < a->array.count; i++) {
         double x = tile_scalar_read(a->array.scalar, meant + i * step);
         double y = tile_scalar_read(a->array.scalar, is + i * step);
         if (x == y || (isnan(x) && isnan(y))) continue;
+        if (isfinite(x) && fabs(x - y) <= tolerance * (fabs(x) + slack)) continue;
         char text[200];
         int length =
             snprintf(text, sizeof text, "%%%s: element %zu is %g, and means %g", a->name, i, y, x);
@@ -307,6 +316,34 @@ static bool has_point(const checked *c, const char *name, const char *value) {
     return w.found;
 }
 
+typedef struct counted {
+    uint64_t wanted, count;
+    char **point;
+} counted;
+
+static bool count_point(const char *point, void *user) {
+    counted *c = user;
+    if (c->count++ != c->wanted) return true;
+    *c->point = tool_copy(point, strlen(point));
+    return false;
+}
+
+/* Any one of all, by the seed: of what is compared up to a tolerance, products are small. */
+static void choose_any_point(checked *c) {
+    case_options *to = &c->given;
+    counted all = {UINT64_MAX, 0, &c->point};
+    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    if (!all.count) return;
+    all = (counted){to->seed % all.count, 0, &c->point};
+    tile_list_points(c->module, to->kernel, NULL, 0, count_point, &all);
+    for (char *word = c->point ? strtok(c->point, " ") : NULL; word; word = strtok(NULL, " ")) {
+        char *value = strchr(word, '=');
+        if (!value || to->binding_count == CASE_MAX_ARGUMENTS) continue;
+        *value = 0;
+        to->bindings[to->binding_count++] = (tile_binding){word, value + 1};
+    }
+}
+
 /* Some point of the space. */
 static void choose_point(checked *c) {
     case_options *to = &c->given;
@@ -327,7 +364,10 @@ static bool schedule(checked *c) {
     c->compute = c->given.kernel;
     if (tile_schedule(c->module, c->compute, c->target, NULL, &none, &c->given.kernel) != TILE_OK)
         return false;
-    choose_point(c);
+    if (c->given.tolerance > 0)
+        choose_any_point(c);
+    else
+        choose_point(c);
     unsigned count = c->given.binding_count;
     c->given.binding_count = 0;
     return tile_instantiate(c->module, c->given.kernel, c->given.bindings, count) == TILE_OK;

@@ -7,11 +7,10 @@
 
 enum { MOST_ELEMENTS = 1 << 12, MOST_INPUTS = 8 };
 
-/* A dim of the compute is an extent that no other one is, and that it does not exceed. */
 static const struct {
     const char *name;
     int extent;
-} dims[GEN_DIMS] = {{"m", 107}, {"n", 109}, {"k", 113}};
+} dims[GEN_DIMS] = {{"m", GEN_DIM_M}, {"n", GEN_DIM_N}, {"k", GEN_DIM_K}};
 
 static unsigned dim_of(int extent) {
     unsigned i = 0;
@@ -75,10 +74,18 @@ static void add_array(gen *g, tool_text *list, const value *v, const char *fill)
     g->argument_count++;
 }
 
-value gen_input(gen *g, tile_scalar scalar, shape s) {
+value gen_filled(gen *g, tile_scalar scalar, shape s, const char *fill) {
     value v = gen_value(g, scalar, s, 1);
-    add_array(g, &g->inputs, &v, "int");
+    add_array(g, &g->inputs, &v, fill);
     return v;
+}
+
+value gen_input(gen *g, tile_scalar scalar, shape s) {
+    return gen_filled(g, scalar, s, "int");
+}
+
+void gen_result(gen *g, const value *v) {
+    add_array(g, &g->results, v, "poison");
 }
 
 static bool can_take(const gen *g) {
@@ -300,7 +307,7 @@ static void choose_results(gen *g) {
     for (unsigned i = g->count; i-- > 0 && wanted;) {
         const value *v = &g->values[i];
         if (v->scalar == TILE_i1 || strstr(g->inputs.data, gen_text("%s:", v->name))) continue;
-        add_array(g, &g->results, v, "poison");
+        gen_result(g, v);
         wanted--;
     }
 }
@@ -312,6 +319,11 @@ void gen_compute(gen *g) {
         gen_axis,        gen_axis,        reduce_all,      by_row,    windows,   windows,
         differences,     gen_iota,        gen_gather,      multiply,  multiply,  multiply};
     start_dims(g);
+    if (g->online) {
+        gen_online(g);
+        tell_dims(g);
+        return;
+    }
     for (int i = gen_pick(g, 1, 2); i > 0; i--) {
         value v = gen_input(g, gen_scalar(g), draw_shape(g));
         gen_add(g, &v);

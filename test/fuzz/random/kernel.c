@@ -118,7 +118,9 @@ static void start(gen *g, const gen_options *o, const char **target) {
     g->grid[0] = gen_pick(g, 1, 1, 2, 3);
     g->grid[1] = gen_pick(g, 1, 1, 2);
     if (g->cluster) g->grid[0] = gen_pick(g, 2, 4);
-    g->compute = flavour == 6 || flavour == 7;
+    g->compute = flavour == 6 || flavour == 7 || o->online;
+    g->online = g->compute && (o->online || gen_chance(g, 30));
+    if (g->compute) g->meaning = g->threads = g->cluster = g->mixed = false;
     g->meaning |= g->compute;
     if (g->meaning || g->threads) g->grid[1] = 1;
     if (g->meaning) g->grid[0] = 1;
@@ -134,6 +136,7 @@ static void add_options(gen *g, const gen_options *o, const char *target, tool_t
     if (*target) add(out, gen_text(" --target=%s", target));
     if (o->seed % 3 == 0 || g->compute)
         add(out, gen_text(" --seed=%llu", (unsigned long long)o->seed + 1));
+    if (g->tolerance > 0) add(out, gen_text(" --tolerance=%g", g->tolerance));
     add(out, g->values_text.data);
     if (!g->threads) {
         add(out, "\n// RUN-PIPELINE: ");

@@ -31,6 +31,7 @@ static const char help[] =
     "  --keep=FOLDER         where kernels go that fail (default /tmp)\n"
     "  --reduce              make them small\n"
     "  --go-on               do not stop at the first one\n"
+    "  --online              only computes whose scores nobody writes, at all points\n"
     "  --plant               let the results be wrong\n"
     "  --print               write the kernels, and do nothing with them\n"
     "  --coverage            count the operations of the kernels: all of ops.def occur, or stand "
@@ -43,7 +44,7 @@ typedef struct run_options {
     double seconds;
     unsigned ptx_each, ptxas_each;
     const char *ptxas, *keep, *file, *program;
-    bool cuda, go_on, reduce, print, coverage, plant;
+    bool cuda, go_on, reduce, print, coverage, plant, online;
 } run_options;
 
 enum { SIGNATURES = 15 }; /* so that the status is one */
@@ -56,7 +57,7 @@ static double now(void) {
 }
 
 static char *make(const run_options *o, unsigned long long seed) {
-    const gen_options options = {.seed = seed, .cuda = o->cuda};
+    const gen_options options = {.seed = seed, .cuda = o->cuda, .online = o->online};
     return gen_kernel(&options);
 }
 
@@ -113,8 +114,9 @@ static void show(const run_options *o, unsigned long long seed, const char *what
     char *text = make(o, seed);
     tool_write_file(path, text, strlen(text));
     free(text);
-    printf("seed %llu: %s\n%.*s\n    tile-random --seed=%llu --count=1%s%s\n", seed, what,
-           (int)length, detail, seed, o->cuda ? " --device=cuda" : "", o->ptx_each ? " --ptx" : "");
+    printf("seed %llu: %s\n%.*s\n    tile-random --seed=%llu --count=1%s%s%s\n", seed, what,
+           (int)length, detail, seed, o->online ? " --online" : "", o->cuda ? " --device=cuda" : "",
+           o->ptx_each ? " --ptx" : "");
     snprintf(command, sizeof command,
              "tile-opt %s --run-reproducer --reduce-with='%s%s%s%s%s --check' -o "
              "%s/random%llu.small.tile",
@@ -272,11 +274,8 @@ static bool take_flags(tool_arguments *words, run_options *o) {
     const struct {
         const char *name;
         bool *flag;
-    } flags[] = {{"--go-on", &o->go_on},
-                 {"--reduce", &o->reduce},
-                 {"--print", &o->print},
-                 {"--plant", &o->plant},
-                 {"--coverage", &o->coverage}};
+    } flags[] = {{"--go-on", &o->go_on}, {"--reduce", &o->reduce},     {"--print", &o->print},
+                 {"--plant", &o->plant}, {"--coverage", &o->coverage}, {"--online", &o->online}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (tool_flag(words, flags[i].name)) return *flags[i].flag = true;
     return false;

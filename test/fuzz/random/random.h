@@ -5,7 +5,7 @@
  * passes that need not run: inputs are small whole numbers, sums and products of floats are made
  * only of values that are known to stay small and whole, and operations whose last bits are the
  * machine's own are left out where a GPU is compared. What reads outside, wraps, or is a NaN is
- * defined, and occurs. */
+ * defined, and occurs. Computes of online.c are the same up to a tolerance. */
 #ifndef TILE_TEST_RANDOM_H
 #define TILE_TEST_RANDOM_H
 
@@ -15,6 +15,9 @@
 #include "tools/common/tool.h"
 
 enum { MAX_RANK = 6, MAX_VALUES = 400, MAX_GEN_ARGUMENTS = 60, ANYTHING = -1, GEN_DIMS = 3 };
+
+/* A dim of a compute is an extent that no other one is, and that it does not exceed. */
+enum { GEN_DIM_M = 107, GEN_DIM_N = 109, GEN_DIM_K = 113 };
 
 typedef struct shape {
     unsigned rank;
@@ -51,9 +54,11 @@ typedef struct gen {
     unsigned index_count;
     tool_text inputs, results; /* of the compute, where `meaning` holds */
     bool compute;              /* it stands alone, and `meaning` holds */
+    bool online;               /* and is of online.c */
     bool given;                /* a reduction of it says what its tile is */
     int dims[GEN_DIMS];        /* its dims: what the launch has */
     bool dim_known[GEN_DIMS];  /* an array has it */
+    double tolerance;          /* of its results; 0: they are the same to the bit */
 } gen;
 
 /* random.c */
@@ -151,7 +156,8 @@ void gen_statements(gen *g, unsigned count);
 /* kernel.c */
 typedef struct gen_options {
     uint64_t seed;
-    bool cuda; /* a GPU is compared: nothing inexact, all targets of the same GPU */
+    bool cuda;   /* a GPU is compared: nothing inexact, all targets of the same GPU */
+    bool online; /* only what online.c makes */
 } gen_options;
 
 /* The kernel or compute @fuzz, behind a line of options for its arguments as tile-opt has them;
@@ -162,10 +168,15 @@ char *gen_kernel(const gen_options *options);
 /* computes.c: a compute of level 1, into g->inputs, g->results and g->lines. */
 void gen_compute(gen *g);
 value gen_input(gen *g, tile_scalar scalar, shape s);
+value gen_filled(gen *g, tile_scalar scalar, shape s, const char *fill); /* another input */
+void gen_result(gen *g, const value *v);
 /* Attributes of a reduction's kernel, ", tile = [4, 64], warps = 2", or "". */
 const char *gen_given(gen *g, shape s, unsigned axis);
 bool gen_is_dim(int extent); /* one of the compute's, which the launch tells */
 const char *gen_extent(int extent);
+
+/* online.c: of products, maxima and exponentials of them. */
+void gen_online(gen *g);
 
 /* threads.c: a kernel of level 3, into g->lines. */
 void gen_threads(gen *g);
