@@ -204,8 +204,8 @@ typedef struct tile_kernel_attributes {
 TILE_API tile_status tile_kernel_get_attributes(tile_kernel *kernel,
                                                 tile_kernel_attributes *attributes);
 
-/* An argument, at most TILE_MAX_ARGUMENTS of them: a buffer for a view or a pointer (with an offset in bytes, where
- * the view has its coordinates 0), an integer or a float for a scalar. */
+/* An argument, at most TILE_MAX_ARGUMENTS of them: a buffer for a view or a pointer (with an offset
+ * in bytes, where the view has its coordinates 0), an integer or a float for a scalar. */
 typedef struct tile_argument {
     tile_buffer *buffer;
     size_t offset;

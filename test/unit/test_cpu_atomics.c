@@ -152,8 +152,10 @@ Test(cpu_atomics, elements_of_a_buffer) {
 #define BUFFER(body) TILES("  %s = alloc_shared : shared<i32[64]>\n  store_shared %v, %s\n" body)
     expect((order_case){2, BUFFER("  %n = atomic_add %b, %s[63]\n  atomic_add %n, %g[0]\n"), NULL,
                         NULL});
-    expect((order_case){2, BUFFER("  atomic_add %b, %s[%b + 62]\n"),
-                        "atomic: out of bounds: along dim 0 the coordinate is 64, and %s has 64 elements there", NULL});
+    expect((order_case){
+        2, BUFFER("  atomic_add %b, %s[%b + 62]\n"),
+        "atomic: out of bounds: along dim 0 the coordinate is 64, and %s has 64 elements there",
+        NULL});
 }
 
 Test(cpu_atomics, memory_that_nobody_has_written) {

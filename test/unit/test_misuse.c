@@ -130,8 +130,8 @@ static void set_grid(fixture *x, const tile_expr *extent) {
 }
 
 Test(misuse, header_expressions) {
-    const char *grid =
-        "the extent of dim 0 of the grid may depend on compile-time parameters and integer arguments only";
+    const char *grid = "the extent of dim 0 of the grid may depend on compile-time parameters and "
+                       "integer arguments only";
     REFUSED(grid, set_grid(x, NULL));
     REFUSED(grid, set_grid(x, tile_expr_float(x->context, 1.5)));
     REFUSED(grid, set_grid(x, tile_expr_arg(x->context, 77)));

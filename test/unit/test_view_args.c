@@ -184,17 +184,20 @@ Test(view_args, calls_that_make_none) {
     cr_expect_eq(tile_function_arg_count(f), 0);
     tile_function_add_view_arg(f, "x", f32, 2, extents, NULL);
     cr_expect_eq(tile_function_verify(f), TILE_INVALID);
-    cr_expect(strstr(text.messages, "the extent of dim 1 of the view %x may depend on parameters and "
-                                    "integer arguments before it only"),
+    cr_expect(strstr(text.messages,
+                     "the extent of dim 1 of the view %x may depend on parameters and "
+                     "integer arguments before it only"),
               "%s", text.messages);
     extents[1] = tile_expr_arg(text.context, 1); /* itself */
     tile_function_add_view_arg(f, "y", f32, 2, extents, NULL);
     cr_expect_eq(tile_function_verify(f), TILE_INVALID);
-    cr_expect(strstr(text.messages, "the extent of dim 1 of the view %y may depend"), "%s", text.messages);
+    cr_expect(strstr(text.messages, "the extent of dim 1 of the view %y may depend"), "%s",
+              text.messages);
     extents[1] = tile_expr_num_sms(text.context);
     tile_function_add_view_arg(f, "z", f32, 2, extents, NULL);
     cr_expect_eq(tile_function_verify(f), TILE_INVALID);
-    cr_expect(strstr(text.messages, "the extent of dim 1 of the view %z may depend"), "%s", text.messages);
+    cr_expect(strstr(text.messages, "the extent of dim 1 of the view %z may depend"), "%s",
+              text.messages);
     cr_expect_null(tile_function_arg_extent(f, 0, 2));
     cr_expect_null(tile_function_arg_stride(f, 9, 0));
     tile_module_destroy(module);
