@@ -34,13 +34,13 @@ void tile_pass_count(const tile_pass *pass, const char *what, long value) {
 #define LAST_PASSES "canonicalize,shift-comparisons,licm,cse,dce"
 
 const char *tile_last_passes(void) {
-    return LAST_PASSES;
+    return "flatten-grid," LAST_PASSES;
 }
 
 const char *tile_default_pipeline(unsigned level) {
 #define TO_LEVEL_2 \
-    "expand-dots,split-k,group-warps,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm," \
-    "dce,choose-" \
+    "expand-dots,split-k,group-warps,choose-cache,round-grid,walk-tiles,flatten-grid," \
+    "canonicalize,cse,licm,dce,choose-" \
     "instructions," \
     "specialize-warps,pipeline,skip-masked,pipeline-dots,split-loops,canonicalize,dce,assign-" \
     "layouts," \

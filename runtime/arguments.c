@@ -96,6 +96,7 @@ tile_abi *tile_arguments_create(const tile_module *module, const char *name) {
     f->is_persistent = false;
     f->cost = NULL;
     f->cluster_rank = 0;
+    tile_function_set_flat(f, false);
     tile_function_set_grid(f, 1, &one);
     tile_function_set_warps(f, one);
     tile_abi *abi = tile_abi_create(f);

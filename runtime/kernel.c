@@ -219,12 +219,13 @@ static void tell_fallback(const tile_kernel *kernel, const kernel_point *point, 
                        NULL);
 }
 
-/* The first variant whose conditions hold, and whose tensor maps can be encoded. */
+/* The first variant, of those from `next` on, whose conditions hold, and whose tensor maps can be
+ * encoded. */
 static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
-                                tile_launch *launch) {
+                                unsigned next, tile_launch *launch) {
     const tile_abi *abi = tile_first_variant(point)->abi;
     const char *why;
-    unsigned next = 0;
+    unsigned end = next < abi->flat_from ? abi->flat_from : abi->variant_count;
     do {
         why = NULL;
         tile_status status =
@@ -233,12 +234,30 @@ static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const 
         if (status != TILE_UNAVAILABLE || !why) return status;
         next = tile_abi_variant(launch->variant->abi) + 1;
         tell_fallback(kernel, point, next, why);
-    } while (next < tile_abi_variant_count(abi) &&
+    } while (next < end &&
              tile_abi_pick_variant_from(abi, next, numbers) < tile_abi_variant_count(abi));
     tile_report(kernel->device->context, TILE_ERROR, no_place,
                 "@%s: a tensor map cannot be encoded for these arguments: it needs %s",
                 kernel->name, why);
     return TILE_UNSUPPORTED;
+}
+
+/* The variant and its grid; where a launch does not take that grid, a variant whose grid is flat.
+ */
+static tile_status take_grid(tile_kernel *kernel, kernel_point *point, const int64_t *numbers,
+                             const tile_launch_facts *facts, tile_launch *launch) {
+    const tile_abi *abi = tile_first_variant(point)->abi;
+    tile_status status = take_variant(kernel, point, numbers, 0, launch);
+    if (status == TILE_OK)
+        status = tile_abi_find_grid(launch->variant->abi, numbers, facts, launch->grid);
+    if (status != TILE_OK || tile_abi_grid_fits(launch->grid)) return status;
+    unsigned next = tile_abi_variant(launch->variant->abi);
+    if (next < abi->flat_from && abi->flat_from < abi->variant_count) {
+        status = take_variant(kernel, point, numbers, abi->flat_from, launch);
+        if (status == TILE_OK)
+            status = tile_abi_find_grid(launch->variant->abi, numbers, facts, launch->grid);
+    }
+    return status == TILE_OK ? tile_abi_check_grid(launch->variant->abi, launch->grid) : status;
 }
 
 /* Compiles what is missing of a point without a plan, but not while the stream is being captured.
@@ -254,9 +273,7 @@ static tile_status resolve(tile_kernel *kernel, kernel_point *point, const tile_
                             .argument_count = count,
                             .num_sms = facts.num_sms,
                             .stream = stream};
-    if (status == TILE_OK) status = take_variant(kernel, point, numbers, launch);
-    if (status == TILE_OK)
-        status = tile_abi_grid(launch->variant->abi, numbers, &facts, launch->grid);
+    if (status == TILE_OK) status = take_grid(kernel, point, numbers, &facts, launch);
     if (status == TILE_OK)
         status = tile_abi_scratch(launch->variant->abi, numbers, &facts, &launch->clean_bytes,
                                   &launch->plain_bytes);

@@ -102,7 +102,7 @@ static void tell_condition(const tile_function *f, const tile_abi *abi,
                            const tile_condition *condition, const int64_t *numbers) {
     char why[200];
     const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
-    int64_t number = numbers[condition->arg];
+    int64_t number = arg ? numbers[condition->arg] : 0;
     switch (condition->kind) {
     case TILE_CONDITION_divisible:
         if (tile_type_is_address(arg->type))
@@ -122,6 +122,13 @@ static void tell_condition(const tile_function *f, const tile_abi *abi,
                            "launch with such an array, for which there is other code");
         break;
     case TILE_CONDITION_value: break; /* the kernel is made for it, and no other one is */
+    case TILE_CONDITION_grid:
+        snprintf(why, sizeof why,
+                 "the grid has more than %" PRId64 " blocks along y or z, and is launched along x",
+                 condition->value);
+        tile_remark_missed(f, TILE_NO_OP, "flat grid", why,
+                           "write the largest extent first, or `persistent`");
+        break;
     }
 }
 
@@ -161,7 +168,7 @@ tile_variant *tile_first_variant(const kernel_point *point) {
 /* No variant is for these arguments: the last one says why. */
 static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *abi,
                                      const int64_t *numbers) {
-    unsigned last = tile_abi_variant_count(abi) - 1, i = 0;
+    unsigned last = tile_abi_variant_count(abi) - 1, i = 0; /* it asks nothing of the grid */
     const tile_condition *condition;
     while ((condition = tile_abi_condition_at(abi, last, i)) &&
            tile_condition_holds(abi, condition, numbers))
@@ -188,6 +195,7 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
                     "@%s: argument %%%s must be %" PRId64 ", for which the kernel was made",
                     kernel->name, arg->name, condition->value);
         break;
+    case TILE_CONDITION_grid: break;
     }
     return TILE_INVALID;
 }

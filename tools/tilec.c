@@ -112,7 +112,8 @@ static bool set_variant(options *o, const char *text) {
     char rest;
     o->all_variants = strcmp(text, "all") == 0;
     o->variant = 0;
-    return o->all_variants || sscanf(text, "%1u%c", &o->variant, &rest) == 1 ||
+    bool digit = *text >= '0' && *text <= '9'; /* sscanf takes a sign, too */
+    return o->all_variants || (digit && sscanf(text, "%2u%c", &o->variant, &rest) == 1) ||
            complain("--variant takes a number from 0 or 'all', not", text);
 }
 

@@ -3,6 +3,7 @@
 #define TILE_COMPILE_H
 
 #include "tile/ir.h"
+#include "tile/launch_limits.h"
 #include "tile/pass.h"
 #include "tile/target.h"
 
@@ -84,7 +85,8 @@ typedef struct tile_launch_facts {
 
 /* Blocks of the grid, from one integer per argument (entries of pointers and floats are not used)
  * and the device (facts may be NULL: nothing is known); 1 in dims that the kernel does not name.
- * TILE_INVALID after a diagnostic if there is no such grid, or it is not made of whole clusters. */
+ * TILE_INVALID after a diagnostic if there is no such grid, or it is not made of whole clusters;
+ * TILE_UNSUPPORTED if a launch does not take so many blocks. */
 TILE_API tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args,
                                    const tile_launch_facts *facts, int64_t grid[3]);
 /* Extents and strides (in elements) of argument `index`, a view; TILE_INVALID after a diagnostic if
@@ -166,7 +168,7 @@ typedef enum tile_condition_kind {
 } tile_condition_kind;
 
 /* Of the argument of index arg: its integer, or its address in bytes, against value; of a view for
- * tensor_map its address, extents and strides. */
+ * tensor_map its address, extents and strides. Of no argument for grid: arg is their count. */
 typedef struct tile_condition {
     tile_condition_kind kind;
     unsigned arg;
@@ -176,11 +178,14 @@ typedef struct tile_condition {
 /* "divisible", ...; NULL if there is no such kind. */
 TILE_API const char *tile_condition_name(tile_condition_kind kind);
 
-enum { TILE_MAX_VARIANTS = 8 };
+enum { TILE_MAX_VARIANTS = 16 };
 
 /* A kernel has a list of variants: the same kernel, compiled under different sets of conditions. A
  * launch takes the first one whose conditions all hold; the last one asks for nothing, unless the
- * kernel was written at level 3. Code and interface are those of one of them. */
+ * kernel was written at level 3. Where arguments can give a grid of more than TILE_MAX_GRID_YZ
+ * blocks along y or z, the first half of the list asks for a grid that has no more, and the second
+ * half is the same variants with a flat grid, which ask for all but that. Code and interface are
+ * those of one variant. */
 TILE_API unsigned tile_abi_variant_count(const tile_abi *abi);
 /* Which of them this is. */
 TILE_API unsigned tile_abi_variant(const tile_abi *abi);

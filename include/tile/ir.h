@@ -497,6 +497,8 @@ TILE_API void tile_function_set_result(tile_function *function, unsigned index, 
 /* Kernels: blocks in the grid (1 to 3 expressions over parameters and arguments). */
 TILE_API void tile_function_set_grid(tile_function *function, unsigned rank,
                                      const tile_expr *const *extents);
+/* `flat`: the grid is launched along x. block_id keeps meaning the grid that is written. */
+TILE_API void tile_function_set_flat(tile_function *function, bool is_flat);
 /* Blocks in a cluster, likewise; parameters only. */
 TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);

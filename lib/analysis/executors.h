@@ -8,8 +8,6 @@
 
 #include "lib/ir/function.h"
 
-enum { TILE_MAX_WARPS = 32 }; /* of a block */
-
 /* A region's groups follow each other: group g begins at warp first + g * warps. */
 typedef struct tile_executors {
     unsigned first;   /* the first group's first warp, as the block counts them */

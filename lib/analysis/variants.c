@@ -23,6 +23,10 @@
  * Beside that, all variants ask for the values of the {const} arguments for which the kernel was
  * instantiated.
  *
+ * Where the arguments decide whether a launch can take the grid (grid_fit.h), all these ask for a
+ * grid that fits, and all of them follow once more, with a grid that is flat. Where no launch can
+ * take the grid, it is flat in all of them.
+ *
  * A launch takes the first variant whose conditions hold. So what asks for no less than an earlier
  * one is left out, and so is what asks for no more than the last. Groups are taken in the order of
  * their first operands, as many as there is room for. */
@@ -31,6 +35,7 @@
 #include <string.h>
 
 #include "lib/analysis/access.h"
+#include "lib/analysis/grid_fit.h"
 #include "lib/analysis/part_view.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/tensor_map.h"
@@ -40,7 +45,9 @@
 static const unsigned widths[] = {16, 8, 4};
 enum { WIDTHS = sizeof widths / sizeof *widths, DECLARED = 0, ELEMENT = 1 };
 
-_Static_assert(TILE_MAX_VARIANTS > WIDTHS + 2, "there is no room for groups");
+enum { MAX_ARGUMENT_VARIANTS = TILE_MAX_VARIANTS / 2 /* there may be as many with a flat grid */ };
+
+_Static_assert(MAX_ARGUMENT_VARIANTS > WIDTHS + 2, "there is no room for groups");
 
 typedef struct derivation {
     const tile_function *f;
@@ -153,7 +160,7 @@ static void append(derivation *d, unsigned *divisors, bool *maps) {
 static void add_variant(derivation *d, unsigned *divisors, const unsigned *last) {
     tile_variants *out = d->out;
     if (!is_implied(d, last, divisors) && !is_taken(d, divisors) &&
-        out->count < TILE_MAX_VARIANTS - 1)
+        out->count < MAX_ARGUMENT_VARIANTS - 1)
         append(d, divisors, NULL);
 }
 
@@ -222,6 +229,18 @@ static bool find_maps(derivation *d, const tile_target *target) {
     return any;
 }
 
+/* Grids ---------------------------------------------------------------------------------------- */
+
+static void add_flat_variants(derivation *d) {
+    tile_variants *out = d->out;
+    tile_grid_fit fit = tile_find_grid_fit(d->f, d->arena);
+    unsigned count = out->flat_from = out->count;
+    if (d->f->is_flat || fit == TILE_GRID_EXCEEDS)
+        out->flat_from = 0;
+    else if (fit == TILE_GRID_MAY_EXCEED)
+        for (unsigned i = 0; i < count; i++) append(d, out->divisors[i], out->maps[i]);
+}
+
 void tile_derive_variants(const tile_function *f, const tile_target *target, tile_arena *arena,
                           tile_variants *out) {
     derivation d = {.f = f, .arena = arena, .out = out};
@@ -240,6 +259,7 @@ void tile_derive_variants(const tile_function *f, const tile_target *target, til
         if (d.bytes[i] && find_group(&d, i) == i)
             add_variant(&d, make_variant(&d, DECLARED, i), last);
     append(&d, last, lowered ? d.maps : NULL);
+    add_flat_variants(&d);
 }
 
 void tile_assume_variant(tile_function *f, const tile_variants *variants, unsigned index) {
@@ -247,6 +267,7 @@ void tile_assume_variant(tile_function *f, const tile_variants *variants, unsign
         f->args[i].divisible = variants->divisors[index][i];
         f->args[i].tensor_map = variants->maps[index][i];
     }
+    f->is_flat |= index >= variants->flat_from;
 }
 
 /* Conditions ---------------------------------------------------------------------------------- */
@@ -257,7 +278,8 @@ static bool needs_check(const tile_type *type, unsigned divisor) {
 }
 
 tile_condition *tile_list_conditions(const tile_function *f, const unsigned *divisors,
-                                     const bool *maps, tile_arena *arena, unsigned *count) {
+                                     const bool *maps, bool grid_fits, tile_arena *arena,
+                                     unsigned *count) {
     tile_condition *list = TILE_NEW_ARRAY(arena, tile_condition, 2 * f->arg_count + 1);
     *count = 0;
     for (unsigned i = 0; i < f->arg_count; i++) {
@@ -267,5 +289,8 @@ tile_condition *tile_list_conditions(const tile_function *f, const unsigned *div
             list[(*count)++] = (tile_condition){TILE_CONDITION_divisible, i, divisors[i]};
         if (maps[i]) list[(*count)++] = (tile_condition){TILE_CONDITION_tensor_map, i, 1};
     }
+    if (grid_fits)
+        list[(*count)++] =
+            (tile_condition){TILE_CONDITION_grid, (unsigned)f->arg_count, TILE_MAX_GRID_YZ};
     return list;
 }

@@ -11,14 +11,6 @@
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
 
-/* False if the expression holds something that is known only inside the kernel. */
-static bool is_launch_expr(const tile_expr *expr) {
-    if (!expr || expr->kind == TILE_EXPR_PARAM || expr->kind == TILE_EXPR_FLOAT) return false;
-    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-        if (!is_launch_expr(expr->args[i])) return false;
-    return true;
-}
-
 static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     tile_context *context = tile_function_context(f);
     unsigned count;
@@ -27,7 +19,7 @@ static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
     for (unsigned i = 0; i < count; i++) {
         const tile_expr *extent = tile_value_as_expr(f, extents[i]);
-        if (!is_launch_expr(extent)) return NULL;
+        if (!tile_abi_is_launch_expr(extent)) return NULL;
         bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
     }
     return bytes;
@@ -73,18 +65,6 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
     return total;
 }
 
-bool tile_cluster_extents(const tile_function *kernel, int64_t extents[3]) {
-    int64_t blocks = 1;
-    for (unsigned d = 0; d < 3; d++) {
-        extents[d] = 1;
-        if (d < kernel->cluster_rank && !tile_expr_is_int(kernel->cluster[d], &extents[d]))
-            return false;
-        if (extents[d] < 1 || extents[d] > TILE_MAX_CLUSTER) return false;
-        blocks *= extents[d];
-    }
-    return blocks <= TILE_MAX_CLUSTER;
-}
-
 /* Creation ------------------------------------------------------------------------------------- */
 
 static bool check_kernel(const tile_function *f) {
@@ -101,30 +81,6 @@ static bool check_kernel(const tile_function *f) {
                     "@%s: the number of warps is not known yet; run instantiate", f->name);
     else
         return true;
-    return false;
-}
-
-/* False after a diagnostic if something must wait for the kernel itself. */
-static bool fill_grid(tile_abi *abi, const tile_function *f) {
-    abi->grid_rank = f->grid_rank;
-    for (unsigned d = 0; d < f->grid_rank; d++) {
-        abi->grid[d] = f->grid[d];
-        if (!is_launch_expr(f->grid[d])) {
-            tile_report(abi->context, TILE_ERROR, f->loc,
-                        "@%s: the grid must be computable from the kernel's arguments alone",
-                        f->name);
-            return false;
-        }
-        abi->grid_text[d] = tile_expr_text(f, f->grid[d], &abi->arena);
-    }
-    return true;
-}
-
-static bool fill_cluster(tile_abi *abi, const tile_function *f) {
-    if (tile_cluster_extents(f, abi->cluster)) return true;
-    tile_report(abi->context, TILE_ERROR, f->loc,
-                "@%s: a cluster's extents must be constants and their product at most %d", f->name,
-                TILE_MAX_CLUSTER);
     return false;
 }
 
@@ -174,7 +130,7 @@ static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {
     for (unsigned d = 0; d < shown.rank; d++) {
         arg->extents[d] = tile_function_arg_extent(f, index, d);
         arg->strides[d] = tile_function_arg_stride(f, index, d);
-        if (!is_launch_expr(arg->extents[d]) || !is_launch_expr(arg->strides[d]))
+        if (!tile_abi_is_launch_expr(arg->extents[d]) || !tile_abi_is_launch_expr(arg->strides[d]))
             return fail_arg(f, arg->name);
         shown.dims[d] = arg->extents[d];
         shown.strides[d] = arg->strides[d];
@@ -208,7 +164,7 @@ tile_abi *tile_abi_create(const tile_function *f) {
     abi->warps = tile_executors_of_block(f).warps;
     abi->shared_bytes = (unsigned)tile_shared_bytes(f);
     tile_abi_set_variants(abi, f, NULL, 0);
-    if (fill_args(abi, f) && fill_grid(abi, f) && fill_cluster(abi, f) && fill_scratch(abi, f) &&
+    if (fill_args(abi, f) && tile_abi_fill_grid(abi, f) && fill_scratch(abi, f) &&
         tile_abi_fill_tables(abi, f) && tile_abi_fill_maps(abi, f)) {
         tile_abi_list_parameters(abi);
         return abi;
@@ -272,36 +228,6 @@ bool tile_abi_evaluate_cost(const tile_abi *abi, const tile_expr *expr, const in
     arg_values values = {abi, args};
     tile_bindings bindings = {.arg = arg_value, .user = &values, .block_id = block_id};
     return tile_expr_eval(expr, &bindings, value);
-}
-
-static tile_status check_clusters(const tile_abi *abi, const int64_t grid[3]) {
-    for (unsigned d = 0; d < 3; d++) {
-        if (grid[d] % abi->cluster[d] == 0) continue;
-        tile_report(abi->context, TILE_ERROR, abi->loc,
-                    "@%s: a grid of %" PRId64 " x %" PRId64 " x %" PRId64
-                    " blocks is not made of whole clusters: dim %u must be a multiple of "
-                    "%" PRId64 "; round it up in `grid`, or launch without `cluster`",
-                    abi->entry, grid[0], grid[1], grid[2], d, abi->cluster[d]);
-        return TILE_INVALID;
-    }
-    return TILE_OK;
-}
-
-tile_status tile_abi_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
-                          int64_t grid[3]) {
-    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
-    if (!abi) return TILE_INVALID;
-    for (unsigned d = 0; d < 3; d++) {
-        grid[d] = 1;
-        if (d >= abi->grid_rank) continue;
-        if (!tile_abi_evaluate(abi, abi->grid[d], args, facts, &grid[d]) || grid[d] < 0) {
-            tile_report(abi->context, TILE_ERROR, abi->loc,
-                        "@%s: these arguments give no grid: dim %u is %s", abi->entry, d,
-                        abi->grid_text[d]);
-            return TILE_INVALID;
-        }
-    }
-    return check_clusters(abi, grid);
 }
 
 tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,

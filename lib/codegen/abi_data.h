@@ -13,6 +13,13 @@ typedef struct tile_abi_shape_text {
     const char *strides[TILE_MAX_RANK];
 } tile_abi_shape_text;
 
+/* Of a grid, along x, y and z. */
+typedef struct tile_abi_extents {
+    const tile_expr *at[3];
+    const char *text[3];
+    unsigned rank;
+} tile_abi_extents;
+
 typedef struct tile_abi_variant_conditions {
     const tile_condition *list;
     unsigned count;
@@ -34,11 +41,10 @@ struct tile_abi {
     unsigned arg_count;
     unsigned warps;
     unsigned shared_bytes;
-    const tile_expr *grid[3];
-    const char *grid_text[3];
-    unsigned grid_rank;
-    int64_t cluster[3];    /* blocks, each at least 1 */
-    tile_scratch *scratch; /* op is of a kernel that may be gone: do not use it */
+    tile_abi_extents grid;
+    tile_abi_extents unfolded; /* the grid that flatten-grid has folded; rank 0: it has not */
+    int64_t cluster[3];        /* blocks, each at least 1 */
+    tile_scratch *scratch;     /* op is of a kernel that may be gone: do not use it */
     const char **scratch_text;
     unsigned scratch_count;
     tile_table *tables; /* op: as of scratch */
@@ -51,6 +57,7 @@ struct tile_abi {
     unsigned parameter_count;
     tile_abi_variant_conditions variants[TILE_MAX_VARIANTS];
     unsigned variant_count, variant;
+    unsigned flat_from; /* as tile_variants has it */
 };
 
 /* A host expression, for integers at the places of the arguments. False on division by zero, or if
@@ -75,9 +82,23 @@ const tile_condition_info *tile_condition_info_at(unsigned index); /* NULL past 
 bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
                           const int64_t *args);
 
-/* tile_abi_pick_variant of those from `first` on. */
+/* tile_abi_pick_variant of those from `first` on whose grids are flat, or are not, as that of
+ * `first` is: whether the grid fits is not asked. */
 unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const int64_t *args);
 
+/* Whether a launch can evaluate it. */
+bool tile_abi_is_launch_expr(const tile_expr *expr);
+/* The kernel's grid and clusters; false after a diagnostic. */
+bool tile_abi_fill_grid(tile_abi *abi, const tile_function *kernel);
+/* tile_abi_grid, also of more blocks than a launch takes. */
+tile_status tile_abi_find_grid(const tile_abi *abi, const int64_t *args,
+                               const tile_launch_facts *facts, int64_t grid[3]);
+/* Whether a launch takes so many blocks. */
+bool tile_abi_grid_fits(const int64_t grid[3]);
+/* The same after a diagnostic. */
+tile_status tile_abi_check_grid(const tile_abi *abi, const int64_t grid[3]);
+/* Whether the grid that the kernel sees has at most so many blocks along y and z. */
+bool tile_abi_fits_condition(const tile_abi *abi, int64_t most, const int64_t *args);
 /* The kernel's tables; false after a diagnostic. */
 bool tile_abi_fill_tables(tile_abi *abi, const tile_function *kernel);
 /* Table `index` from a kernel that visits its tiles by their cost. */

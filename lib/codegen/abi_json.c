@@ -16,6 +16,9 @@
  *     "grid"          blocks along x, y, z: expressions over the arguments (%name) and num_sms, the
  *                     device's multiprocessors, with C's operators and precedence; neg min max
  *                     ceildiv mod select are written as calls
+ *     "flat"          only where blocks along y or z are launched along x: three expressions for
+ *                     the grid that the kernel sees. A launch has at most 2^31 - 1 blocks along x,
+ *                     and 65535 along y and z
  *     "cluster"       blocks of a cluster along x, y, z: of the grid's extents each must be a
  *                     multiple of its own
  *     "block"         threads of a block, all along x
@@ -51,8 +54,10 @@
  *       "condition"     "divisible": the argument (a pointer's address, in bytes) is a multiple of
  *                       the value; "value": it is the value; "tensor_map": a view's address
  *                       and strides but the last one are positive multiples of 16 bytes, strides
- *                       below 2^40, the last stride is 1, extents are at least 1
- *       "argument"      its name
+ *                       below 2^40, the last stride is 1, extents are at least 1; "grid": the
+ *                       extents of the grid along y and z, or those of "flat" where there is one,
+ *                       are at most the value
+ *       "argument"      its name; "grid" has none
  *       "value"
  *     "variant"       which of them this is, from 0
  *   } */
@@ -151,6 +156,13 @@ static void put_parameters(out *o, const tile_abi *abi) {
     }
 }
 
+static void put_grid(out *o, const char *name, const tile_abi_extents *grid) {
+    put(o, ",\n  \"%s\": [", name);
+    for (unsigned d = 0; d < 3; d++)
+        put(o, "%s%s", d ? ", " : "", quoted(o, d < grid->rank ? grid->text[d] : "1"));
+    put(o, "]");
+}
+
 static void put_tables(out *o, const tile_abi *abi) {
     put(o, ",\n  \"tables\": [");
     for (unsigned i = 0; i < abi->table_count; i++) {
@@ -186,9 +198,11 @@ static void put_variants(out *o, const tile_abi *abi) {
         put(o, "%s\n    [", v ? "," : "");
         for (unsigned i = 0; i < abi->variants[v].count; i++) {
             const tile_condition *condition = &abi->variants[v].list[i];
-            put(o, "%s\n      {\"condition\": \"%s\", \"argument\": %s, \"value\": %" PRId64 "}",
-                i ? "," : "", tile_condition_name(condition->kind),
-                quoted(o, abi->args[condition->arg].name), condition->value);
+            put(o, "%s\n      {\"condition\": \"%s\", ", i ? "," : "",
+                tile_condition_name(condition->kind));
+            if (condition->kind != TILE_CONDITION_grid)
+                put(o, "\"argument\": %s, ", quoted(o, abi->args[condition->arg].name));
+            put(o, "\"value\": %" PRId64 "}", condition->value);
         }
         put(o, "]");
     }
@@ -201,10 +215,10 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     if (!abi || !writer) return;
     put(&o, "{\n  \"entry\": %s,\n  \"parameters\": [", quoted(&o, abi->entry));
     put_parameters(&o, abi);
-    put(&o, "\n  ],\n  \"grid\": [");
-    for (unsigned d = 0; d < 3; d++)
-        put(&o, "%s%s", d ? ", " : "", quoted(&o, d < abi->grid_rank ? abi->grid_text[d] : "1"));
-    put(&o, "],\n  \"cluster\": [%" PRId64 ", %" PRId64 ", %" PRId64 "]", abi->cluster[0],
+    put(&o, "\n  ]");
+    put_grid(&o, "grid", &abi->grid);
+    if (abi->unfolded.rank) put_grid(&o, "flat", &abi->unfolded);
+    put(&o, ",\n  \"cluster\": [%" PRId64 ", %" PRId64 ", %" PRId64 "]", abi->cluster[0],
         abi->cluster[1], abi->cluster[2]);
     put(&o, ",\n  \"block\": %u,\n  \"shared_bytes\": %u,\n  \"scratch\": [", 32 * abi->warps,
         abi->shared_bytes);

@@ -82,9 +82,13 @@ static const char *cluster_clause(reader *r) {
 
 static bool add_grid(reader *r) {
     const char *text = three_extents(r, r->json, "grid"), *cluster = cluster_clause(r);
-    if (!text) return fail(r, "a grid needs three expressions");
+    const tile_json *flat = tile_json_find(r->json, "flat", TILE_JSON_ARRAY);
+    const char *unfolded = flat ? three_extents(r, r->json, "flat") : "";
+    if (!text || !unfolded) return fail(r, "a grid needs three expressions");
     if (!cluster) return fail(r, "a cluster needs three whole numbers");
-    add_head(r, "", cluster, text, r->warps);
+    const char *clauses =
+        flat ? tile_arena_format(&r->arena, " flat [%s]%s", unfolded, cluster) : cluster;
+    add_head(r, "", clauses, text, r->warps);
     return true;
 }
 
@@ -299,10 +303,13 @@ static bool find_kind(const char *name, tile_condition_kind *kind) {
 static bool read_condition(const tile_json *json, const tile_abi *abi, tile_condition *condition) {
     const char *kind = tile_json_find_text(json, "condition");
     const char *name = tile_json_find_text(json, "argument");
-    if (!kind || !name || !find_kind(kind, &condition->kind) ||
+    if (!kind || !find_kind(kind, &condition->kind) ||
         !tile_json_find_int(json, "value", INT64_MIN, INT64_MAX, &condition->value) ||
         (condition->kind == TILE_CONDITION_divisible && condition->value < 1))
         return false;
+    condition->arg = abi->arg_count;
+    if (condition->kind == TILE_CONDITION_grid) return condition->value == TILE_MAX_GRID_YZ;
+    if (!name) return false;
     condition->arg = 0;
     while (condition->arg < abi->arg_count && strcmp(abi->args[condition->arg].name, name) != 0)
         condition->arg++;
@@ -322,6 +329,19 @@ static bool read_variant(const tile_json *json, tile_abi *abi, tile_abi_variant_
     return true;
 }
 
+static bool asks_for_grid(const tile_abi *abi, unsigned variant) {
+    const tile_abi_variant_conditions *needs = &abi->variants[variant];
+    return needs->count && needs->list[needs->count - 1].kind == TILE_CONDITION_grid;
+}
+
+/* Those that ask for a grid that fits come first. */
+static void find_flat(tile_abi *abi) {
+    abi->flat_from = 0;
+    while (abi->flat_from < abi->variant_count && asks_for_grid(abi, abi->flat_from))
+        abi->flat_from++;
+    if (!abi->flat_from && !abi->unfolded.rank) abi->flat_from = abi->variant_count;
+}
+
 static bool read_variants(reader *r, tile_abi *abi) {
     const tile_json *list = tile_json_find(r->json, "variants", TILE_JSON_ARRAY);
     int64_t variant;
@@ -333,6 +353,7 @@ static bool read_variants(reader *r, tile_abi *abi) {
     if (!tile_json_find_int(r->json, "variant", 0, (int64_t)abi->variant_count - 1, &variant))
         return fail(r, "it does not say which of its variants it is");
     abi->variant = (unsigned)variant;
+    find_flat(abi);
     return true;
 }
 

@@ -32,13 +32,17 @@ static unsigned *declared_divisors(const tile_function *f, tile_arena *arena) {
 void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_variants *variants,
                            unsigned variant) {
     const tile_variants one = {
-        1, {declared_divisors(f, &abi->arena)}, {declared_maps(f, &abi->arena)}};
+        1, {declared_divisors(f, &abi->arena)}, {declared_maps(f, &abi->arena)}, 1};
     if (!variants) variants = &one;
     abi->variant_count = variants->count;
     abi->variant = variant;
-    for (unsigned i = 0; i < variants->count; i++)
-        abi->variants[i].list = tile_list_conditions(f, variants->divisors[i], variants->maps[i],
-                                                     &abi->arena, &abi->variants[i].count);
+    abi->flat_from = variants->flat_from;
+    for (unsigned i = 0; i < variants->count; i++) {
+        bool grid_fits = i < variants->flat_from && variants->flat_from < variants->count;
+        abi->variants[i].list =
+            tile_list_conditions(f, variants->divisors[i], variants->maps[i], grid_fits,
+                                 &abi->arena, &abi->variants[i].count);
+    }
 }
 
 /* The dim of a map's rows: the last one whose elements are known to lie side by side. */
@@ -71,8 +75,10 @@ const char *tile_abi_map_fault(const tile_abi *abi, unsigned index, const int64_
 
 bool tile_condition_holds(const tile_abi *abi, const tile_condition *condition,
                           const int64_t *args) {
-    int64_t value = condition->value, number = args[condition->arg];
+    int64_t value = condition->value, number = 0;
+    if (condition->kind != TILE_CONDITION_grid) number = args[condition->arg];
     switch (condition->kind) {
+    case TILE_CONDITION_grid: return tile_abi_fits_condition(abi, value, args);
     case TILE_CONDITION_divisible:
         return (value & (value - 1)) ? number % value == 0 : (number & (value - 1)) == 0;
     case TILE_CONDITION_value: return number == value;
@@ -94,18 +100,29 @@ const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsigned varian
     return exists ? &abi->variants[variant].list[index] : NULL;
 }
 
-unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args) {
-    return tile_abi_pick_variant_from(abi, 0, args);
+/* What a launch looks at first: the grid comes when there is one (tile_abi_find_grid). */
+static bool asks_arguments(const tile_condition *condition) {
+    return condition->kind != TILE_CONDITION_grid;
 }
 
 unsigned tile_abi_pick_variant_from(const tile_abi *abi, unsigned first, const int64_t *args) {
-    unsigned variant = first;
     if (!abi) return 0;
-    for (; variant < abi->variant_count; variant++) {
+    unsigned end = first < abi->flat_from ? abi->flat_from : abi->variant_count;
+    for (unsigned variant = first; variant < end; variant++) {
         const tile_abi_variant_conditions *needs = &abi->variants[variant];
         unsigned i = 0;
-        while (i < needs->count && args && tile_condition_holds(abi, &needs->list[i], args)) i++;
-        if (i == needs->count) break;
+        while (
+            i < needs->count && args &&
+            (!asks_arguments(&needs->list[i]) || tile_condition_holds(abi, &needs->list[i], args)))
+            i++;
+        if (i == needs->count) return variant;
     }
-    return variant;
+    return abi->variant_count;
+}
+
+unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args) {
+    if (!abi) return 0;
+    bool both = abi->flat_from < abi->variant_count && abi->flat_from;
+    bool flat = both && (!args || !tile_abi_fits_condition(abi, TILE_MAX_GRID_YZ, args));
+    return tile_abi_pick_variant_from(abi, flat ? abi->flat_from : 0, args);
 }

@@ -10,6 +10,7 @@
 #include "lib/support/context.h"
 #include "tile/build.h"
 #include "tile/ir.h"
+#include "tile/launch_limits.h"
 
 #define TILE_NO_VALUE ((tile_value){0})
 #define TILE_NO_OP ((tile_op){0})
@@ -71,8 +72,6 @@ typedef struct tile_param_decl {
     const tile_expr *default_expr; /* NULL: none */
     const tile_type *default_type;
 } tile_param_decl;
-
-enum { TILE_MAX_CLUSTER = 16 }; /* blocks; above 8 not on every device */
 
 typedef struct tile_arg_decl {
     const char *name;
@@ -139,6 +138,8 @@ struct tile_function {
     size_t where_count, where_capacity;
     const tile_expr *grid[3];
     unsigned grid_rank;
+    bool is_flat;                 /* y and z of the grid are launched along x (flatten-grid) */
+    const tile_expr *unfolded[3]; /* the grid before flatten-grid; NULL: it has not run */
     const tile_expr *cluster[3];
     unsigned cluster_rank;
     const tile_expr *warps;

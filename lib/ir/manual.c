@@ -2,11 +2,13 @@
  */
 #include <string.h>
 
+#include "lib/ir/manual_launch.h"
 #include "lib/ir/manual_text.h"
 #include "lib/ir/out.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/mma.h"
 #include "lib/layout/wgmma.h"
+#include "tile/compile.h"
 
 static void print_infix(const tile_out *out) {
     tile_out_print(out, "\nINFIX, from weak to strong, all left associative:");
@@ -129,10 +131,12 @@ static void print_words(const tile_out *out, tile_attr_id id) {
 }
 
 static void print_conditions(const tile_out *out) {
-    tile_out_print(out,
-                   "\n## Conditions\n\nA kernel has up to 8 variants. Each relies on conditions on "
-                   "the arguments, and a launch takes the first one whose conditions hold.\n\n"
-                   "| condition | reads | holds if |\n|---|---|---|\n");
+    tile_out_print(
+        out,
+        "\n## Conditions\n\nA kernel has up to %d variants. Each relies on conditions on "
+        "the arguments or the grid, and a launch takes the first one whose conditions "
+        "hold.\n\n| condition | reads | holds if |\n|---|---|---|\n",
+        TILE_MAX_VARIANTS);
 #define CONDITION(number, name, reads, meaning) \
     tile_out_print(out, "| `%s` | %s | %s |\n", #name, reads, meaning);
 #include "tile/conditions.def"
@@ -250,5 +254,6 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_conditions(&out);
     print_products(&out);
     print_limits(&out);
+    tile_manual_print_launch(&out);
     print_glossary(&out);
 }

@@ -17,6 +17,7 @@ const char tile_manual_grammar[] =
     "arg     = \"%\"ID \":\" type [attrs]\n"
     "clause  = \"tune\" (ID | \"(\" ID,+ \")\") \"in\" \"[\" (expr | \"(\" expr,+ \")\"),+ \"]\"\n"
     "        | \"where\" expr | \"grid\" \"[\" expr,+ \"]\" | \"cluster\" \"[\" expr,+ \"]\"\n"
+    "        | \"flat\" [\"[\" expr \",\" expr \",\" expr \"]\"]\n"
     "        | \"warps\" expr | \"sync\" \"explicit\" | \"level\" (\"2\" | \"3\")\n"
     "        | \"raster\" ((\"rows\" | \"columns\") \"(\" expr \")\" | \"hilbert\") | "
     "\"persistent\" [\"if\" expr] [\"by\" expr]\n"

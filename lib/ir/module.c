@@ -264,6 +264,12 @@ void tile_function_set_grid(tile_function *f, unsigned rank, const tile_expr *co
     if (f) f->grid_rank = set_extents(f, "grid", f->grid, rank, extents);
 }
 
+void tile_function_set_flat(tile_function *f, bool is_flat) {
+    if (!f) return;
+    f->is_flat = is_flat;
+    for (unsigned d = 0; d < 3; d++) f->unfolded[d] = NULL;
+}
+
 void tile_function_set_cluster(tile_function *f, unsigned rank, const tile_expr *const *extents) {
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (f) f->cluster_rank = set_extents(f, "cluster", f->cluster, rank, extents);

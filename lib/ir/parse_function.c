@@ -203,6 +203,19 @@ static bool parse_cluster(tile_parser *p) {
     return true;
 }
 
+/* "flat" ["[" expr,+ "]"]: the grid that has been flattened */
+static bool parse_flat(tile_parser *p) {
+    const tile_expr *extents[3];
+    unsigned rank;
+    tile_function_set_flat(p->function, true);
+    if (!tile_parse_at(p, "[")) return true;
+    tile_loc loc = p->token.loc;
+    if (!parse_extents(p, extents, &rank)) return false;
+    if (rank != 3) return tile_parse_error(p, loc, "a flattened grid has 3 extents, not %u", rank);
+    for (unsigned d = 0; d < 3; d++) p->function->unfolded[d] = extents[d];
+    return true;
+}
+
 static bool parse_warps(tile_parser *p) {
     const tile_expr *warps = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (warps) tile_function_set_warps(p->function, warps);
@@ -409,11 +422,17 @@ static const struct {
     bool repeats;
     bool (*parse)(tile_parser *p);
 } clauses[] = {
-    {"tune", true, parse_tune},      {"where", true, parse_where},
-    {"grid", false, parse_grid},     {"cluster", false, parse_cluster},
-    {"warps", false, parse_warps},   {"sync", false, parse_sync},
-    {"level", false, parse_level},   {"of", false, parse_of},
-    {"raster", false, parse_raster}, {"persistent", false, parse_persistent},
+    {"tune", true, parse_tune},
+    {"where", true, parse_where},
+    {"grid", false, parse_grid},
+    {"flat", false, parse_flat},
+    {"cluster", false, parse_cluster},
+    {"warps", false, parse_warps},
+    {"sync", false, parse_sync},
+    {"level", false, parse_level},
+    {"of", false, parse_of},
+    {"raster", false, parse_raster},
+    {"persistent", false, parse_persistent},
 };
 
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };

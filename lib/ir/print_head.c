@@ -126,6 +126,10 @@ void tile_print_clauses(tile_printer *p) {
         tile_print_expr(p, f->wheres[i]);
     }
     print_extents(p, "grid", f->grid, f->grid_rank);
+    if (f->is_flat && f->unfolded[0])
+        print_extents(p, "flat", f->unfolded, 3);
+    else if (f->is_flat)
+        PRINT(p, "\n    flat");
     print_extents(p, "cluster", f->cluster, f->cluster_rank);
     print_walk(p);
     if (f->warps) {

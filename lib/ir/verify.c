@@ -473,8 +473,8 @@ static void check_compute(verifier *v) {
                  text(v, f->results[i].type), text(v, tile_value_type(f, value)));
     }
     if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
-    if (f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit || f->tune_count ||
-        f->where_count)
+    if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
+        f->tune_count || f->where_count)
         FAIL(v, f->loc, "compute @%s has a kernel's clause, such as `grid`: it has none", f->name);
     if (f->level != 1) FAIL(v, f->loc, "compute @%s is at level %u, not 1", f->name, f->level);
 }

@@ -390,18 +390,24 @@ static void check_count(checker *c) {
              shown(f->name), f->arg_count, tile_function_kind_name(f->kind), TILE_MAX_ARGUMENTS);
 }
 
-static void check_header(checker *c) {
-    tile_function *f = c->f;
-    check_count(c);
-    if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
-    for (unsigned d = 0; d < f->grid_rank; d++)
-        if (!is_expr(f, f->grid[d], SCOPE_ARGS))
-            FAIL(c, f->loc,
+static void check_grid(checker *c, const tile_expr *const *extents, unsigned rank) {
+    tile_loc loc = c->f->loc;
+    for (unsigned d = 0; d < rank; d++)
+        if (!is_expr(c->f, extents[d], SCOPE_ARGS))
+            FAIL(c, loc,
                  "the extent of dim %u of the grid may depend on compile-time parameters and "
                  "integer arguments only",
                  d);
         else
-            check_division(c, f->loc, f->grid[d]);
+            check_division(c, loc, extents[d]);
+}
+
+static void check_header(checker *c) {
+    tile_function *f = c->f;
+    check_count(c);
+    if (!is_name(f->name, false)) FAIL(c, f->loc, "'%s' cannot name a function", shown(f->name));
+    check_grid(c, f->grid, f->grid_rank);
+    check_grid(c, f->unfolded, f->unfolded[0] ? 3 : 0);
     check_cluster(c);
     check_walk(c);
     if (f->warps && !is_expr(f, f->warps, SCOPE_PARAMS))

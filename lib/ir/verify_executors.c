@@ -92,7 +92,6 @@ static void check_meeting(checker *c, tile_op op) {
 
 enum {
     MIN_REGISTERS = 24, /* PTX ISA, setmaxnreg */
-    MAX_REGISTERS = 248,
     REGISTER_UNIT = 8,
     WARPGROUP = 4, /* warps */
     LANES = 1 << TILE_LANE_BITS,
@@ -135,9 +134,9 @@ static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     int64_t registers;
     if (!number_of(c, op, 2, r, &registers) || !registers) return;
     tile_executors who = tile_executors_of_role(c->f, op, r);
-    if (registers < MIN_REGISTERS || registers > MAX_REGISTERS || registers % REGISTER_UNIT)
+    if (registers < MIN_REGISTERS || registers > TILE_MAX_REGISTERS || registers % REGISTER_UNIT)
         FAIL(c, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
-             r + 1, REGISTER_UNIT, MIN_REGISTERS, MAX_REGISTERS, (long long)registers);
+             r + 1, REGISTER_UNIT, MIN_REGISTERS, TILE_MAX_REGISTERS, (long long)registers);
     else if (!are_whole(s, who.first, who.first + who.warps * who.groups))
         FAIL(c, op,
              "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "

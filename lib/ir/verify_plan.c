@@ -234,7 +234,7 @@ bool tile_verify_plan(tile_function *f) {
     checker c = {.f = f};
     check_args(&c);
     bool has_clauses = f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit ||
-                       f->raster || f->is_persistent || f->level;
+                       f->raster || f->is_persistent || f->is_flat || f->level;
     if (has_clauses || f->result_count)
         FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
     if (!c.errors) tile_walk(f, f->body, check_op, &c);

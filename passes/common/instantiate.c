@@ -418,6 +418,7 @@ static void bind_declarations(instance *i) {
     for (size_t r = 0; r < f->result_count; r++)
         f->results[r].type = bind_type(i, f->loc, f->results[r].type);
     for (unsigned d = 0; d < f->grid_rank; d++) f->grid[d] = bind_expr(i, f->loc, f->grid[d]);
+    for (unsigned d = 0; d < 3; d++) f->unfolded[d] = bind_expr(i, f->loc, f->unfolded[d]);
     bind_cluster(i);
     f->raster_group = bind_constant(i, f->loc, f->raster_group);
     f->cost = bind_expr(i, f->loc, f->cost);

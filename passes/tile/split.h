@@ -65,7 +65,10 @@ typedef struct split_grid {
     tile_value part; /* 0: all of it */
 } split_grid;
 
-/* Gives each part a block of its own: the grid gets the parts as its slowest dim, block_id and
+/* The dim of the grid along which parts lie: z, the slowest; those that are a cluster lie along x
+ * where a flat grid has the others there, too. */
+unsigned split_dim(const split *s);
+/* Gives each part a block of its own: the grid gets the parts along that dim, block_id and
  * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor,
  * ... The clause is gone then. */
 void split_deal_out(split *s, split_grid *grid);

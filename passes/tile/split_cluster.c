@@ -84,8 +84,10 @@ static void finish_pieces(split *s, tile_builder *b, const split_pieces *cut, ti
 
 static void set_cluster(split *s) {
     const tile_expr *one = tile_expr_int(s->context, 1);
-    const tile_expr *extents[] = {one, one, tile_expr_int(s->context, s->factor)};
-    tile_function_set_cluster(s->f, 3, extents);
+    const tile_expr *extents[] = {one, one, one};
+    unsigned dim = split_dim(s);
+    extents[dim] = tile_expr_int(s->context, s->factor);
+    tile_function_set_cluster(s->f, dim + 1, extents);
     /* A cluster is of one tile, and which tiles are neighbours does not matter to the result. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     tile_function_set_persistent(s->f, false, NULL);

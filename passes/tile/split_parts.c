@@ -38,12 +38,16 @@ void split_look(tile_builder *b, split_grid *grid) {
     look(b, tile_build_block_id(b), grid);
 }
 
-static void add_dim(const split *s) {
+static void add_parts(const split *s, unsigned dim) {
     tile_function *f = s->f;
     const tile_expr *one = tile_expr_int(s->context, 1);
     const tile_expr *factor = tile_expr_int(s->context, s->factor);
-    while (f->grid_rank < 3) f->grid[f->grid_rank++] = one;
-    f->grid[2] = tile_expr_op(s->context, TILE_OP_mul, f->grid[2], factor, NULL);
+    while (f->grid_rank <= dim) f->grid[f->grid_rank++] = one;
+    f->grid[dim] = tile_expr_op(s->context, TILE_OP_mul, f->grid[dim], factor, NULL);
+}
+
+unsigned split_dim(const split *s) {
+    return s->strategy->neighbours && s->f->is_flat ? 0 : 2;
 }
 
 static void take_every(const split *s, tile_value part) {
@@ -90,22 +94,23 @@ void split_deal_out(split *s, split_grid *grid) {
     size_t old_ops = f->op_count;
     tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = tile_op_loc(f, s->loop);
-    tile_value ids = tile_build_block_id(&b), z = split_result(&b, ids, 2);
+    unsigned dim = split_dim(s);
+    tile_value ids = tile_build_block_id(&b), at = split_result(&b, ids, dim);
     look(&b, ids, grid);
-    grid->part = z;
-    if (!is_one(&b, grid->extent[2])) { /* all parts of each of them */
+    grid->part = at;
+    if (!is_one(&b, grid->extent[dim])) { /* all parts of each of them */
         tile_value factor = tile_build_int(&b, s->factor);
-        tile_value all = split_result(&b, tile_build_grid_dim(&b), 2);
+        tile_value all = split_result(&b, tile_build_grid_dim(&b), dim);
         bool inner = s->strategy->neighbours;
-        grid->extent[2] = tile_build_div(&b, all, factor);
-        tile_value outer = tile_build_div(&b, z, inner ? factor : grid->extent[2]);
-        tile_value rest = tile_build_rem(&b, z, inner ? factor : grid->extent[2]);
+        grid->extent[dim] = tile_build_div(&b, all, factor);
+        tile_value outer = tile_build_div(&b, at, inner ? factor : grid->extent[dim]);
+        tile_value rest = tile_build_rem(&b, at, inner ? factor : grid->extent[dim]);
         grid->part = inner ? rest : outer;
-        grid->id[2] = inner ? outer : rest;
+        grid->id[dim] = inner ? outer : rest;
     }
     if (s->strategy->draws) grid->part = draw(s, &b, grid);
     tile_value_set_name(f, grid->part, "part");
-    add_dim(s);
+    add_parts(s, dim);
     replace_results(s->pass, f, f->body, old_ops, TILE_OP_block_id, grid->id);
     replace_results(s->pass, f, f->body, old_ops, TILE_OP_grid_dim, grid->extent);
     take_every(s, grid->part);

@@ -162,6 +162,7 @@ void split_become_plan(tile_function *f) {
     f->kind = TILE_PLAN;
     f->level = 0;
     f->grid_rank = f->cluster_rank = 0;
+    tile_function_set_flat(f, false);
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
     f->is_persistent = f->is_dealt = false;

@@ -32,15 +32,15 @@
  * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
  * Multiplication on the GPU, PPoPP 2023. */
 #include "lib/analysis/executors.h"
+#include "lib/analysis/grid_fit.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
 #include "passes/tile/replace_results.h"
 #include "passes/tile/split_stream.h"
 
 enum {
-    MAX_ITERATIONS = 1 << 30, /* they are counted in i32 */
-    LEAST_SHARED = 8,         /* iterations of a tile that is worth sharing */
-    LEAD = 256,               /* elements of k that a tile's first block has more */
+    LEAST_SHARED = 8, /* iterations of a tile that is worth sharing */
+    LEAD = 256,       /* elements of k that a tile's first block has more */
 };
 
 const char *split_stream_k_refuses(const split *s) {
@@ -88,14 +88,13 @@ static void set_grid(stream *t) {
     total = op_of(t, TILE_OP_max, op_of(t, TILE_OP_ceildiv, total, bounds[2]), one);
     for (unsigned d = 0; d < f->grid_rank; d++)
         total = host_product(f, total, over(t, TILE_OP_ceildiv, f->grid[d], t->wide[d]),
-                             MAX_ITERATIONS);
+                             TILE_MAX_TILES);
     const tile_expr *places =
         op_of(t, TILE_OP_mul, tile_expr_num_sms(context), tile_expr_int(context, t->s->factor));
     if (t->width > 1) places = op_of(t, TILE_OP_max, over(t, TILE_OP_div, places, t->width), one);
     const tile_expr *units = op_of(t, TILE_OP_min, total, places);
-    const tile_expr *many = op_of(t, TILE_OP_gt, total, tile_expr_int(context, MAX_ITERATIONS));
     units = over(t, TILE_OP_mul, units, t->wide[0]);
-    f->grid[0] = tile_expr_op(context, TILE_OP_select, many, tile_expr_int(context, -1), units);
+    f->grid[0] = tile_grid_count(context, total, units, TILE_EXCESS_ITERATIONS);
     f->grid_rank = 1;
     for (unsigned d = 1; d < 3; d++)
         for (; t->wide[d] > 1 && f->grid_rank <= d; f->grid_rank++)

@@ -103,14 +103,12 @@
  * dear ones first, has blocks that end together. Where the cost names no dim, as when a constant
  * argument has chosen between costs, tiles are dealt out in turns, which takes no table. */
 #include "lib/analysis/executors.h"
+#include "lib/analysis/grid_fit.h"
 #include "lib/ir/syntax.h"
 #include "passes/tile/host_value.h"
 #include "passes/tile/raster.h"
 #include "passes/tile/replace_results.h"
 #include "passes/tile/walk_check.h"
-
-/* Loops count tiles in i32 and add the grid's extent once too often. */
-enum { MAX_TILES = 1 << 30 };
 
 /* What stands in the place of block_id and grid_dim. */
 typedef struct grid {
@@ -462,7 +460,7 @@ static const tile_expr *launched_blocks(const walk *w) {
     for (unsigned d = 1; d < w->f->grid_rank; d++) {
         const tile_expr *extent = divided_expr(w, w->f->grid[d], cluster_extent(w, d));
         bool one = tile_expr_is_int(extent, &known) && known == 1;
-        if (!one) tiles = host_product(w->f, tiles, extent, MAX_TILES);
+        if (!one) tiles = host_product(w->f, tiles, extent, TILE_MAX_TILES);
     }
     if (cluster_blocks(w) > 1)
         places = tile_expr_op(w->context, TILE_OP_max, places, tile_expr_int(w->context, 1), NULL);
@@ -470,10 +468,7 @@ static const tile_expr *launched_blocks(const walk *w) {
     if (wide > 1)
         blocks =
             tile_expr_op(w->context, TILE_OP_mul, blocks, tile_expr_int(w->context, wide), NULL);
-    if (tile_expr_is_int(tiles, &known) && known <= MAX_TILES) return blocks;
-    const tile_expr *many =
-        tile_expr_op(w->context, TILE_OP_gt, tiles, tile_expr_int(w->context, MAX_TILES), NULL);
-    return tile_expr_op(w->context, TILE_OP_select, many, tile_expr_int(w->context, -1), blocks);
+    return tile_grid_count(w->context, tiles, blocks, TILE_EXCESS_TILES);
 }
 
 /* Along x as many as there are places, along the others one cluster. */

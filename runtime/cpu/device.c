@@ -218,11 +218,6 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
 
 /* Launching ------------------------------------------------------------------------------------ */
 
-/* What a GPU takes: a grid that no GPU runs would run here until the end of days. */
-static bool is_launchable(const int64_t grid[3]) {
-    return grid[0] <= INT32_MAX && grid[1] <= UINT16_MAX && grid[2] <= UINT16_MAX;
-}
-
 /* As many blocks of it as a multiprocessor of the target holds, if registers suffice. */
 static tile_status cpu_residency(tile_device *device, tile_variant *variant, int *blocks) {
     const tile_target *target = device->target;
@@ -232,16 +227,16 @@ static tile_status cpu_residency(tile_device *device, tile_variant *variant, int
     return TILE_OK;
 }
 
-static tile_status check_grid(const tile_device *device, const cpu_program *program,
-                              const int64_t grid[3]) {
+static tile_status check_clusters(const tile_device *device, const cpu_program *program,
+                                  const int64_t grid[3]) {
     bool whole = true;
     for (unsigned d = 0; d < 3; d++) whole &= grid[d] % program->cluster[d] == 0;
-    if (is_launchable(grid) && whole) return TILE_OK;
+    if (whole) return TILE_OK;
     tile_report(device->context, TILE_ERROR, program->function->loc,
-                "@%s: a grid of %lld x %lld x %lld blocks %s", program->function->name,
-                (long long)grid[0], (long long)grid[1], (long long)grid[2],
-                whole ? "exceeds the limits of a launch" : "is not made of whole clusters");
-    return whole ? TILE_UNSUPPORTED : TILE_INVALID;
+                "@%s: a grid of %lld x %lld x %lld blocks is not made of whole clusters",
+                program->function->name, (long long)grid[0], (long long)grid[1],
+                (long long)grid[2]);
+    return TILE_INVALID;
 }
 
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
@@ -269,7 +264,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                     program->function->arg_count, launch->argument_count);
         return TILE_INVALID;
     }
-    tile_status status = check_grid(device, program, run.grid);
+    tile_status status = check_clusters(device, program, run.grid);
     if (status != TILE_OK) return status;
     fill_constants(&run);
     status = provide_scratch(&run);

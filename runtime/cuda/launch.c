@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/codegen/abi_data.h"
 #include "lib/ir/function.h"
 #include "lib/support/context.h"
 
@@ -157,8 +158,6 @@ void tile_cuda_free_scratch(cuda_device *d) {
 
 /* Launches ------------------------------------------------------------------------------------ */
 
-enum { MAX_GRID_YZ = 65535 };
-
 /* One parameter's bytes; the driver reads as many as the kernel declares. */
 typedef union parameter {
     CUdeviceptr address;
@@ -195,16 +194,12 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
     }
 }
 
-static tile_status check_limits(cuda_device *d, const tile_launch *launch) {
-    const int64_t *grid = launch->grid;
-    if (tile_abi_parameter_count(launch->variant->abi) <= TILE_MAX_PARAMETERS &&
-        grid[0] <= INT32_MAX && grid[1] <= MAX_GRID_YZ && grid[2] <= MAX_GRID_YZ)
-        return TILE_OK;
-    tile_report(
-        d->base.context, TILE_ERROR, no_place,
-        "@%s: %u arguments and a grid of %lld x %lld x %lld blocks exceed the limits of a launch",
-        tile_abi_entry(launch->variant->abi), launch->argument_count, (long long)grid[0],
-        (long long)grid[1], (long long)grid[2]);
+static tile_status check_parameters(cuda_device *d, const tile_launch *launch) {
+    unsigned count = tile_abi_parameter_count(launch->variant->abi);
+    if (count <= TILE_MAX_PARAMETERS) return TILE_OK;
+    tile_report(d->base.context, TILE_ERROR, no_place,
+                "@%s: the kernel has %u parameters, and a launch takes at most %d",
+                tile_abi_entry(launch->variant->abi), count, TILE_MAX_PARAMETERS);
     return TILE_UNSUPPORTED;
 }
 
@@ -246,7 +241,8 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     void *pointers[TILE_MAX_PARAMETERS];
     unsigned count = tile_abi_parameter_count(abi);
     cuda_scratch *s;
-    tile_status status = check_limits(d, launch);
+    tile_status status = check_parameters(d, launch);
+    if (status == TILE_OK) status = tile_abi_check_grid(abi, launch->grid);
     if (status == TILE_OK) status = take_scratch(d, launch, &s);
     if (status != TILE_OK) return status;
     for (unsigned i = 0; i < count; i++) {

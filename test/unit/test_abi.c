@@ -465,6 +465,8 @@ Test(abi, views) {
 #define MAP(argument, box, extent, stride) \
     "{\"argument\": \"" argument "\", \"element\": \"f16\", \"box\": " box \
     ", \"extents\": [\"" extent "\"], \"strides\": [\"" stride "\"], \"swizzle\": 0}"
+#define EIGHT "[], [], [], [], [], [], [], [], "
+#define FLAT(z) "\"flat\": [\"1\", " z "], \"cluster\""
 #define TABLE(extent, cost) "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"cost\": \"" cost "\"}"
 
 Test(abi, what_cannot_be_read) {
@@ -526,8 +528,12 @@ Test(abi, what_cannot_be_read) {
         {"\"value\": 16", "\"value\": 0", "lists of conditions"},
         {"\"value\": 16", "\"value\": true", "lists of conditions"},
         {"\"variants\": [", "\"variants\": [7, ", "lists of conditions"},
-        {"\"variants\": [", "\"variants\": [[], [], [], [], [], [], [], [], ",
-         "lists of conditions"},
+        {"\"variants\": [", "\"variants\": [" EIGHT EIGHT, "lists of conditions"},
+        {"\"condition\": \"divisible\"", "\"condition\": \"grid\"", "lists of conditions"},
+        {"\"cluster\"", FLAT("\"1\""), "three expressions"},
+        {"\"cluster\"", FLAT("\"1\", \"%z\""), "expressions are invalid"},
+        {"\"cluster\"", FLAT("\"1\", \"1] warps 1 {} kernel @e() grid [1\""),
+         "unexpected contents"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;

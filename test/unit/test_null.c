@@ -197,6 +197,7 @@ Test(null, no_function) {
     tile_function_add_result(NULL, "x", NULL);
     tile_function_set_grid(NULL, 0, NULL);
     tile_function_set_cluster(NULL, 0, NULL);
+    tile_function_set_flat(NULL, true);
     tile_function_set_warps(NULL, NULL);
     tile_function_set_raster(NULL, TILE_RASTER_HILBERT, NULL);
     tile_function_set_persistent(NULL, true, NULL);

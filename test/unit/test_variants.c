@@ -22,7 +22,12 @@ static void print_variants(const tile_function *f, const tile_variants *variants
             before = " ";
         }
         if (*before == ',' || !*before) sprintf(text + strlen(text), "%s-", before);
+        if (v >= variants->flat_from) strcat(text, " flat");
     }
+}
+
+static void append(const char *text, size_t length, void *user) {
+    strncat(user, text, length);
 }
 
 static void check_list_for(const char *target, const char *text, const char *want) {
@@ -134,6 +139,74 @@ Test(variants, at_most_eight) {
                "a2 b16 c16 d16 e16, a16 b2 c16 d16 e16, a16 b16 c2 d16 e16, a2 b2 c2 d2 e2");
 }
 
+/* Where arguments decide whether a launch takes the grid, all come again with a flat one. */
+Test(variants, of_grids) {
+    static const struct {
+        const char *clauses, *list;
+    } cases[] = {
+        {"grid [%n]", "p16, p8, p4"},
+        {"grid [1, %n]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
+        {"grid [1, 1, %n]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
+        {"grid [1, 1, %s]", "p16, p8, p4"}, /* an i16 */
+        {"grid [1, 65535, 65535]", "p16, p8, p4"},
+        {"grid [1, 65536]", "p16 flat, p8 flat, p4 flat"},
+        {"grid [1, %n, 65536]", "p16 flat, p8 flat, p4 flat"},
+        {"grid [1, ceildiv(%n, 32768)]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
+        {"grid [1, ceildiv(%n, 32769)]", "p16, p8, p4"},
+        {"grid [1, %n] persistent", "p16, p8, p4"},
+        {"grid [num_sms, %n]", "p16, p8, p4"},
+        {"grid [1, %n] flat", "p16 flat, p8 flat, p4 flat"},
+        /* What clusters keep along y or z cannot be launched along x. */
+        {"grid [2, %n] cluster [2, 1]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
+        {"grid [1, %n] cluster [1, 2]", "p16, p8, p4"},
+        {"grid [1, %n, %n] cluster [1, 2]", "p16, p8, p4, p16 flat, p8 flat, p4 flat"},
+        {"grid [1, 1, %n] level 3", "p16, p16 flat"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "kernel @k(%%n: i32, %%s: i16, %%p: ptr<f32> {divisible = 16}) %s warps 1 {\n}\n",
+                 cases[i].clauses);
+        check_list(text, cases[i].list);
+    }
+}
+
+/* A split puts its parts along z. */
+Test(variants, of_split_grids) {
+    static const char text[] =
+        "kernel @k(%%s: %s, %%x: view<f32[%%s, 64]> {divisible = 4}, %%y: view<f32[%%s, 1]>)\n"
+        "    grid [1, 1, %%s]%s warps 1 {\n"
+        "  %%a, %%b, %%i = block_id\n"
+        "  %%all = for %%j = 0 to 64 iter (%%sum = 0.0 : tile<f32[1, 1]>)%s {\n"
+        "    yield %%sum + (load %%x[%%i, %%j] : [1, 1])\n  }\n"
+        "  store %%all, %%y[%%i, 0]\n}\n";
+    static const struct {
+        const char *type, *clause, *split;
+        bool flat;
+    } cases[] = {
+        {"i16", "", "", false}, /* 32767 */
+        {"i16", "", " split (2, serial)", false},
+        {"i16", "", " split (3, serial)", true},
+        {"i32", " persistent", "", false},
+        {"i32", " persistent", " split (2, serial)", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char kernel[800];
+        text_fixture x;
+        tile_arena arena = {0};
+        tile_variants variants;
+        snprintf(kernel, sizeof kernel, text, cases[i].type, cases[i].clause, cases[i].split);
+        text_open(&x);
+        tile_module *module = text_parse(&x, kernel);
+        cr_assert(module, "%s", x.messages);
+        tile_derive_variants(tile_module_function(module, 0), NULL, &arena, &variants);
+        cr_expect_eq(variants.flat_from < variants.count, cases[i].flat, "%s", kernel);
+        tile_arena_reset(&arena);
+        tile_module_destroy(module);
+        text_close(&x);
+    }
+}
+
 /* Building one of them ------------------------------------------------------------------------ */
 
 static tile_artifact *build(text_fixture *x, unsigned variant) {
@@ -238,4 +311,52 @@ Test(variants, of_tensor_maps) {
     check_list_for("sm_90a", odd_rows, "c map d map e map, -");
     check_list_for("sm_80", loop, "-");
     check_list_for("sm_90a", async, "n8 a16 b16 a map, n8 a16 b16, n4 a8 b8, n2 a4 b4, a2 b2");
+}
+
+/* Both halves of the list tell by the grid that the kernel sees which half a launch takes, also
+ * when they have been read back. */
+static void check_flat_interface(unsigned variant) {
+    static const char text[] =
+        "kernel @k(%n: i32, %p: ptr<f32> {divisible = 16}) grid [2, %n, 3] warps 1 {\n}\n";
+    static const struct {
+        int64_t args[2];
+        unsigned variant;
+    } launches[] = {
+        {{65535, 16}, 0}, {{65536, 16}, 3}, {{65535, 4}, 2}, {{65536, 8}, 4}, {{65536, 4}, 5}};
+    text_fixture x;
+    char texts[2][4096] = {"", ""};
+    text_open(&x);
+    const tile_build_options options = {.size = sizeof options,
+                                        .target = tile_target_find("sm_80"),
+                                        .wants = TILE_WANT_PTX,
+                                        .variant = variant};
+    tile_artifact *artifact;
+    tile_module *module = text_parse(&x, text);
+    cr_assert_eq(tile_artifact_build(module, "k", &options, &artifact), TILE_OK, "%s", x.messages);
+    const tile_abi *abi = tile_artifact_kernel_at(artifact, 0)->abi;
+    tile_abi_print(abi, append, texts[0]);
+    tile_abi *read = tile_abi_read(x.context, texts[0], strlen(texts[0]));
+    cr_assert(read, "%s", x.messages);
+    tile_abi_print(read, append, texts[1]);
+    cr_expect_str_eq(texts[1], texts[0]);
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        int64_t grid[3], flat = variant >= 3, n = launches[i].args[0];
+        cr_expect_eq(tile_abi_pick_variant(abi, launches[i].args), launches[i].variant);
+        cr_expect_eq(tile_abi_pick_variant(read, launches[i].args), launches[i].variant);
+        tile_status status = tile_abi_grid(read, launches[i].args, NULL, grid);
+        cr_expect_eq(status, flat || n < 65536 ? TILE_OK : TILE_UNSUPPORTED, "%s", x.messages);
+        cr_expect(status != TILE_OK || grid[0] == (flat ? 6 * n : 2));
+    }
+    cr_expect_eq(tile_abi_pick_variant(abi, NULL), 5, "nothing is known of the arguments");
+    tile_abi_destroy(read);
+    tile_artifact_destroy(artifact);
+    tile_module_destroy(module);
+    text_close(&x);
+}
+
+Test(variants, a_launch_takes_a_grid_that_fits) {
+    check_flat_interface(0);
+    check_flat_interface(2);
+    check_flat_interface(3);
+    check_flat_interface(5);
 }

@@ -264,9 +264,11 @@ static bool print_variant(run *r) {
         return false;
     unsigned variant = tile_abi_variant(abi);
     printf("variant  %u of %u", variant, tile_abi_variant_count(abi));
-    for (unsigned i = 0; (condition = tile_abi_condition_at(abi, variant, i)); i++)
-        printf("%s%s %s %" PRId64, i ? ", " : ": ", tile_abi_arg_at(abi, condition->arg)->name,
+    for (unsigned i = 0; (condition = tile_abi_condition_at(abi, variant, i)); i++) {
+        const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg); /* `grid` has none */
+        printf("%s%s%s%s %" PRId64, i ? ", " : ": ", arg ? arg->name : "", arg ? " " : "",
                tile_condition_name(condition->kind), condition->value);
+    }
     printf("\n");
     return true;
 }

@@ -53,7 +53,7 @@ two 5 4097 4097 --offset x=2 --offset y=6 --offset u=10 --offset v=14
 
 # A stride is asked as an extent is. rows VARIANT N L
 rows() {
-    run "$1 of 4" y=x --kernel=rows --arg m=1 --arg n=$2 --arg l=$3 --arg "x=int:f16[1,$2]" \
+    run "$1 of 8" y=x --kernel=rows --arg m=1 --arg n=$2 --arg l=$3 --arg "x=int:f16[1,$2]" \
         --arg "y=poison:f16[1,$2]"
 }
 rows 0 520 520

@@ -146,12 +146,13 @@ static void add_options(gen *g, const gen_options *o, const char *target, tool_t
     add(out, g->aliases.data);
 }
 
-static void add_head(gen *g, tool_text *out) {
+/* Each fourth grid is launched as one dim. */
+static void add_head(gen *g, const gen_options *o, tool_text *out) {
     add(out, "kernel @fuzz(");
     add(out, g->arguments.data);
-    add(out, gen_text(")\n    grid [%d, %d]%s\n%s    warps %u\n%s{\n", g->grid[0], g->grid[1],
-                      g->cluster ? "  cluster [2]" : "", clauses(g), g->warps,
-                      g->threads ? "    level 3\n" : ""));
+    add(out, gen_text(")\n    grid [%d, %d]%s%s\n%s    warps %u\n%s{\n", g->grid[0], g->grid[1],
+                      o->seed % 4 == 1 ? "  flat" : "", g->cluster ? "  cluster [2]" : "",
+                      clauses(g), g->warps, g->threads ? "    level 3\n" : ""));
 }
 
 static void make_compute(gen *g, const gen_options *o, const char *target, tool_text *out) {
@@ -197,7 +198,7 @@ char *gen_kernel(const gen_options *o) {
     else
         make_body(&g);
     add_options(&g, o, target, &out);
-    add_head(&g, &out);
+    add_head(&g, o, &out);
     add(&out, g.lines.data);
     add(&out, "}\n");
     if (g.meaning) add_meaning(&g, &out);

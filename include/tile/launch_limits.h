@@ -1,0 +1,11 @@
+/* What a GPU limits of a launch: tile/launch_limits.def. */
+#ifndef TILE_LAUNCH_LIMITS_H
+#define TILE_LAUNCH_LIMITS_H
+
+enum {
+#define LAUNCH_LIMIT(name, number, subject) TILE_MAX_##name = number,
+#include "tile/launch_limits.def"
+#undef LAUNCH_LIMIT
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* The manual's chapter on what a GPU limits of a launch. */
+#include "lib/ir/manual_launch.h"
+
+#include <string.h>
+
+#include "tile/launch_limits.h"
+#include "tile/target.h"
+
+static const char text[] =
+    "\n"
+    "## Limits of a launch\n"
+    "\n"
+    "A kernel or a launch that exceeds a limit is refused, with a message that says what it "
+    "needs.\n"
+    "Blocks along y and z are the exception:\n"
+    "\n"
+    "* If the grid can have more than 65535 blocks along y or z, the launch that first needs it\n"
+    "  compiles a variant of the kernel with the clause `flat`. All other launches run the same "
+    "code\n"
+    "  as without it. If the grid is constant and too large, the kernel is `flat` from the start.\n"
+    "* `flat` launches the blocks along y and z along x. `block_id`, `grid_dim` and `cluster_id` "
+    "keep\n"
+    "  the values that they have in the grid that is written. Each block computes one or two "
+    "integer\n"
+    "  divisions more.\n"
+    "* A dimension y or z along which a cluster has several blocks is not moved: these blocks "
+    "must\n"
+    "  stay neighbors. Its limit is 65535 blocks. So is that of a grid that names `num_sms`.\n"
+    "* A `persistent` kernel has blocks along x only and does not need `flat`.\n"
+    "* A thread has at most 255 registers. ptxas spills the rest to memory, and\n"
+    "  `tilec --emit=resources` reports how much.\n"
+    "\n"
+    "| at most | |\n"
+    "|---|---|\n";
+
+static void print_targets(const tile_out *out) {
+    const tile_target *target;
+    tile_out_print(out, "\nA multiprocessor holds at most (shared memory in bytes):\n\n"
+                        "| target | shared memory of a block | shared memory | warps | blocks |\n"
+                        "|---|---|---|---|---|\n");
+    for (unsigned i = 0; (target = tile_target_at(i)); i++)
+        tile_out_print(out, "| `%s` | %u | %u | %u | %u |\n", target->name,
+                       target->max_shared_bytes, target->sm_shared_bytes, target->sm_warps,
+                       target->sm_blocks);
+}
+
+void tile_manual_print_launch(const tile_out *out) {
+    static const struct {
+        int number;
+        const char *subject;
+    } rows[] = {
+#define LAUNCH_LIMIT(name, number, subject) {number, subject},
+#include "tile/launch_limits.def"
+#undef LAUNCH_LIMIT
+    };
+    out->writer(text, strlen(text), out->user);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        tile_out_print(out, "| %d | %s |\n", rows[i].number, rows[i].subject);
+    print_targets(out);
+}
