@@ -3,6 +3,7 @@
 #include "runtime/evaluation.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,14 @@ tile_scalar evaluation_scalar_of(const evaluation *e, const tile_type *type) {
     return param ? param->scalar : type->scalar;
 }
 
+tile_scalar evaluation_scalar(const evaluation *e, tile_value value) {
+    return evaluation_scalar_of(e, tile_value_type(e->f, value));
+}
+
+tile_scalar evaluation_precision(const evaluation *e, tile_scalar scalar) {
+    return scalar == TILE_f64 ? e->f64_as : scalar;
+}
+
 bool evaluation_resolve(evaluation *e, const tile_type *type, tile_compute_array *shape) {
     int64_t elements = 1;
     *shape = (tile_compute_array){.scalar = evaluation_scalar_of(e, type), .rank = type->rank};
@@ -204,12 +213,37 @@ double *evaluation_create(evaluation *e, tile_value value) {
     return data;
 }
 
+double *evaluation_create_plane(evaluation *e, plane_kind which, tile_value value) {
+    size_t count = e->counts[value.id];
+    double *data = malloc(sizeof *data * (count + 1));
+    if (!data) FAIL(e, "@%s: out of host memory for a tensor of %zu elements", e->f->name, count);
+    free(e->planes[which][value.id]);
+    e->planes[which][value.id] = data;
+    return data;
+}
+
+/* A number that a kernel has rounded to the value's type, where level 1 has it whole. */
+static void range_scalar(evaluation *e, tile_value value) {
+    tile_scalar type = evaluation_precision(e, evaluation_scalar(e, value));
+    double number = *e->data[value.id];
+    if (!e->ranged || !tile_scalar_is_floating(type)) return;
+    tile_interval r = range_round(type, range_point(number));
+    if (range_is_point(r)) return;
+    double *low = evaluation_create_plane(e, PLANE_LOW, value);
+    double *high = evaluation_create_plane(e, PLANE_HIGH, value);
+    if (!low || !high) return;
+    *low = r.low;
+    *high = r.high;
+}
+
 static void read_input(evaluation *e, const tile_arg_decl *arg, const tile_compute_array *input) {
     double *to = evaluation_create(e, arg->value);
     const char *from = input->data;
     unsigned size = tile_scalar_bytes(input->scalar);
     for (size_t i = 0; to && i < e->counts[arg->value.id]; i++)
         to[i] = tile_scalar_read(input->scalar, from + i * size);
+    e->origins[arg->value.id] = evaluation_scalar(e, arg->value);
+    if (to && arg->type->rank == 0) range_scalar(e, arg->value);
 }
 
 static void make_constant(evaluation *e, tile_value value) {
@@ -220,11 +254,17 @@ static void make_constant(evaluation *e, tile_value value) {
         FAIL(e, "@%s: a constant cannot be computed", e->f->name);
     double *to = evaluation_create(e, value);
     if (to) *to = floating ? expr->number : (double)integer;
+    e->origins[value.id] = evaluation_scalar(e, value);
+    if (to) range_scalar(e, value);
 }
 
 void evaluation_drop(evaluation *e, uint32_t value) {
     free(e->data[value]);
     e->data[value] = NULL;
+    for (unsigned i = 0; i < PLANE_COUNT; i++) {
+        free(e->planes[i][value]);
+        e->planes[i][value] = NULL;
+    }
 }
 
 static void drop_use(evaluation *e, uint32_t value) {
@@ -236,6 +276,7 @@ static void run_op(evaluation *e, tile_op op) {
     double *to = evaluation_create(e, data->first_result);
     if (!to) return;
     evaluation_compute(e, op, to);
+    if (!e->failed) evaluation_follow(e, op);
     for (uint32_t i = 0; i < data->operand_count; i++) drop_use(e, data->operands[i].id);
 }
 
@@ -254,9 +295,24 @@ static void store_output(evaluation *e, const tile_result_decl *result,
         tile_scalar_write(output->scalar, to + i * size, from[i]);
 }
 
+/* As the array's type has it, which may be another one than the result's. */
+static void store_ranges(const evaluation *e, const tile_result_decl *result,
+                         const tile_compute_array *output, tile_interval *to) {
+    uint32_t id = result->value.id;
+    bool rounds = output->scalar != evaluation_scalar_of(e, result->type) &&
+                  tile_scalar_is_floating(output->scalar);
+    for (size_t i = 0; i < e->counts[id]; i++) {
+        to[i] = evaluation_range(e, id, i);
+        if (rounds) to[i] = range_round(output->scalar, to[i]);
+    }
+}
+
 static void run_body(evaluation *e, const tile_compute_array *inputs) {
     const tile_function *f = e->f;
     e->data = TILE_NEW_ARRAY(&e->scratch, double *, f->value_count);
+    for (unsigned i = 0; i < PLANE_COUNT; i++)
+        e->planes[i] = TILE_NEW_ARRAY(&e->scratch, double *, f->value_count);
+    e->origins = TILE_NEW_ARRAY(&e->scratch, tile_scalar, f->value_count);
     e->counts = TILE_NEW_ARRAY(&e->scratch, size_t, f->value_count);
     e->uses = tile_count_uses(f, &e->scratch);
     for (size_t i = 0; i < f->result_count; i++)
@@ -271,7 +327,7 @@ static void run_body(evaluation *e, const tile_compute_array *inputs) {
 }
 
 static void free_values(evaluation *e) {
-    for (size_t id = 1; e->data && id < e->f->value_count; id++) free(e->data[id]);
+    for (uint32_t id = 1; e->data && id < e->f->value_count; id++) evaluation_drop(e, id);
     tile_arena_reset(&e->scratch);
 }
 
@@ -300,17 +356,69 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
     return tile_compute_shapes_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
+/* Of a product: the elements along which it sums. */
+static double work_depth(evaluation *e, tile_op op) {
+    tile_compute_array lhs;
+    tile_value value = tile_op_operand(e->f, op, 0);
+    if (tile_op_opcode(e->f, op) != TILE_OP_matmul ||
+        !evaluation_resolve(e, tile_value_type(e->f, value), &lhs))
+        return 1;
+    bool turned = tile_op_has_attr(e->f, op, TILE_ATTR_trans_lhs);
+    return (double)lhs.dims[lhs.rank - (turned ? 2 : 1)];
+}
+
+double evaluation_work(const tile_function *compute, const tile_compute_value *values,
+                       unsigned value_count, const tile_compute_array *inputs, unsigned input_count,
+                       const tile_compute_array *outputs, unsigned output_count) {
+    evaluation e = {.f = compute, .f64_as = TILE_f64};
+    double work = 0;
+    if (bind(&e, (given){values, value_count}, inputs, input_count, outputs, output_count)) {
+        TILE_FOR_EACH_OP (compute, op, compute->body) {
+            tile_compute_array shape;
+            tile_value result = tile_op_result(compute, op, 0);
+            if (evaluation_resolve(&e, tile_value_type(compute, result), &shape))
+                work += (double)evaluation_count(&shape) * work_depth(&e, op);
+        }
+    }
+    free_values(&e);
+    return e.failed ? INFINITY : work;
+}
+
+/* ranges: NULL, or for each output NULL or its elements' ranges. */
+static tile_status run(evaluation *e, given told, const tile_compute_array *inputs,
+                       unsigned input_count, const tile_compute_array *outputs,
+                       tile_interval *const *ranges, unsigned output_count) {
+    if (bind(e, told, inputs, input_count, outputs, output_count)) run_body(e, inputs);
+    for (unsigned i = 0; i < output_count && !e->failed; i++) {
+        const tile_result_decl *result = &e->f->results[i];
+        store_output(e, result, &outputs[i]);
+        if (!e->failed && ranges && ranges[i]) store_ranges(e, result, &outputs[i], ranges[i]);
+    }
+    free_values(e);
+    return e->failed ? TILE_INVALID : TILE_OK;
+}
+
 tile_status evaluation_run(const tile_function *compute, const tile_compute_value *values,
                            unsigned value_count, const tile_compute_array *inputs,
                            unsigned input_count, const tile_compute_array *outputs,
                            unsigned output_count) {
-    evaluation e = {.f = compute};
-    if (bind(&e, (given){values, value_count}, inputs, input_count, outputs, output_count))
-        run_body(&e, inputs);
-    for (unsigned i = 0; i < output_count && !e.failed; i++)
-        store_output(&e, &compute->results[i], &outputs[i]);
-    free_values(&e);
-    return e.failed ? TILE_INVALID : TILE_OK;
+    evaluation e = {.f = compute, .f64_as = TILE_f64};
+    return run(&e, (given){values, value_count}, inputs, input_count, outputs, NULL, output_count);
+}
+
+tile_status tile_compute_run_intervals(const tile_function *compute,
+                                       const tile_compute_value *values, unsigned value_count,
+                                       const tile_compute_array *inputs, unsigned input_count,
+                                       const tile_compute_array *outputs,
+                                       tile_interval *const *ranges, unsigned output_count,
+                                       tile_scalar f64_as) {
+    TILE_GUARD(compute ? tile_function_context(compute) : NULL, TILE_OUT_OF_MEMORY)
+    if ((value_count && !values) || (output_count && !ranges) || !tile_scalar_is_floating(f64_as) ||
+        tile_function_verify(compute) != TILE_OK)
+        return TILE_INVALID;
+    evaluation e = {.f = compute, .ranged = true, .f64_as = f64_as};
+    return run(&e, (given){values, value_count}, inputs, input_count, outputs, ranges,
+               output_count);
 }
 
 tile_status tile_compute_run_with(const tile_function *compute, const tile_compute_value *values,

@@ -10,51 +10,8 @@
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
 #include "lib/ir/syntax.h"
-#include "runtime/compute_product.h"
+#include "runtime/compute_element.h"
 #include "runtime/evaluation.h"
-
-/* Wrapped to the width of the type. */
-static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_manner manner,
-                          const double *x, double *result) {
-    int64_t value, in[3];
-    unsigned char bytes[sizeof(int64_t)];
-    for (unsigned i = 0; i < 3; i++) in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
-    if (!tile_fold_element(opcode, scalar, manner, in[0], in[1], in[2], &value)) return false;
-    tile_integer_write(scalar, bytes, value);
-    *result = (double)tile_integer_read(scalar, bytes);
-    return true;
-}
-
-static double cast_value(tile_scalar from, tile_scalar to, tile_manner manner, double x) {
-    unsigned char bytes[sizeof(double)];
-    if (tile_scalar_is_floating(from))
-        tile_cast_float(to, manner, x, bytes);
-    else
-        tile_cast_integer(from, to, manner, tile_integer_from_double(x, INT64_MIN, INT64_MAX),
-                          bytes);
-    return tile_scalar_read(to, bytes);
-}
-
-static double bitcast_value(tile_scalar from, tile_scalar to, double x) {
-    unsigned char bytes[sizeof(double)];
-    tile_scalar_write(from, bytes, x);
-    return tile_scalar_read(to, bytes);
-}
-
-/* One element of an element-wise operation; from: the type of the first operand. */
-static bool element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
-                          const double *x, double *result) {
-    switch (opcode) {
-    case TILE_OP_cast: *result = cast_value(from, to, manner, x[0]); return true;
-    case TILE_OP_bitcast: *result = bitcast_value(from, to, x[0]); return true;
-    case TILE_OP_splat: *result = x[0]; return true;
-    case TILE_OP_select: *result = x[0] != 0 ? x[1] : x[2]; return true;
-    default: break;
-    }
-    if (tile_scalar_is_floating(from))
-        return tile_fold_real(opcode, TILE_f64, manner, x[0], x[1], x[2], result);
-    return integer_value(opcode, to, manner, x, result);
-}
 
 static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scalar) {
     int64_t any;
@@ -100,95 +57,22 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
             x[o] = e->data[op->operands[o].id][at[o]];
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
         }
-        if (!element_value((tile_opcode)op->opcode, from, scalar, manner, x, &to[i]))
+        if (!tile_element_value((tile_opcode)op->opcode, from, scalar, manner, x, &to[i]))
             fail_element(e, op, from);
     }
 }
 
-/* A matrix as integers of another type; NULL: no memory. */
-static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
-    const tile_manner plain = {.nan = false};
-    int64_t *integers = malloc(sizeof *integers * (count + 1));
-    for (size_t i = 0; integers && i < count; i++)
-        integers[i] = (int64_t)cast_value(type, to, plain, from[i]);
-    return integers;
-}
-
-/* False: there was no memory. */
-static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
-                               size_t k, tile_scalar from, tile_scalar to) {
-    int64_t *x = as_integers(a, m * k, from, to), *y = as_integers(b, k * n, from, to);
-    int64_t *columns = malloc(sizeof *columns * (k * n + 1));
-    bool ok = x && y && columns;
-    for (size_t l = 0; ok && l < k; l++)
-        for (size_t j = 0; j < n; j++) columns[j * k + l] = y[l * n + j];
-    if (ok) tile_multiply_integers(x, columns, c, m, n, k, to);
-    free(x);
-    free(y);
-    free(columns);
-    return ok;
-}
-
-/* Shape and elements of operand `index`; NULL after a report. */
-static const double *operand_of(evaluation *e, tile_op op, unsigned index,
-                                tile_compute_array *shape) {
+const double *evaluation_operand(evaluation *e, tile_op op, unsigned index,
+                                 tile_compute_array *shape) {
     tile_value value = tile_op_operand(e->f, op, index);
     return evaluation_resolve(e, tile_value_type(e->f, value), shape) ? e->data[value.id] : NULL;
 }
 
-/* The batch of an operand for one of the result's: extents of 1 and missing dims are repeated. */
-static size_t batch_of(const tile_compute_array *operand, const tile_compute_array *result,
-                       size_t batch) {
-    size_t at = 0, step = 1;
-    for (unsigned d = result->rank - 2; d-- > 0;) {
-        size_t along = batch % (size_t)result->dims[d];
-        batch /= (size_t)result->dims[d];
-        if (d + operand->rank < result->rank) continue;
-        size_t extent = (size_t)operand->dims[d + operand->rank - result->rank];
-        if (extent > 1) at += along * step;
-        step *= extent;
-    }
-    return at;
-}
-
-/* A matrix as it is multiplied: copied to `room` if it lies transposed. */
-static const double *take_matrix(const double *from, size_t rows, size_t columns, double *room) {
-    if (!room) return from;
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) room[i * columns + j] = from[j * rows + i];
-    return room;
-}
-
-static double *room_for(evaluation *e, bool turned, size_t count) {
-    double *room = turned ? malloc(sizeof *room * (count + 1)) : NULL;
-    if (turned && !room) FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
-    return room;
-}
-
 static void compute_matmul(evaluation *e, tile_op op, double *to) {
-    tile_compute_array a, b, c;
-    const double *lhs = operand_of(e, op, 0, &a), *rhs = operand_of(e, op, 1, &b);
-    tile_value result = tile_op_result(e->f, op, 0);
-    if (!lhs || !rhs || !evaluation_resolve(e, tile_value_type(e->f, result), &c)) return;
-    bool turn_lhs = tile_op_has_attr(e->f, op, TILE_ATTR_trans_lhs),
-         turn_rhs = tile_op_has_attr(e->f, op, TILE_ATTR_trans_rhs);
-    size_t m = (size_t)c.dims[c.rank - 2], n = (size_t)c.dims[c.rank - 1],
-           k = (size_t)a.dims[a.rank - (turn_lhs ? 2 : 1)], batches = 1;
-    for (unsigned d = 0; d + 2 < c.rank; d++) batches *= (size_t)c.dims[d];
-    double *left = room_for(e, turn_lhs, m * k), *right = room_for(e, turn_rhs, k * n);
-    for (size_t i = 0; i < batches && !e->failed; i++) {
-        const double *x = take_matrix(lhs + batch_of(&a, &c, i) * m * k, m, k, left);
-        const double *y = take_matrix(rhs + batch_of(&b, &c, i) * k * n, k, n, right);
-        if (tile_scalar_is_floating(c.scalar))
-            tile_multiply_reals(x, y, to + i * m * n, m, n, k);
-        else if (!run_integer_matmul(x, y, to + i * m * n, m, n, k, a.scalar, c.scalar))
-            FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
-    }
-    free(left);
-    free(right);
+    evaluation_matmul(e, op, to);
 }
 
-static int64_t attr_of(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {
+int64_t evaluation_attr(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {
     const tile_attr *attr = tile_op_attr(e->f, op, id);
     if (attr && !evaluation_of(e, attr->expr, &otherwise))
         FAIL(e, "@%s: the attribute '%s' cannot be computed", e->f->name,
@@ -199,9 +83,9 @@ static int64_t attr_of(evaluation *e, tile_op op, tile_attr_id id, int64_t other
 static void compute_iota(evaluation *e, tile_op op, double *to) {
     tile_compute_array shape;
     tile_value result = tile_op_result(e->f, op, 0);
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
-    tile_iota iota = {(unsigned)axis, attr_of(e, op, TILE_ATTR_start, 0),
-                      attr_of(e, op, TILE_ATTR_step, 1)};
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    tile_iota iota = {(unsigned)axis, evaluation_attr(e, op, TILE_ATTR_start, 0),
+                      evaluation_attr(e, op, TILE_ATTR_step, 1)};
     if (!evaluation_resolve(e, tile_value_type(e->f, result), &shape)) return;
     if (axis < 0 || axis >= shape.rank || shape.scalar == TILE_i1 ||
         !tile_scalar_has_arithmetic(shape.scalar)) {
@@ -220,7 +104,7 @@ static void compute_iota(evaluation *e, tile_op op, double *to) {
 
 static void compute_broadcast(evaluation *e, tile_op op, double *to) {
     tile_compute_array narrow, wide;
-    const double *from = operand_of(e, op, 0, &narrow);
+    const double *from = evaluation_operand(e, op, 0, &narrow);
     if (!from || !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide))
         return;
     if (evaluation_count(&wide))
@@ -229,8 +113,9 @@ static void compute_broadcast(evaluation *e, tile_op op, double *to) {
 
 static void compute_gather(evaluation *e, tile_op op, double *to) {
     tile_compute_array a, at;
-    const double *from = operand_of(e, op, 0, &a), *index = operand_of(e, op, 1, &at);
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    const double *from = evaluation_operand(e, op, 0, &a),
+                 *index = evaluation_operand(e, op, 1, &at);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || !index || e->failed) return;
     bool fits = axis >= 0 && axis < a.rank && a.rank == at.rank;
     for (unsigned d = 0; fits && d < a.rank; d++) fits = d == axis || a.dims[d] == at.dims[d];
@@ -277,7 +162,7 @@ typedef struct windows {
 } windows;
 
 static bool read_windows(evaluation *e, tile_op op, windows *w) {
-    w->axis = (unsigned)attr_of(e, op, TILE_ATTR_axis, 0);
+    w->axis = (unsigned)evaluation_attr(e, op, TILE_ATTR_axis, 0);
     tile_op_segment(e->f, op, 1, &w->count);
     return read_numbers(e, op, 1, 1, w->strides) && read_numbers(e, op, 2, 0, w->pads) &&
            read_numbers(e, op, 3, 1, w->dilations);
@@ -304,7 +189,7 @@ static bool find_in_window(const windows *w, const tile_compute_array *from,
 static void compute_window(evaluation *e, tile_op op, double *to) {
     tile_compute_array from, result;
     windows w;
-    const double *elements = operand_of(e, op, 0, &from);
+    const double *elements = evaluation_operand(e, op, 0, &from);
     if (!elements || !read_windows(e, op, &w) ||
         !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &result))
         return;
@@ -317,9 +202,9 @@ static void compute_window(evaluation *e, tile_op op, double *to) {
 
 static void compute_reduce(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
-    const double *from = operand_of(e, op, 0, &a);
+    const double *from = evaluation_operand(e, op, 0, &a);
     tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;
     if (axis < 0 || axis >= a.rank || !tile_kind_combines(kind, a.scalar)) {
         FAIL(e, "@%s: reduce has no such kind of %s along axis %lld", e->f->name,
@@ -340,11 +225,11 @@ static void compute_reduce(evaluation *e, tile_op op, double *to) {
 static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operands,
                       const int64_t *first, double *to) {
     tile_compute_array from, result;
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0), before = 0;
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), before = 0;
     if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, index)), &result))
         return;
     for (unsigned i = 0; i < operands; i++) {
-        const double *elements = operand_of(e, op, i, &from);
+        const double *elements = evaluation_operand(e, op, i, &from);
         if (!elements) return;
         tile_placement placement = tile_rearrange(e->f, op, i, index, axis, first, before);
         tile_place_elements(&placement, from.dims, from.rank, result.dims, sizeof *to, elements,
@@ -364,9 +249,9 @@ static void compute_join(evaluation *e, tile_op op, double *to) {
 /* The result's extent along the axis may be written in another way than as the operands' sum. */
 static void compute_concat(evaluation *e, tile_op op, double *to) {
     tile_compute_array part, whole;
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0), sum = 0;
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), sum = 0;
     for (unsigned i = 0; i < tile_op_operand_count(e->f, op) && !e->failed; i++)
-        if (operand_of(e, op, i, &part)) sum += part.dims[axis];
+        if (evaluation_operand(e, op, i, &part)) sum += part.dims[axis];
     if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &whole)) return;
     if (sum != whole.dims[axis]) {
         FAIL(e, "@%s: the operands of concat have %lld along the axis, the result %lld", e->f->name,
@@ -380,7 +265,7 @@ static void compute_unjoin(evaluation *e, tile_op op, double *to) {
     tile_compute_array from;
     tile_value second = tile_op_result(e->f, op, 1);
     double *other = evaluation_create(e, second);
-    if (!other || !operand_of(e, op, 0, &from)) return;
+    if (!other || !evaluation_operand(e, op, 0, &from)) return;
     if (from.dims[from.rank - 1] != 2) {
         FAIL(e, "@%s: unjoin needs a last dim of 2, not of %lld", e->f->name,
              (long long)from.dims[from.rank - 1]);
@@ -405,7 +290,7 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
     tile_compute_array whole, part;
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, 1, &count);
-    if (!operand_of(e, op, 0, &whole) ||
+    if (!evaluation_operand(e, op, 0, &whole) ||
         !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &part))
         return;
     for (unsigned d = 0; d < count && !e->failed; d++) {
@@ -426,9 +311,9 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
 static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
     tile_compute_array a;
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    const double *from = operand_of(e, op, 0, &a);
+    const double *from = evaluation_operand(e, op, 0, &a);
     tile_scan scan = tile_scan_of(e->f, op);
-    int64_t axis = attr_of(e, op, TILE_ATTR_axis, 0);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;
     bool combines = opcode == TILE_OP_sort ? tile_scalar_has_arithmetic(a.scalar)
                                            : tile_kind_combines(scan.kind, a.scalar);

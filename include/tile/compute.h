@@ -61,6 +61,26 @@ TILE_API tile_status tile_compute_run_with(const tile_function *compute,
                                            const tile_compute_array *outputs,
                                            unsigned output_count);
 
+/* The numbers between two, both included. A result that must be NaN has NaN twice; one that may be
+ * anything, NaN included, has {NaN, infinity}. */
+typedef struct tile_interval {
+    double low, high;
+} tile_interval;
+
+/* Whether a result is right. */
+TILE_API bool tile_interval_holds(tile_interval range, double number);
+
+/* tile_compute_run_with, and for each element of each result the range in which the result of a
+ * right kernel lies: ranges[i] has room for the elements of outputs[i]. The range counts the error
+ * of each operation (`error` in ops.def) and of each sum, and how the errors of operands grow. An
+ * integer's range is a single number, unless an uncertain float decides on it. `f64_as` is the type
+ * whose rounding operations on f64 are granted, for a compute that was written without types; else
+ * TILE_f64. */
+TILE_API tile_status tile_compute_run_intervals(
+    const tile_function *compute, const tile_compute_value *values, unsigned value_count,
+    const tile_compute_array *inputs, unsigned input_count, const tile_compute_array *outputs,
+    tile_interval *const *ranges, unsigned output_count, tile_scalar f64_as);
+
 /* Whether its results need not be whole numbers where its inputs are: it divides floats, or
  * computes roots, exponentials and their like. Sums, products and comparisons of small whole
  * numbers are exact in any order, so that the results of others can be compared for equality. */

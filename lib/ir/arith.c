@@ -154,7 +154,7 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, 
 #define NONE NONE, 0
 #define DEFINE_AS(prefix, name, kind, expression) prefix##kind(name, expression)
 #define DEFINE(prefix, name, ...) DEFINE_AS(prefix, name, __VA_ARGS__)
-#define ARITH(name, integers, floats) \
+#define ARITH(name, integers, floats, ranges) \
     DEFINE(DEFINE_INTEGER_, name, integers) \
     DEFINE(DEFINE_FLOAT_, name, floats)
 #define MOVE(name)
@@ -164,9 +164,10 @@ static const struct {
     integer_meaning integer;
     bits_meaning bits;
     float_meaning real;
+    tile_ranges ranges;
 } meanings[TILE_OPCODE_LIMIT] = {
-#define ARITH(name, integers, floats) \
-    [TILE_OP_##name] = {integer_##name, bits_##name, float_##name},
+#define ARITH(name, integers, floats, ranges) \
+    [TILE_OP_##name] = {integer_##name, bits_##name, float_##name, TILE_RANGES_##ranges},
 #define MOVE(name)
 #include "lib/ir/arith.def"
 };
@@ -174,7 +175,7 @@ static const struct {
 /* Every element-wise row of ops.def has its meaning there: the one that has not is undeclared here.
  */
 enum {
-#define ARITH(name, integers, floats) MEANING_OF_##name = 1,
+#define ARITH(name, integers, floats, ranges) MEANING_OF_##name = 1,
 #define MOVE(name) MEANING_OF_##name = 1,
 #include "lib/ir/arith.def"
 };
@@ -198,6 +199,10 @@ bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, 
                     double c, double *result) {
     return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
            meanings[opcode].real(scalar, manner, a, b, c, result);
+}
+
+tile_ranges tile_opcode_ranges(tile_opcode opcode) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT ? meanings[opcode].ranges : TILE_RANGES_NONE;
 }
 
 bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b, double c,

@@ -31,6 +31,18 @@ bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manne
 bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
                     double c, double *result);
 
+/* Where the results lie when each float operand lies in a range: the column of arith.def. */
+typedef enum tile_ranges {
+    TILE_RANGES_NONE = 0,
+    TILE_RANGES_ENDS,
+    TILE_RANGES_SIZE,
+    TILE_RANGES_QUOTIENT,
+    TILE_RANGES_WAVE,
+    TILE_RANGES_EQUAL,
+    TILE_RANGES_CHOICE,
+} tile_ranges;
+tile_ranges tile_opcode_ranges(tile_opcode opcode);
+
 /* div, rem, mod or ceildiv. */
 bool tile_opcode_divides(tile_opcode opcode);
 /* One of these whose divisor is not an integer constant other than 0. */

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "lib/ir/error.h"
 #include "lib/ir/manual_launch.h"
 #include "lib/ir/manual_text.h"
 #include "lib/ir/out.h"
@@ -99,7 +100,8 @@ static void print_classes(const tile_out *out, const tile_op_info *info) {
                        class_word(info->operands[i].class_));
 }
 
-static void print_op_row(const tile_out *out, const tile_op_info *info) {
+static void print_op_row(const tile_out *out, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
     tile_out_print(out, "| `%s", info->name);
     for (unsigned i = 0; i < info->operand_count; i++) print_operand(out, info, i);
     tile_out_print(out, "` | ");
@@ -112,7 +114,9 @@ static void print_op_row(const tile_out *out, const tile_op_info *info) {
         tile_out_print(out, " `%s`%s", tile_attr_keyword(info->attrs[i].id),
                        info->attrs[i].required ? " (needed)" : "");
     tile_out_print(out, " | ");
-    tile_out_print(out, "%s |\n", info->meaning);
+    tile_out_print(out, "%s", info->meaning);
+    tile_op_error_print(opcode, out);
+    tile_out_print(out, " |\n");
 }
 
 static void print_ops(const tile_out *out) {
@@ -121,7 +125,7 @@ static void print_ops(const tile_out *out) {
              "| operation | operands | levels | attributes | meaning |\n|---|---|---|---|---|\n");
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
-            print_op_row(out, tile_op_get_info((tile_opcode)i));
+            print_op_row(out, (tile_opcode)i);
 }
 
 static void print_words(const tile_out *out, tile_attr_id id) {
@@ -248,6 +252,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_sums, strlen(tile_manual_sums), user);
     writer(tile_manual_weights, strlen(tile_manual_weights), user);
     writer(tile_manual_given, strlen(tile_manual_given), user);
+    writer(tile_manual_check, strlen(tile_manual_check), user);
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);

@@ -55,6 +55,10 @@ unsigned tile_scalar_mantissa(tile_scalar scalar) {
     return table[known(scalar)].mantissa;
 }
 
+unsigned tile_scalar_exponent(tile_scalar scalar) {
+    return table[known(scalar)].exponent;
+}
+
 bool tile_scalar_has_arithmetic(tile_scalar scalar) {
     return table[known(scalar)].use == USE_arithmetic;
 }

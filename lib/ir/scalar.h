@@ -5,6 +5,8 @@
 
 #include "tile/ir.h"
 
+/* Bits of a float's exponent; 0 for integers. */
+unsigned tile_scalar_exponent(tile_scalar scalar);
 /* How many neighbours share a 32-bit register; 1 for wider types and i1. */
 unsigned tile_scalar_pack(tile_scalar scalar);
 /* Whether arrays of numbers may have it, and a type parameter may be it: all but `barrier`. */

@@ -6,14 +6,20 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-
-static const double roundings =
-    16; /* that a result may be off, where equality cannot be asked for */
+#include "runtime/evaluation.h"
 
 static const tile_loc no_place = {0, 0, 0};
 
 /* What the compute is ---------------------------------------------------------------------------
  */
+
+/* The compute takes no longer than a candidate's measurement. */
+static bool is_short(const tune_check *c) {
+    static const double most = 0x1p25; /* elements: about a second */
+    return !c->is_product &&
+           evaluation_work(c->compute, c->values, c->value_count, c->arrays, c->input_count,
+                           c->arrays + c->input_count, c->count - c->input_count) <= most;
+}
 
 tile_status tune_check_open(tune_check *c, const tile_module *module, const char *kernel,
                             const tile_binding *bindings, unsigned count, const int64_t *sizes) {
@@ -38,11 +44,15 @@ tile_status tune_check_open(tune_check *c, const tile_module *module, const char
     if (status != TILE_OK) return status;
     c->rounds = tile_compute_rounds(c->compute);
     c->is_product = tile_compute_find_product(c->compute, &c->product);
+    c->is_short = is_short(c);
     return TILE_OK;
 }
 
 void tune_check_close(tune_check *c) {
-    for (unsigned i = 0; i < c->count; i++) free(c->arrays[i].data);
+    for (unsigned i = 0; i < c->count; i++) {
+        free(c->arrays[i].data);
+        free(c->intervals[i]);
+    }
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++) free(c->anchor[i]);
     free(c->vectors);
     tile_module_destroy(c->module);
@@ -163,39 +173,6 @@ static bool same(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-static double root_mean_square(const unsigned char *data, tile_scalar scalar, size_t count) {
-    double largest = 0, sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        double value = fabs(tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar)));
-        if (isfinite(value) && value > largest) largest = value;
-    }
-    for (size_t i = 0; largest > 0 && i < count; i++) {
-        double value = tile_scalar_read(scalar, data + i * tile_scalar_bytes(scalar)) / largest;
-        sum += isfinite(value) ? value * value : 0; /* squares of f64 are infinite, too */
-    }
-    return largest > 0 ? largest * sqrt(sum / (double)count) : 0;
-}
-
-/* Elements that differ by more than they may; *index is the first one's. Numbers too large to be
- * exact in their type may differ as rounded ones do. */
-static bool differs(const tune_check *c, tile_scalar scalar, const unsigned char *want,
-                    const unsigned char *have, size_t count, size_t *index) {
-    size_t size = tile_scalar_bytes(scalar);
-    double limit = exact_limit(scalar), rms = -1;
-    if (memcmp(want, have, count * size) == 0) return false;
-    for (*index = 0; *index < count; ++*index) {
-        double expected = tile_scalar_read(scalar, want + *index * size);
-        double got = tile_scalar_read(scalar, have + *index * size);
-        if (same(expected, got)) continue;
-        if (!c->rounds && !(fabs(expected) > limit)) return true;
-        if (rms < 0) rms = root_mean_square(want, scalar, count);
-        if (!isfinite(expected) ||
-            !(fabs(got - expected) <= roundings / limit * (fabs(expected) + rms)))
-            return true;
-    }
-    return false;
-}
-
 static tile_status compute(tune_check *c, const tune_shape *shape) {
     if (c->is_known) return TILE_OK;
     take_inputs(c, shape);
@@ -206,21 +183,61 @@ static tile_status compute(tune_check *c, const tune_shape *shape) {
                                  c->arrays + c->input_count, c->count - c->input_count);
 }
 
-/* One result against row-major elements. */
-static tile_status compare(const tune_check *c, const tune_shape *shape, unsigned index,
-                           const unsigned char *want, tile_arena *arena, const char **why) {
+/* Where the results of right kernels lie; needed only once one is not that of level 1. */
+static tile_status compute_intervals(tune_check *c) {
+    if (!c->is_known || c->intervals[c->input_count]) return TILE_OK;
+    for (unsigned i = c->input_count; i < c->count; i++)
+        c->intervals[i] =
+            tile_malloc((count_elements(&c->arrays[i]) + 1) * sizeof *c->intervals[i]);
+    return tile_compute_run_intervals(c->compute, c->values, c->value_count, c->arrays,
+                                      c->input_count, c->arrays + c->input_count,
+                                      c->intervals + c->input_count, c->count - c->input_count,
+                                      TILE_f64);
+}
+
+/* The argument's elements, row-major, which the caller frees; NULL after a report. */
+static unsigned char *read_result(const tune_check *c, const tune_shape *shape, unsigned index) {
     const tile_compute_array *array = &c->arrays[index];
-    size_t count = count_elements(array), size = tile_scalar_bytes(array->scalar), at;
     unsigned char *memory = read_argument(shape, c->which[index]);
-    if (!memory) return TILE_FAILED;
-    unsigned char *have = tile_malloc(count * size + 1);
+    if (!memory) return NULL;
+    unsigned char *have = tile_malloc(bytes_of(array) + 1);
     gather(c, index, &shape->arrays[c->which[index]], memory, have);
-    if (differs(c, array->scalar, want, have, count, &at))
-        *why = describe_element(c, index, at, tile_scalar_read(array->scalar, want + at * size),
-                                tile_scalar_read(array->scalar, have + at * size), arena);
-    free(have);
     free(memory);
-    return TILE_OK;
+    return have;
+}
+
+/* The first element that is not that of level 1, from this one on; count: there is none. */
+static size_t find_other(tile_scalar scalar, const unsigned char *want, const unsigned char *have,
+                         size_t count, size_t from) {
+    size_t size = tile_scalar_bytes(scalar);
+    while (from < count && same(tile_scalar_read(scalar, want + from * size),
+                                tile_scalar_read(scalar, have + from * size)))
+        from++;
+    return from;
+}
+
+/* One result against level 1: what differs must lie in its interval. */
+static tile_status compare(tune_check *c, const tune_shape *shape, unsigned index,
+                           tile_arena *arena, const char **why) {
+    const tile_compute_array *array = &c->arrays[index];
+    tile_scalar scalar = array->scalar;
+    size_t count = count_elements(array), size = tile_scalar_bytes(scalar), at = 0;
+    const unsigned char *want = array->data;
+    unsigned char *have = read_result(c, shape, index);
+    if (!have) return TILE_FAILED;
+    tile_status status = TILE_OK;
+    bool equal = memcmp(want, have, count * size) == 0;
+    for (; !equal && !*why && status == TILE_OK; at++) {
+        at = find_other(scalar, want, have, count, at);
+        if (at == count) break;
+        double got = tile_scalar_read(scalar, have + at * size);
+        status = compute_intervals(c);
+        if (status == TILE_OK && !tile_interval_holds(c->intervals[index][at], got))
+            *why = describe_element(c, index, at, tile_scalar_read(scalar, want + at * size), got,
+                                    arena);
+    }
+    free(have);
+    return status;
 }
 
 tile_status tune_check_elements(tune_check *c, const tune_shape *shape, tile_arena *arena,
@@ -228,7 +245,7 @@ tile_status tune_check_elements(tune_check *c, const tune_shape *shape, tile_are
     tile_status status = compute(c, shape);
     *why = NULL;
     for (unsigned i = c->input_count; i < c->count && status == TILE_OK && !*why; i++)
-        status = compare(c, shape, i, c->arrays[i].data, arena, why);
+        status = compare(c, shape, i, arena, why);
     return status;
 }
 
@@ -354,21 +371,93 @@ static tile_status keep_anchor(tune_check *c, const tune_shape *shape) {
     return TILE_OK;
 }
 
-static tile_status compare_with_anchor(tune_check *c, const tune_shape *shape, tile_arena *arena,
-                                       const char **why) {
-    tile_status status = TILE_OK;
-    for (unsigned i = c->input_count; i < c->count && status == TILE_OK && !*why; i++) {
-        const tune_array *a = &shape->arrays[c->which[i]];
-        unsigned char *want = tile_malloc(bytes_of(&c->arrays[i]) + 1);
-        gather(c, i, a, c->anchor[c->which[i]], want);
-        status = compare(c, shape, i, want, arena, why);
-        free(want);
+/* Of the row's finite numbers, the last dim's. */
+static double row_mean(const unsigned char *row, tile_scalar scalar, size_t count) {
+    double largest = 0, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = fabs(tile_scalar_read(scalar, row + i * tile_scalar_bytes(scalar)));
+        if (isfinite(value) && value > largest) largest = value;
     }
+    for (size_t i = 0; largest > 0 && i < count; i++) {
+        double value = tile_scalar_read(scalar, row + i * tile_scalar_bytes(scalar)) / largest;
+        sum += isfinite(value) ? value * value : 0; /* squares of f64 are infinite, too */
+    }
+    return largest > 0 ? largest * sqrt(sum / (double)count) : 0;
+}
+
+static size_t row_length(const tile_compute_array *array) {
+    return array->rank ? (size_t)array->dims[array->rank - 1] : 1;
+}
+
+/* How wide the intervals of a result are, relative to the numbers and the mean of their rows: the
+ * most that two right results differ by at the small shape. */
+static double widest(const tune_check *small, unsigned index) {
+    const tile_compute_array *array = &small->arrays[index];
+    size_t length = row_length(array), count = count_elements(array);
+    size_t size = tile_scalar_bytes(array->scalar);
+    const unsigned char *data = array->data;
+    double most = 0, mean = 0;
+    for (size_t i = 0; small->intervals[index] && i < count; i++) {
+        tile_interval interval = small->intervals[index][i];
+        if (i % length == 0) mean = row_mean(data + i * size, array->scalar, length);
+        double scale = fabs(tile_scalar_read(array->scalar, data + i * size)) + mean;
+        double width = (interval.high - interval.low) / scale;
+        if (isfinite(width) && width > most) most = width;
+    }
+    return most;
+}
+
+/* The first element that differs by more than this part of it and its row's mean; count: none. */
+static size_t find_far(const tile_compute_array *array, const unsigned char *want,
+                       const unsigned char *have, double part) {
+    tile_scalar scalar = array->scalar;
+    size_t length = row_length(array), count = count_elements(array);
+    size_t size = tile_scalar_bytes(scalar), measured = SIZE_MAX;
+    double mean = 0;
+    for (size_t i = find_other(scalar, want, have, count, 0); i < count;
+         i = find_other(scalar, want, have, count, i + 1)) {
+        double expected = tile_scalar_read(scalar, want + i * size);
+        double got = tile_scalar_read(scalar, have + i * size);
+        if (measured != i / length)
+            mean = row_mean(want + i / length * length * size, scalar, length);
+        measured = i / length;
+        if (!isfinite(expected) || !(fabs(got - expected) <= part * (fabs(expected) + mean)))
+            return i;
+    }
+    return count;
+}
+
+/* One result against the first candidate's. */
+static tile_status compare_with_first(const tune_check *c, const tune_shape *shape, unsigned index,
+                                      double part, tile_arena *arena, const char **why) {
+    const tile_compute_array *array = &c->arrays[index];
+    unsigned arg = c->which[index];
+    size_t count = count_elements(array), size = tile_scalar_bytes(array->scalar);
+    unsigned char *have = read_result(c, shape, index);
+    if (!have) return TILE_FAILED;
+    unsigned char *want = tile_malloc(bytes_of(array) + 1);
+    gather(c, index, &shape->arrays[arg], c->anchor[arg], want);
+    size_t at = find_far(array, want, have, part);
+    if (at < count)
+        *why = describe_element(c, index, at, tile_scalar_read(array->scalar, want + at * size),
+                                tile_scalar_read(array->scalar, have + at * size), arena);
+    free(want);
+    free(have);
+    return TILE_OK;
+}
+
+/* small: what is known of rounding. */
+static tile_status compare_with_anchor(const tune_check *c, tune_check *small,
+                                       const tune_shape *shape, tile_arena *arena,
+                                       const char **why) {
+    tile_status status = compute_intervals(small);
+    for (unsigned i = c->input_count; i < c->count && status == TILE_OK && !*why; i++)
+        status = compare_with_first(c, shape, i, widest(small, i), arena, why);
     return status;
 }
 
-tile_status tune_check_large(tune_check *c, const tune_shape *shape, tile_arena *arena,
-                             const char **why) {
+tile_status tune_check_large(tune_check *c, tune_check *small, const tune_shape *shape,
+                             tile_arena *arena, const char **why) {
     bool equal;
     *why = NULL;
     tile_status status = equals_anchor(c, shape, &equal);
@@ -377,12 +466,13 @@ tile_status tune_check_large(tune_check *c, const tune_shape *shape, tile_arena 
     if (c->is_product)
         status = check_product(c, shape, arena, why);
     else if (!is_first)
-        status = compare_with_anchor(c, shape, arena, why);
+        status = compare_with_anchor(c, small, shape, arena, why);
     return status == TILE_OK && !*why && is_first ? keep_anchor(c, shape) : status;
 }
 
 const char *tune_check_words(const tune_check *c) {
+    if (c->is_short) return "element by element";
     if (c->is_product) return "Freivalds' test on whole numbers";
-    return c->rounds ? "the first candidate's result, within 16 roundings"
+    return c->rounds ? "the first candidate's result, within what rounding explains"
                      : "equality with the first candidate's result on whole numbers";
 }

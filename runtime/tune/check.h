@@ -17,9 +17,11 @@ typedef struct tune_check {
     unsigned input_count, count;
     tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of the compute's parameters */
     unsigned value_count;
-    bool rounds;     /* some operation rounds, whatever the inputs: equality cannot be asked for */
-    bool is_known;   /* data of what it gives is there, in the arrays' types, row-major */
-    bool is_product; /* the compute's only result is this product */
+    bool rounds;   /* some operation rounds, whatever the inputs: equality cannot be asked for */
+    bool is_short; /* it takes a second at most: every element can be compared */
+    bool is_known; /* data of what it gives is there, in the arrays' types, row-major */
+    tile_interval *intervals[TILE_MAX_ARGUMENTS]; /* of what it gives; NULL: not asked for yet */
+    bool is_product;                              /* the compute's only result is this product */
     tile_product_inputs product;
     double *vectors; /* of Freivalds' test: TUNE_ROUNDS x, then as many lhs (rhs x) */
     unsigned char
@@ -35,14 +37,16 @@ void tune_check_close(tune_check *check);
 void tune_check_roles(const tune_check *check, unsigned *roles);
 double tune_check_limit(const tune_check *check);
 
-/* Compares what the launch left in the shape's arrays with the compute, element by element; *why,
- * in the arena, is NULL if it is right. What fails otherwise is reported. */
+/* Compares what the launch left in the shape's arrays with the compute, element by element, each
+ * within its interval (tile_compute_run_intervals); *why, in the arena, is NULL if it is right.
+ * What fails otherwise is reported. */
 tile_status tune_check_elements(tune_check *check, const tune_shape *shape, tile_arena *arena,
                                 const char **why);
 /* At a shape at which the compute would take long: a product by Freivalds' test, what a candidate
- * before this one left otherwise; the first one is taken to be right. */
-tile_status tune_check_large(tune_check *check, const tune_shape *shape, tile_arena *arena,
-                             const char **why);
+ * before this one left otherwise; the first one is taken to be right. `small`, the check at which
+ * tune_check_elements has been called, tells how far right results may differ. */
+tile_status tune_check_large(tune_check *check, tune_check *small, const tune_shape *shape,
+                             tile_arena *arena, const char **why);
 /* "Freivalds' test on whole numbers", .. */
 const char *tune_check_words(const tune_check *check);
 

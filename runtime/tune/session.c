@@ -191,7 +191,7 @@ static bool check_at(trial *t, tune_shape *shape, tune_check *check, bool is_sma
     tile_status status = launch_checked(t, shape);
     if (ends(t, status, TILE_CANDIDATE_refused, NULL)) return true;
     status = is_small ? tune_check_elements(check, shape, t->arena, &why)
-                      : tune_check_large(check, shape, t->arena, &why);
+                      : tune_check_large(check, &t->s->small_check, shape, t->arena, &why);
     if (why) why = tile_arena_format(t->arena, "%s: %s", when, why);
     return ends(t, status, TILE_CANDIDATE_wrong, why);
 }
@@ -228,8 +228,9 @@ static bool check_after(trial *t) {
     tune_session *s = t->s;
     const char *when = at_sizes(t, s->tuned.sizes);
     if (s->task.unchecked || t->given->again) return false;
-    if (s->has_small && check_at(t, &s->tuned, &s->tuned_check, false, when)) return true;
-    return check_at(t, &s->tuned, &s->tuned_check, !s->has_small,
+    bool each = !s->has_small || s->tuned_check.is_short;
+    if (s->has_small && check_at(t, &s->tuned, &s->tuned_check, each, when)) return true;
+    return check_at(t, &s->tuned, &s->tuned_check, each,
                     tile_arena_format(t->arena, "%s, launched again", when));
 }
 

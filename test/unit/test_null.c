@@ -390,6 +390,9 @@ Test(null, compiling) {
     cr_expect_eq(tile_compute_shapes_with(NULL, NULL, 0, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_compute_run_with(NULL, NULL, 0, NULL, 0, NULL, 0), TILE_INVALID);
     cr_expect_eq(tile_reference_values(NULL, NULL, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_compute_run_intervals(NULL, NULL, 0, NULL, 0, NULL, NULL, 0, TILE_f64),
+                 TILE_INVALID);
+    cr_expect_not(tile_interval_holds((tile_interval){1, 2}, 3)); /* takes no pointers */
     cr_expect_not(tile_compute_rounds(NULL));
     tile_product_inputs inputs;
     cr_expect_not(tile_compute_find_product(NULL, &inputs));

@@ -134,13 +134,18 @@ static double choose_density(const run_argument *arguments, unsigned count, doub
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
 
+bool argument_read(run_argument *argument) {
+    host_array *array = &argument->array;
+    return argument->fill != FILL_FILE || array->data || npy_read(argument->path, array);
+}
+
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit) {
     uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     double density = choose_density(arguments, count, limit);
     for (unsigned i = 0; i < count; i++) {
         if (!arguments[i].is_array) continue;
         if (arguments[i].fill == FILL_FILE) {
-            if (!npy_read(arguments[i].path, &arguments[i].array)) return false;
+            if (!argument_read(&arguments[i])) return false;
             continue;
         }
         if (!array_allocate(&arguments[i].array)) return fail(arguments[i].name, "out of memory");

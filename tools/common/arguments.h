@@ -15,6 +15,7 @@ typedef struct host_array {
     unsigned rank;
     int64_t dims[TILE_MAX_RANK];
     size_t count; /* elements */
+    bool bytes;   /* of a file that says how wide its elements are, but not their type */
     unsigned char *data;
 } host_array;
 
@@ -26,8 +27,10 @@ void array_set(host_array *array, size_t index, double value);
 bool array_allocate(host_array *array); /* from scalar, rank and dims */
 
 /* npy.c: NumPy's format, version 1.0 (numpy.lib.format). Both report to stderr and return false.
- * bf16 is stored as uint16. */
+ * bf16, e4m3 and e5m2 are stored as ml_dtypes stores them, as bytes of their size (V2 and V1). */
 bool npy_read(const char *path, host_array *array);
+/* Bytes whose type the file does not tell are of this one, if that is a float as wide. */
+void npy_take_type(host_array *array, tile_scalar scalar);
 bool npy_write(const char *path, const host_array *array);
 
 /* arguments.c: from the command line. */
@@ -49,6 +52,8 @@ typedef struct run_argument {
 /* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false.
  */
 bool argument_parse(const char *text, run_argument *argument);
+/* Reads the array of one that is a file, unless that has been done. Reports and returns false. */
+bool argument_read(run_argument *argument);
 /* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
 run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,

@@ -8,12 +8,20 @@
 
 #include "tools/common/arguments.h"
 
+/* The first row of a type is written. NumPy has no names for bf16, e4m3 and e5m2: ml_dtypes saves
+ * them as bytes, which NumPy loads, and e5m2 as f1, which it does not load. What is only bytes may
+ * be another type of their size. */
 static const struct {
     const char *code;
     tile_scalar scalar;
+    bool bytes;
 } codes[] = {
-    {"|b1", TILE_i1},  {"|i1", TILE_i8},  {"<i2", TILE_i16}, {"<i4", TILE_i32},  {"<i8", TILE_i64},
-    {"<f2", TILE_f16}, {"<f4", TILE_f32}, {"<f8", TILE_f64}, {"<u2", TILE_bf16},
+    {"|b1", TILE_i1, false},   {"|i1", TILE_i8, false},   {"<i2", TILE_i16, false},
+    {"<i4", TILE_i32, false},  {"<i8", TILE_i64, false},  {"<f2", TILE_f16, false},
+    {"<f4", TILE_f32, false},  {"<f8", TILE_f64, false},  {"<V2", TILE_bf16, true},
+    {"|V2", TILE_bf16, true},  {"<u2", TILE_bf16, true},  {"<V1", TILE_e4m3, true},
+    {"|V1", TILE_e4m3, true},  {"|u1", TILE_e4m3, true},  {"<V1", TILE_e5m2, true},
+    {"<f1", TILE_e5m2, false}, {"<f4", TILE_tf32, false},
 };
 
 bool array_allocate(host_array *array) {
@@ -61,10 +69,14 @@ static bool parse_header(const char *path, const char *header, host_array *array
     bool plain = *code == '\'' && strcspn(code + 1, "'") == 3; /* [('x', '<f4')] is a record */
     array->scalar = TILE_SCALAR_NONE;
     for (size_t i = 0; plain && i < sizeof codes / sizeof *codes; i++)
-        if (strncmp(code + 1, codes[i].code, 3) == 0) array->scalar = codes[i].scalar;
+        if (array->scalar == TILE_SCALAR_NONE && strncmp(code + 1, codes[i].code, 3) == 0) {
+            array->scalar = codes[i].scalar;
+            array->bytes = codes[i].bytes;
+        }
     if (array->scalar == TILE_SCALAR_NONE)
         return fail(path,
-                    "its element type is not one of b1 i1 i2 i4 i8 f2 f4 f8 u2, little-endian");
+                    "its element type is not one of b1 i1 i2 i4 i8 f2 f4 f8, little-endian, nor "
+                    "bytes: V1 (or u1, f1) of e4m3 and e5m2, V2 (or u2) of bf16");
     const char *order = strpbrk(fortran + 15, "TF");
     if (!order || *order == 'T') return fail(path, "it is in Fortran order; save it in C order");
     const char *at = strchr(shape, '(');
@@ -104,9 +116,14 @@ bool npy_read(const char *path, host_array *array) {
     return ok;
 }
 
+void npy_take_type(host_array *array, tile_scalar scalar) {
+    if (!array->bytes || tile_scalar_bytes(scalar) != tile_scalar_bytes(array->scalar)) return;
+    if (tile_scalar_is_floating(scalar)) array->scalar = scalar;
+}
+
 bool npy_write(const char *path, const host_array *array) {
     const char *code = NULL;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+    for (size_t i = 0; i < sizeof codes / sizeof *codes && !code; i++)
         if (codes[i].scalar == array->scalar) code = codes[i].code;
     if (!code) return fail(path, "NumPy has no name for this element type");
     char header[512];

@@ -38,7 +38,8 @@ static bool inputs_are_whole(const run_argument *arguments, unsigned count,
     return true;
 }
 
-static void complain(size_t index, const host_array *array, double expected, double got) {
+static void complain(size_t index, const host_array *array, double expected, double got,
+                     const tile_interval *range) {
     int64_t at[TILE_MAX_RANK] = {0};
     for (unsigned d = array->rank; d-- > 0;) {
         at[d] = (int64_t)(index % (size_t)array->dims[d]);
@@ -47,20 +48,40 @@ static void complain(size_t index, const host_array *array, double expected, dou
     fprintf(stderr, "error: the first wrong element is [");
     for (unsigned d = 0; d < array->rank; d++)
         fprintf(stderr, "%s%lld", d ? ", " : "", (long long)at[d]);
-    fprintf(stderr, "]: expected %.9g, got %.9g\n", expected, got);
+    fprintf(stderr, "]: expected %.9g, got %.9g", expected, got);
+    if (range && range->low < range->high)
+        fprintf(stderr, "; rounding explains %.9g to %.9g", range->low, range->high);
+    fputc('\n', stderr);
 }
 
 /* Everything against the reference ------------------------------------------------------------ */
 
-void check_compare(const host_array *expected, const host_array *got, check_result *result) {
-    double rms = array_root_mean_square(expected), limit = exact_limit(got->scalar);
+/* The error as a part of what the range allows on its side; infinity where it allows none. */
+static double part_of(tile_interval range, double want, double have) {
+    double allowed = have < want ? want - range.low : range.high - want;
+    if (range.low != range.low && range.high > 0) return 0; /* anything is right */
+    return allowed > 0 && !isinf(allowed) ? fabs(have - want) / allowed : INFINITY;
+}
+
+void check_compare(const host_array *expected, const tile_interval *ranges, const host_array *got,
+                   check_result *result) {
+    bool floats = tile_scalar_is_floating(got->scalar);
+    bool relative = floats && !result->exact && result->tolerance >= 0;
+    double rms = relative ? array_root_mean_square(expected) : 0, limit = exact_limit(got->scalar);
     for (size_t i = 0; i < got->count; i++) {
-        double want = array_get(expected, i), have = array_get(got, i);
-        double error = fabs(have - want) / (fabs(want) + rms);
-        bool same = have == want || (isnan(have) && isnan(want));
-        bool wrong = result->exact ? !same : !same && !(error <= result->bound);
-        if (!same && (error > result->largest || isnan(error))) result->largest = error;
-        if (wrong && result->mismatches++ == 0) complain(i, got, want, have);
+        double want = array_get(expected, i), have = array_get(got, i), error = INFINITY;
+        bool same = have == want || (isnan(have) && isnan(want)), right = same;
+        if (relative) {
+            error = fabs(have - want) / (fabs(want) + rms);
+            right |= error <= result->tolerance;
+        } else if (ranges) {
+            right = tile_interval_holds(ranges[i], have);
+            if (!same) error = part_of(ranges[i], want, have);
+        }
+        if (isnan(error)) error = INFINITY; /* one is NaN */
+        if (!same && error > result->largest) result->largest = error;
+        if (!right && result->mismatches++ == 0)
+            complain(i, got, want, have, relative || !ranges ? NULL : &ranges[i]);
         result->inexact_sums |= result->exact && isfinite(want) && fabs(want) > limit;
     }
 }
@@ -129,37 +150,86 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
 
 /* The check ----------------------------------------------------------------------------------- */
 
+/* An expression has no types: each of its operations may be rounded as the result is, but not to
+ * types that are only stored. */
+static tile_scalar precision_for(tile_scalar out) {
+    return tile_scalar_is_floating(out) && out != TILE_e4m3 && out != TILE_e5m2 ? out : TILE_f32;
+}
+
 static bool compare_with_reference(tile_context *context, const char *text, const char *expression,
                                    run_argument *arguments, unsigned count,
                                    const run_argument *output, check_result *result) {
     tile_module *module = expression_build(context, text, expression, arguments, count, output);
     if (!module) return false;
     host_array expected = {.scalar = TILE_SCALAR_NONE};
+    tile_interval *ranges = NULL;
+    tile_scalar scalar = output->array.scalar;
     const tile_function *compute = tile_module_function(module, 0);
     result->exact &= !tile_compute_rounds(compute);
-    bool ok = compute_run(compute, NULL, 0, arguments, count, &expected, 1);
-    if (ok) check_compare(&expected, &output->array, result);
+    bool ranged = !result->exact && (result->tolerance < 0 || !tile_scalar_is_floating(scalar));
+    bool ok = compute_run(compute, NULL, 0, arguments, count, &expected, ranged ? &ranges : NULL,
+                          precision_for(scalar), 1);
+    if (ok) check_compare(&expected, ranges, &output->array, result);
     free(expected.data);
+    free(ranges);
     tile_module_destroy(module);
     return ok;
 }
 
-/* The file's numbers, rounded to the output's type as a reference is. */
+/* Nobody knows how the numbers of a file have come about: the result may be two units in its last
+ * place off, and as far as some roundings of an f32 of the array's size. */
+static void range_file(const host_array *file, tile_scalar scalar, tile_interval *ranges) {
+    static const double roundings = 16;
+    double rms = array_root_mean_square(file);
+    double small = roundings * (scalar == TILE_f64 ? 0x1p-53 : 0x1p-24),
+           unit = 1 / exact_limit(scalar);
+    for (size_t i = 0; i < file->count; i++) {
+        double number = array_get(file, i), size = fabs(number);
+        double off = tile_scalar_is_floating(scalar) ? 4 * unit * size + small * (size + rms) : 0;
+        ranges[i] = (tile_interval){number - off, number + off};
+        if (isinf(number)) ranges[i] = (tile_interval){number, number};
+    }
+}
+
+/* Integers are no floats of a type that has no arithmetic: they are presumably its bits. */
+static bool is_comparable(const host_array *file, const run_argument *output) {
+    tile_scalar scalar = output->array.scalar;
+    if (tile_scalar_is_floating(file->scalar) || tile_scalar_bytes(scalar) > 1 ||
+        !tile_scalar_is_floating(scalar))
+        return true;
+    fprintf(stderr,
+            "error: --check: the file has %s, %s is of %s: save it as ml_dtypes does, or as f4\n",
+            tile_scalar_name(file->scalar), output->name, tile_scalar_name(scalar));
+    return false;
+}
+
+/* With ranges, or where equality or a tolerance is asked for, rounded as a reference is. */
+static bool compare_with_numbers(host_array *file, const host_array *got, check_result *result) {
+    bool rounded = result->exact || result->tolerance >= 0 || !tile_scalar_is_floating(got->scalar);
+    host_array expected = *got;
+    tile_interval *ranges = rounded ? NULL : ranges_allocate(file->count);
+    expected.data = NULL;
+    bool ok = array_allocate(&expected) && (rounded || ranges);
+    for (size_t i = 0; ok && i < got->count; i++) array_set(&expected, i, array_get(file, i));
+    if (ok && ranges) range_file(file, got->scalar, ranges);
+    if (ok) check_compare(rounded ? &expected : file, ranges, got, result);
+    if (!ok) fprintf(stderr, "error: there is not enough memory for the reference\n");
+    free(ranges);
+    free(expected.data);
+    return ok;
+}
+
 static bool compare_with_file(const char *path, const run_argument *output, check_result *result) {
     const host_array *got = &output->array;
-    host_array file = {.scalar = TILE_SCALAR_NONE}, expected = *got;
-    expected.data = NULL;
+    host_array file = {.scalar = TILE_SCALAR_NONE};
     if (!npy_read(path, &file)) return false;
-    bool fits = file.rank == got->rank, ok = false;
+    npy_take_type(&file, got->scalar);
+    bool fits = file.rank == got->rank;
     for (unsigned d = 0; fits && d < got->rank; d++) fits = file.dims[d] == got->dims[d];
     if (!fits)
         fprintf(stderr, "error: --check: the array in %s does not have the dims of %s\n", path,
                 output->name);
-    else if (!(ok = array_allocate(&expected)))
-        fprintf(stderr, "error: there is not enough memory for the reference\n");
-    for (size_t i = 0; ok && i < got->count; i++) array_set(&expected, i, array_get(&file, i));
-    if (ok) check_compare(&expected, got, result);
-    free(expected.data);
+    bool ok = fits && is_comparable(&file, output) && compare_with_numbers(&file, got, result);
     free(file.data);
     return ok;
 }
@@ -171,7 +241,7 @@ bool check_run(tile_context *context, const char *text, run_argument *arguments,
     const run_argument *a, *b;
     *result = (check_result){.elements = output->array.count};
     result->exact = inputs_are_whole(arguments, count, output);
-    result->bound = tolerance >= 0 ? tolerance : 16 / exact_limit(output->array.scalar);
+    result->tolerance = tolerance;
     if (*expression == '@') return compare_with_file(expression + 1, output, result);
     if (result->exact && expression_is_matmul(expression, arguments, count, &a, &b) &&
         check_is_long(&output->array, a->array.dims[1])) {

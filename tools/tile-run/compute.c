@@ -20,6 +20,12 @@ static tile_compute_array input_of(const run_argument *argument) {
     return input;
 }
 
+tile_interval *ranges_allocate(size_t count) {
+    tile_interval *ranges = calloc(count + 1, sizeof *ranges);
+    if (!ranges) fputs("error: out of memory for the results\n", stderr);
+    return ranges;
+}
+
 /* What --param says of a compute's parameter: an element type by its name, or an integer. */
 static tile_compute_value value_of(const tile_binding *binding) {
     char *end;
@@ -35,7 +41,7 @@ static tile_compute_value value_of(const tile_binding *binding) {
 
 bool compute_run(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
                  const run_argument *arguments, unsigned argument_count, host_array *results,
-                 unsigned count) {
+                 tile_interval **ranges, tile_scalar f64_as, unsigned count) {
     tile_compute_value values[MAX_ARRAYS];
     tile_compute_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS];
     if (argument_count > MAX_ARRAYS || count > MAX_ARRAYS || binding_count > MAX_ARRAYS) {
@@ -64,7 +70,11 @@ bool compute_run(const tile_function *f, const tile_binding *bindings, unsigned 
             return false;
         }
         outputs[i].data = results[i].data;
+        if (ranges && !(ranges[i] = ranges_allocate(results[i].count))) return false;
     }
+    if (ranges)
+        return tile_compute_run_intervals(f, values, binding_count, inputs, argument_count, outputs,
+                                          ranges, count, f64_as) == TILE_OK;
     return tile_compute_run_with(f, values, binding_count, inputs, argument_count, outputs,
                                  count) == TILE_OK;
 }
@@ -77,7 +87,8 @@ bool compute_run_named(const tile_function *f, const tile_binding *bindings, uns
         fprintf(stderr, "error: there are too many results\n");
         return false;
     }
-    if (!compute_run(f, bindings, binding_count, arguments, count, results, result_count))
+    if (!compute_run(f, bindings, binding_count, arguments, count, results, NULL, TILE_f64,
+                     result_count))
         return false;
     for (unsigned i = 0; i < result_count; i++) {
         const char *name = tile_function_result_name(f, i);

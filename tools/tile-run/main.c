@@ -160,21 +160,30 @@ static bool order_arguments(run *r) {
     return true;
 }
 
-/* Files are read late, so their types are compared after that. NumPy has no names for some types:
- * the bytes of these come as those of another type of their size. */
+/* The element type of an argument, as --param gives it where it is a parameter; NONE: another. */
+static tile_scalar element_type(const run *r, unsigned index) {
+    const options *o = r->options;
+    const tile_type *type = tile_function_arg_type(r->function, index);
+    for (unsigned i = 0; type->param && i < o->binding_count; i++)
+        if (strcmp(o->bindings[i].name, type->param) == 0)
+            return tile_scalar_from_name(o->bindings[i].value, strlen(o->bindings[i].value));
+    return type->scalar;
+}
+
+/* Files are read late, so their types are compared after that. Bytes have the argument's type. */
 static bool check_file_types(const run *r) {
     for (unsigned i = 0; i < tile_function_arg_count(r->function); i++) {
         run_argument *a = &r->options->arguments[i];
-        tile_scalar wanted = tile_function_arg_type(r->function, i)->scalar;
-        if (a->fill != FILL_FILE || wanted == TILE_SCALAR_NONE || a->array.scalar == wanted)
-            continue;
-        if (tile_scalar_has_arithmetic(wanted) ||
-            tile_scalar_bytes(wanted) != tile_scalar_bytes(a->array.scalar)) {
-            fprintf(stderr, "error: %s: the file has %s, the argument is of %s\n", a->name,
-                    tile_scalar_name(a->array.scalar), tile_scalar_name(wanted));
-            return false;
-        }
-        a->array.scalar = wanted;
+        tile_scalar wanted = element_type(r, i);
+        if (a->fill != FILL_FILE || wanted == TILE_SCALAR_NONE) continue;
+        npy_take_type(&a->array, wanted);
+        if (wanted == TILE_tf32 && a->array.scalar == TILE_f32) a->array.scalar = wanted;
+        if (a->array.scalar == wanted) continue;
+        bool bytes = wanted == TILE_e4m3 || wanted == TILE_e5m2 || wanted == TILE_bf16;
+        fprintf(stderr, "error: %s: the file has %s, the argument is of %s%s\n", a->name,
+                tile_scalar_name(a->array.scalar), tile_scalar_name(wanted),
+                bytes ? ": save an array of ml_dtypes, or its bytes with the dtype V1 or V2" : "");
+        return false;
     }
     return true;
 }
@@ -298,10 +307,13 @@ static bool print_check(const check_result *c) {
     else if (c->exact)
         printf("check    %zu elements, all compared for equality: %zu wrong\n", c->elements,
                c->mismatches);
-    else
+    else if (c->tolerance >= 0)
         printf("check    %zu elements, largest error %.3g of |expected| + rms, bound %.3g: %zu "
                "wrong\n",
-               c->elements, c->largest, c->bound, c->mismatches);
+               c->elements, c->largest, c->tolerance, c->mismatches);
+    else
+        printf("check    %zu elements, largest error %.3g of what rounding explains: %zu wrong\n",
+               c->elements, c->largest, c->mismatches);
     if (c->inexact_sums)
         printf(
             "warning: some results are too large to be exact in their type; use smaller inputs\n");

@@ -13,28 +13,35 @@
 /* compute.c: level 1. */
 
 /* Runs a compute on the arguments, with these of its parameters; allocates and fills `count`
- * results. Reports and returns false.
- */
+ * results, and unless `ranges` is NULL the ranges of their elements, as tile_compute_run_intervals
+ * has them. Reports and returns false; what is there is freed by the caller. */
 bool compute_run(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
                  const run_argument *arguments, unsigned argument_count, host_array *results,
-                 unsigned count);
+                 tile_interval **ranges, tile_scalar f64_as, unsigned count);
+/* For so many elements; NULL after a message. */
+tile_interval *ranges_allocate(size_t count);
 /* The same for --level=1: results go to the arguments of their names, where there are such. */
 bool compute_run_named(const tile_function *f, const tile_binding *bindings, unsigned binding_count,
                        run_argument *arguments, unsigned count, unsigned *total);
 
 /* check.c */
 typedef struct check_result {
-    bool exact;     /* inputs were whole numbers: equality was asked for */
-    bool freivalds; /* by random vectors instead of a reference */
-    double bound;   /* of the error relative to |expected| + its root mean square */
-    double largest; /* of that relative error */
+    bool exact;       /* inputs were whole numbers: equality was asked for */
+    bool freivalds;   /* by random vectors instead of a reference */
+    double tolerance; /* of the error relative to |expected| + its root mean square; below 0: each
+                         element has a range, or must be equal */
+    double largest;   /* of that relative error; else of the error as a part of what the range
+                         allows on that side */
     size_t elements;
     size_t mismatches;
     bool inexact_sums; /* `int` inputs, but results too large to be exact */
 } check_result;
 
-/* Adds what differs to *result, whose `exact` and `bound` say what may. */
-void check_compare(const host_array *expected, const host_array *got, check_result *result);
+/* Adds what differs to *result, whose `exact` and `tolerance` say what may. ranges: NULL for
+ * equality, or where a tolerance is given. Integers have no tolerance. */
+void check_compare(const host_array *expected, const tile_interval *ranges, const host_array *got,
+                   check_result *result);
+
 /* A matrix of a product, which is multiplied as it is stored or transposed. */
 typedef struct check_matrix {
     const host_array *array;
@@ -48,7 +55,7 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
 bool check_is_long(const host_array *product, int64_t depth);
 
 /* OUT=EXPR over the arguments' arrays, or OUT=@FILE.npy; the output's array holds what the kernel
- * wrote. A tolerance below 0 is the output type's. */
+ * wrote. A tolerance below 0: none is given. */
 bool check_run(tile_context *context, const char *text, run_argument *arguments, unsigned count,
                double tolerance, check_result *result);
 /* reference.c: the compute that the kernel names with `of`. */
@@ -58,6 +65,8 @@ typedef struct reference {
     tile_compute_array arrays[TILE_MAX_ARGUMENTS];      /* what it takes, then what it gives */
     unsigned which[TILE_MAX_ARGUMENTS];                 /* the arguments that these are */
     int64_t strides[TILE_MAX_ARGUMENTS][TILE_MAX_RANK]; /* of their elements there */
+    /* Of what it gives; NULL: equality is asked for, or a tolerance. */
+    tile_interval *ranges[TILE_MAX_ARGUMENTS];
     unsigned input_count, count;
     tile_compute_value values[TILE_MAX_ARGUMENTS]; /* of its parameters */
     unsigned value_count;

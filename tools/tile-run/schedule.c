@@ -73,7 +73,7 @@ static const char *argument_name(const tile_function *compute, const char *dim) 
 static bool take_array(options *o, const tile_function *compute, const tile_type *type,
                        const run_argument *argument) {
     if (type->param && !bind_type(o, type->param, argument)) return false;
-    if (argument->shapeless || argument->fill == FILL_FILE) return true;
+    if (argument->shapeless) return true;
     if (argument->array.rank != type->rank)
         return fail(argument->name, "the array has another number of dims than the compute's");
     for (unsigned d = 0; d < type->rank; d++) {
@@ -94,7 +94,10 @@ static bool take_array(options *o, const tile_function *compute, const tile_type
 static bool take_arrays(options *o, const tile_function *compute) {
     for (unsigned i = 0; i < tile_function_arg_count(compute); i++) {
         const tile_type *type = tile_function_arg_type(compute, i);
-        const run_argument *argument = find(o, tile_function_arg_name(compute, i));
+        run_argument *argument = find(o, tile_function_arg_name(compute, i));
+        if (argument && !argument_read(argument)) return false;
+        if (argument && type->kind == TILE_TYPE_TENSOR)
+            npy_take_type(&argument->array, type->scalar);
         if (argument && argument->is_array && type->kind == TILE_TYPE_TENSOR &&
             !take_array(o, compute, type, argument))
             return false;

@@ -1,8 +1,9 @@
 """Random computes, scheduled and run on the CPU device at levels 2 and 3, against level 1.
 
-    computes.py [--seed=N] [--count=N] [--seconds=S] [--least=N] [--keep=FOLDER] [--go-on] [--ptx]
+    computes.py [--seed=N] [--count=N] [--seconds=S] [--least=N] [--keep=FOLDER] [--go-on] [--ptx] [--rand]
 
-All numbers are small and whole, so that results are compared for equality. Prints how many were compared; the
+All numbers are small and whole, so that results are compared for equality; with --rand floats are not, and results
+lie where rounding explains them. Prints how many were compared; the
 first that differs, is refused or crashes ends it, unless --go-on, and is kept in the folder. --ptx: each compute's
 kernels are made PTX, too."""
 import os
@@ -294,14 +295,17 @@ def run(words):
     return ran.returncode, ran.stdout
 
 
-def check(compute, path, seed, ptx):
-    """What is wrong, "" if nothing is."""
+def check(compute, path, seed, given):
+    """What is wrong, "" if nothing is. With `rand` floats are no whole numbers."""
+    arguments = compute.arguments()
+    if "rand" in given:
+        arguments = [x.replace("=int:f", "=rand:f") for x in arguments]
     for level in "2", "3":
         rc, out = run(["tile-run", path, "--kernel=c", "--device=cpu", f"--level={level}", "--check",
-                       f"--seed={seed + 1}"] + compute.arguments())
+                       f"--seed={seed + 1}"] + arguments)
         if rc or out.count("0 wrong") < len(compute.results):
             return f"level {level}, rc {rc}:\n{out}"
-    if ptx:
+    if "ptx" in given:
         rc, out = run(["tilec", path, "--kernel=c", f"--target={'sm_90a' if seed % 2 else 'sm_80'}", "-o", path + ".ptx"])
         if rc:
             return f"tilec, rc {rc}:\n{out}"
@@ -320,7 +324,7 @@ def main():
         path = os.path.join(folder, f"{seed}.tile")
         with open(path, "w") as file:
             file.write(compute.text())
-        what = check(compute, path, seed, "ptx" in given)
+        what = check(compute, path, seed, given)
         done += 1
         wrong += bool(what)
         if what:

@@ -182,6 +182,8 @@ static run_argument *argument_of(checked *c, const char *prefix, const char *nam
     return arguments_find(c->test.arguments, c->test.count, text, (size_t)length);
 }
 
+enum { MOST_ARRAYS = 16 };
+
 static tile_compute_array array_of(const run_argument *a) {
     if (!a->is_array)
         return (tile_compute_array){.scalar = TILE_f64, .data = (void *)(uintptr_t)&a->number};
@@ -191,8 +193,19 @@ static tile_compute_array array_of(const run_argument *a) {
     return array;
 }
 
-static bool is_alike(checked *c, const run_argument *a, const unsigned char *meant,
-                     const unsigned char *is) {
+/* What level 1 says of a compute's arrays. */
+typedef struct meaning {
+    const tile_function *f;
+    unsigned ins, outs;
+    tile_compute_array inputs[MOST_ARRAYS], outputs[MOST_ARRAYS];
+    tile_interval *intervals[MOST_ARRAYS];
+    const run_argument *results[MOST_ARRAYS];
+} meaning;
+
+/* Whether the results lie where right ones do; of whole numbers these are single ones. */
+static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigned char *is) {
+    const run_argument *a = m->results[index];
+    const unsigned char *meant = m->outputs[index].data;
     unsigned step = tile_scalar_bytes(a->array.scalar);
     double tolerance = c->given.tolerance;
     host_array all = a->array;
@@ -201,11 +214,12 @@ static bool is_alike(checked *c, const run_argument *a, const unsigned char *mea
     for (size_t i = 0; i < a->array.count; i++) {
         double x = tile_scalar_read(a->array.scalar, meant + i * step);
         double y = tile_scalar_read(a->array.scalar, is + i * step);
-        if (x == y || (isnan(x) && isnan(y))) continue;
+        tile_interval interval = m->intervals[index][i];
+        if (tile_interval_holds(interval, y)) continue;
         if (isfinite(x) && fabs(x - y) <= tolerance * (fabs(x) + slack)) continue;
         char text[200];
-        int length =
-            snprintf(text, sizeof text, "%%%s: element %zu is %g, and means %g", a->name, i, y, x);
+        int length = snprintf(text, sizeof text, "%%%s: element %zu is %g, and means %g (%g to %g)",
+                              a->name, i, y, x, interval.low, interval.high);
         c->reports.size = 0;
         tool_append(text, (size_t)length, &c->reports);
         return false;
@@ -213,37 +227,45 @@ static bool is_alike(checked *c, const run_argument *a, const unsigned char *mea
     return true;
 }
 
+/* The arguments that are the compute's arrays; false if one is missing. */
+static bool find_arrays(checked *c, meaning *m) {
+    m->ins = tile_function_arg_count(m->f);
+    m->outs = tile_function_result_count(m->f);
+    if (m->ins > MOST_ARRAYS || m->outs > MOST_ARRAYS) return false;
+    for (unsigned i = 0; i < m->ins; i++) {
+        const run_argument *a = argument_of(c, "a_", tile_function_arg_name(m->f, i));
+        if (!a) return false;
+        m->inputs[i] = array_of(a);
+    }
+    for (unsigned i = 0; i < m->outs; i++) {
+        const run_argument *a = argument_of(c, "o_", tile_function_result_name(m->f, i));
+        if (!a) return false;
+        m->results[i] = a;
+        m->outputs[i] = array_of(a);
+    }
+    return true;
+}
+
 static finding check_meaning(checked *c) {
-    enum { MOST = 16 };
-    tile_compute_array inputs[MOST], outputs[MOST];
-    const run_argument *results[MOST];
-    unsigned char *data[MOST] = {NULL};
-    const tile_function *f = tile_module_find(c->module, c->compute ? c->compute : "meaning");
-    if (!f) return FOUND_NOTHING;
-    unsigned ins = tile_function_arg_count(f), outs = tile_function_result_count(f);
-    bool known = ins <= MOST && outs <= MOST;
-    for (unsigned i = 0; i < ins && known; i++) {
-        const run_argument *a = argument_of(c, "a_", tile_function_arg_name(f, i));
-        known = a != NULL;
-        if (known) inputs[i] = array_of(a);
-    }
-    for (unsigned i = 0; i < outs && known; i++) {
-        results[i] = argument_of(c, "o_", tile_function_result_name(f, i));
-        known = results[i] != NULL;
-        if (!known) break;
-        outputs[i] = array_of(results[i]);
-        size_t bytes = results[i]->array.count * tile_scalar_bytes(results[i]->array.scalar);
-        outputs[i].data = data[i] = malloc(bytes + 1);
-    }
+    meaning m = {.f = tile_module_find(c->module, c->compute ? c->compute : "meaning")};
+    if (!m.f) return FOUND_NOTHING;
+    bool known = find_arrays(c, &m);
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
     tile_context_set_sink(c->context, case_keep_error, &c->reports);
-    bool right = known && tile_compute_run(f, inputs, ins, outputs, outs) == TILE_OK;
-    for (unsigned i = 0; i < outs && right; i++) {
-        size_t at = (size_t)(results[i] - c->test.arguments);
-        right = is_alike(c, results[i], data[i], c->first.arrays[at]);
+    for (unsigned i = 0; i < m.outs && known; i++) {
+        size_t count = m.results[i]->array.count;
+        m.outputs[i].data = malloc(count * tile_scalar_bytes(m.outputs[i].scalar) + 1);
+        m.intervals[i] = malloc((count + 1) * sizeof *m.intervals[i]);
     }
-    for (unsigned i = 0; i < MOST; i++) free(data[i]);
+    bool right = known && tile_compute_run_intervals(m.f, NULL, 0, m.inputs, m.ins, m.outputs,
+                                                     m.intervals, m.outs, TILE_f64) == TILE_OK;
+    for (unsigned i = 0; i < m.outs && right; i++)
+        right = is_alike(c, &m, i, c->first.arrays[m.results[i] - c->test.arguments]);
+    for (unsigned i = 0; i < m.outs && known; i++) {
+        free(m.outputs[i].data);
+        free(m.intervals[i]);
+    }
     return right ? FOUND_NOTHING : known ? FOUND_OTHER_1 : FOUND_INVALID;
 }
 

@@ -14,7 +14,7 @@ typedef struct row {
 } row;
 
 #define TEXT_OF(...) #__VA_ARGS__
-#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, meaning) \
+#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, error, meaning) \
     {#name, #rule, TEXT_OF operands, TEXT_OF attributes, sizeof #typing == sizeof "inferred"},
 #define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
            meaning)
