@@ -68,4 +68,11 @@ const char tile_manual_pipelines[] =
     "would come\n"
     "  out as it went in, that group leaves the iteration out. Causal attention of 64 elements a "
     "head is 1.03\n"
-    "  times as fast so.\n";
+    "  times as fast so.\n"
+    "* A loop may load the first rows of an argument: `%y = view base(%x), [min(%length, %n), 64]`, "
+    "with the argument's\n"
+    "  other extents and, unless the first extent is the one that ends early, its strides. On "
+    "sm_90a boxes are those of\n"
+    "  the argument, and what the last one has from the view's end on is set to 0. A load that says "
+    "`masked` needs no\n"
+    "  zeros, as nothing depends on what lies outside of its view.\n";
