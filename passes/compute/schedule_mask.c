@@ -4,7 +4,11 @@
  * coordinates behind the end are hidden by the compute's own mask where there is one, and blocks at
  * the begin and at the end, in which all elements of all rows of a tile are hidden, are not walked.
  * A mask that shows all up to a last coordinate of the row is one comparison, whatever it was
- * written as, which split-loops leaves out of most blocks. */
+ * written as, which split-loops leaves out of most blocks.
+ *
+ * What no row of a batch and head sees may be NaN, and 0 times that is NaN. So values end where the
+ * walk does, and the walk begins at the first key that any row sees where that is above 0; what
+ * other masks than such bounds hide is left to schedule_online_again.c. */
 #include <math.h>
 
 #include "passes/compute/schedule_online.h"
@@ -12,110 +16,12 @@
 #include "lib/ir/kinds.h"
 #include "lib/ir/syntax.h"
 
-/* Finding -------------------------------------------------------------------------------------- */
-
 static tile_opcode opcode_of(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op);
 }
 
 static bool is_repeated(const schedule *s, tile_op op) {
     return op.id && opcode_of(s, op) == TILE_OP_broadcast;
-}
-
-const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at) {
-    unsigned rank = sched_type(s, at->value)->rank;
-    for (unsigned i = 0; i < o->leaf_count; i++)
-        if (o->leaves[i].whole.value.id == at->value.id &&
-            sched_same_map(&o->leaves[i].whole.map, &at->map, rank))
-            return &o->leaves[i];
-    return NULL;
-}
-
-static bool is_early(schedule *s, const sched_online *o, const sched_wanted *at) {
-    return sched_form_of(s, o, at->value, &at->map) <= SCHED_EARLY;
-}
-
-/* Whether all that is subtracted of it may be divided by a factor: what is not its maximum is so
- * low that it stays below where the quotient overflows. */
-static bool may_lack_scale(const sched_online *o, const sched_leaf *leaf) {
-    for (unsigned i = 0; i < o->exp_count; i++)
-        if (o->exps[i].x.value.id == leaf->whole.value.id && o->exps[i].far) return false;
-    return true;
-}
-
-/* x of x * by, which is above 0, and the same along the walk. */
-static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
-    tile_op op = tile_value_def(s->compute, leaf->shown.value);
-    if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul || !may_lack_scale(o, leaf)) return;
-    for (unsigned i = 0; i < 2; i++) {
-        sched_wanted by = sched_wanted_operand(s, op, i, &leaf->shown.map);
-        if (sched_form_of(s, o, by.value, &by.map) != SCHED_SAME ||
-            !sched_is_positive(s, by.value, 8))
-            continue;
-        leaf->shown = sched_wanted_operand(s, op, 1 - i, &leaf->shown.map);
-        leaf->by = by;
-        return;
-    }
-}
-
-static int add_leaf(schedule *s, sched_online *o, sched_leaf leaf) {
-    const sched_leaf *there = sched_find_leaf(s, o, &leaf.whole);
-    if (there) return there->zero == leaf.zero ? (int)(there - o->leaves) : -1;
-    if (o->leaf_count == SCHED_MOST_FOLDS) return -1;
-    take_scale(s, o, &leaf);
-    o->leaves[o->leaf_count] = leaf;
-    return (int)o->leaf_count++;
-}
-
-/* A choice between elements and what changes nothing; -1: none. */
-static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero) {
-    tile_op op = tile_value_def(s->compute, at.value);
-    double hidden;
-    if (!op.id || opcode_of(s, op) != TILE_OP_select ||
-        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
-        hidden != (zero ? 0 : -INFINITY))
-        return -1;
-    sched_leaf leaf = {.whole = at, .zero = zero};
-    leaf.seen = sched_wanted_operand(s, op, 0, &at.map);
-    leaf.shown = sched_wanted_operand(s, op, 1, &at.map);
-    if (!is_early(s, o, &leaf.seen) || !is_early(s, o, &leaf.shown)) return -1;
-    return add_leaf(s, o, leaf);
-}
-
-/* Of a maximum: all of its source, if nothing else. */
-static int find_infinite(schedule *s, sched_online *o, sched_wanted at) {
-    int found = find_select(s, o, at, false);
-    if (found >= 0) return found;
-    return add_leaf(s, o, (sched_leaf){.whole = at, .shown = at});
-}
-
-/* Of what is added up: elements that are 0 where those of the leaf are hidden. */
-static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
-    tile_op op = tile_value_def(s->compute, at.value);
-    if (!op.id || !sched_is_inline(s, op)) return -1;
-    int exp = sched_find_exp(o, op);
-    if (exp >= 0) return find_infinite(s, o, o->exps[exp].x);
-    switch (opcode_of(s, op)) {
-    case TILE_OP_broadcast:
-    case TILE_OP_cast:
-    case TILE_OP_neg: return find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map));
-    case TILE_OP_div: {
-        sched_wanted by = sched_wanted_operand(s, op, 1, &at.map);
-        bool row = sched_form_of(s, o, by.value, &by.map) == SCHED_ROW;
-        return row ? find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map)) : -1;
-    }
-    case TILE_OP_select: return find_select(s, o, at, true);
-    default: return -1;
-    }
-}
-
-void sched_find_leaves(schedule *s, sched_online *o) {
-    for (unsigned i = 0; i < o->fold_count; i++) {
-        sched_fold *fold = &o->folds[i];
-        bool largest = !fold->product &&
-                       tile_op_word(s->compute, fold->op, TILE_ATTR_kind) == TILE_WORD_kind_max;
-        fold->leaf = largest ? find_infinite(s, o, fold->source) : find_zero(s, o, fold->source);
-    }
 }
 
 /* Whether it differs from row to row. */
@@ -442,8 +348,8 @@ static tile_value last_row(sched_kernel *k, const sched_online *o, const tile_ex
     tile_value rows = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
     if (o->packed) return tile_build_sub(to, rows, tile_build_int(to, 1));
     /* A tile is as long as a power of two, and begins at a multiple: its last row is an i32. */
-    tile_value last = tile_build_sub(
-        to, tile_build_add(to, k->start[o->m], sched_number(k, block)), tile_build_int(to, 1));
+    tile_value last = tile_build_sub(to, tile_build_add(to, k->start[o->m], sched_number(k, block)),
+                                     tile_build_int(to, 1));
     return tile_build_min(to, last, tile_build_sub(to, rows, tile_build_int(to, 1)));
 }
 
@@ -482,6 +388,7 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     bounds b = {.k = k, .o = o};
     if (ends_early(k->s, o)) {
         tile_value last = build_last(k, o, block);
+        o->ends = last.id != 0;
         if (last.id)
             end = tile_build_max(
                 to, tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1)),
@@ -606,7 +513,7 @@ static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
 
 /* At a multiple of the block, or at the very first key that is seen where no row sees those before
  * it. */
-tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block) {
+tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;
     tile_value none = tile_build_int(to, 0), step = sched_number(k, block);
     tile_value first = build_first(k, o, o->packed ? none : k->start[o->m]);
@@ -615,7 +522,41 @@ tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_
     tile_value aligned = tile_build_mul(to, tile_build_div(to, first, step), step);
     tile_value all = may_begin_anywhere(k, o) ? build_first(k, o, none) : TILE_NO_VALUE;
     if (!all.id) return aligned;
+    o->begins = true;
     return tile_build_select(to, tile_build_gt(to, all, none), first, aligned);
+}
+
+/* Other masks ---------------------------------------------------------------------------------- */
+
+/* Which kinds of bounds a mask has; false: it is more than bounds. */
+static bool find_kinds(bounds *b, sched_wanted at, bool *upper, bool *lower) {
+    schedule *s = b->k->s;
+    at = behind_broadcast(b, at);
+    if (!varies(b, &at)) return true;
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !sched_is_inline(s, op) || tile_op_operand_count(s->compute, op) != 2)
+        return false;
+    tile_opcode opcode = opcode_of(s, op);
+    bool turned = opcode == TILE_OP_ge || opcode == TILE_OP_gt;
+    sched_wanted x = sched_wanted_operand(s, op, turned, &at.map),
+                 y = sched_wanted_operand(s, op, !turned, &at.map),
+                 more = {{0}, {{{0, NULL, NULL}}}};
+    if (opcode == TILE_OP_and || opcode == TILE_OP_or) /* or: with a condition of whole rows */
+        return (opcode == TILE_OP_and || !varies(b, &x) || !varies(b, &y)) &&
+               find_kinds(b, x, upper, lower) && find_kinds(b, y, upper, lower);
+    if (!turned && opcode != TILE_OP_le && opcode != TILE_OP_lt) return false;
+    bool ends = is_key(b, x) && !varies(b, &y);
+    bool begins = !ends && find_key(b, y, &more) && !varies(b, &x);
+    *upper |= ends;
+    *lower |= begins;
+    return ends || begins;
+}
+
+bool sched_hides_others(sched_kernel *k, const sched_online *o, const sched_leaf *leaf) {
+    bounds b = {.k = k, .o = o};
+    bool upper = false, lower = false;
+    return !find_kinds(&b, leaf->seen, &upper, &lower) || (upper && !o->ends) ||
+           (lower && !o->begins);
 }
 
 /* In the walk ----------------------------------------------------------------------------------
@@ -641,6 +582,7 @@ static void build_leaf(sched_kernel *k, const sched_online *o, sched_leaf *leaf)
             sched_value(k, leaf->seen.value, &leaf->seen.map, tile_type_scalar(context, TILE_i1)));
     tile_value hidden =
         tile_build_constant(to, type, tile_expr_float(context, leaf->zero ? 0 : -INFINITY));
+    leaf->tile_seen = seen;
     leaf->tile = tile_build_select(to, seen, shown, hidden);
     if (!leaf->by.value.id)
         sched_remember(k, leaf->whole.value, &leaf->whole.map, type, leaf->tile);

@@ -96,7 +96,7 @@ static bool is_read_once(const walked *w, const sched_side *side) {
     return all;
 }
 
-static bool find_side_access(walked *w, const sched_side *side, sched_access *access) {
+bool online_find_access(walked *w, const sched_side *side, sched_access *access) {
     sched_kernel *k = &w->k;
     int array = sched_find_input(k->s, k->g, side->from.value);
     k->straight = true;
@@ -110,7 +110,7 @@ static bool find_side_access(walked *w, const sched_side *side, sched_access *ac
 static tile_value load_side(walked *w, const sched_side *side, tile_value shown) {
     sched_kernel *k = &w->k;
     sched_access access;
-    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
+    if (!online_find_access(w, side, &access)) return TILE_NO_VALUE;
     tile_value tile =
         tile_build_load(&k->b, shown.id ? shown : access.view, access.index, access.rank,
                         TILE_NO_VALUE, sched_full_type(k, side->element));
@@ -127,7 +127,7 @@ static tile_value copy_side(walked *w, const sched_side *side) {
                        .scalar = side->element->scalar,
                        .rank = 2,
                        .dims = {k->block[0], k->block[1]}};
-    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
+    if (!online_find_access(w, side, &access)) return TILE_NO_VALUE;
     tile_value shared = tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
     tile_build_copy(&k->b, access.view, access.index, access.rank, shared, NULL, 0, TILE_NO_VALUE);
     return shared;
@@ -139,7 +139,7 @@ const tile_type *online_multiplied(const walked *w, const tile_type *a, const ti
 
 /* Whether the array has the columns before the rows: it is read so, by whole boxes of its own
  * dims, and the product turns it. */
-static bool is_turned(const walked *w, const sched_side *side) {
+bool online_is_turned(const walked *w, const sched_side *side) {
     const tile_type *type = sched_type(w->k.s, side->from.value);
     unsigned row = 0, column = 0;
     for (unsigned d = 0; d < type->rank; d++) {
@@ -149,9 +149,9 @@ static bool is_turned(const walked *w, const sched_side *side) {
     return column < row;
 }
 
-static void set_side(walked *w, const sched_side *side, const tile_expr *rows,
+void online_set_side(walked *w, const sched_side *side, const tile_expr *rows,
                      const tile_expr *columns) {
-    if (is_turned(w, side))
+    if (online_is_turned(w, side))
         set_tiles(w, side->column, columns, side->row, rows);
     else
         set_tiles(w, side->row, rows, side->column, columns);
@@ -180,7 +180,7 @@ static void take_left(walked *w) {
         const sched_inner *inner = &w->o->inner[i];
         const sched_side *side = &inner->sides[0];
         const tile_type *type = online_inner_type(w, inner);
-        set_side(w, side, w->rows, w->deep);
+        online_set_side(w, side, w->rows, w->deep);
         w->left[i] = side->element == type
                          ? copy_side(w, side)
                          : sched_convert(&w->k, load_side(w, side, TILE_NO_VALUE), type);
@@ -194,8 +194,8 @@ static void build_inner(walked *w, const tile_value *right) {
     for (unsigned i = 0; i < w->o->inner_count && !k->s->failed; i++) {
         const sched_inner *inner = &w->o->inner[i];
         tile_value zero = tile_build_zero(&k->b, sched_full_type(k, online_f32(w)));
-        tile_value made = dot(w, w->left[i], is_turned(w, &inner->sides[0]), right[i],
-                              is_turned(w, &inner->sides[1]), zero);
+        tile_value made = dot(w, w->left[i], online_is_turned(w, &inner->sides[0]), right[i],
+                              online_is_turned(w, &inner->sides[1]), zero);
         sched_remember(k, tile_op_result(k->s->compute, inner->op, 0), &inner->map, online_f32(w),
                        made);
     }
@@ -272,15 +272,17 @@ static tile_value fold_sum(walked *w, const sched_fold *fold, tile_value carried
 }
 
 /* The sums of a product of what is left and of the values' block. */
-static tile_value fold_product(walked *w, const sched_fold *fold, tile_value carried,
-                               tile_value right, scaled *out) {
+static tile_value fold_product(walked *w, unsigned index, tile_value carried, tile_value right,
+                               scaled *out) {
     sched_kernel *k = &w->k;
+    const sched_fold *fold = &w->o->folds[index];
     sched_wanted lhs = fold->source;
     const tile_type *own = sched_element(k->s, sched_narrow(k->s, lhs.value));
     const tile_type *type = online_multiplied(w, own, fold->rhs.element);
     tile_value tile = hide_end(w, fold, sched_full(k, online_build_scaled(w, lhs, type, out)));
+    right = w->again ? online_load_shown(w, index, type) : sched_convert(k, right, type);
     if (!tile.id || !right.id) return TILE_NO_VALUE;
-    return dot(w, tile, false, sched_convert(k, right, type), is_turned(w, &fold->rhs),
+    return dot(w, tile, false, right, online_is_turned(w, &fold->rhs),
                corrected(w, carried, out->exps));
 }
 
@@ -290,7 +292,7 @@ static tile_value fold_product(walked *w, const sched_fold *fold, tile_value car
 static tile_value part_of_side(walked *w, const sched_side *side, tile_value end) {
     sched_kernel *k = &w->k;
     sched_access access;
-    if (!find_side_access(w, side, &access)) return TILE_NO_VALUE;
+    if (!online_find_access(w, side, &access)) return TILE_NO_VALUE;
     unsigned dim = access.rank - k->tile_rank + (unsigned)k->tile_of[w->o->n];
     return sched_part_view(k, (unsigned)sched_find_input(k->s, k->g, side->from.value), access.view,
                            dim, end);
@@ -313,12 +315,12 @@ static void hide_keys(walked *w, tile_value begin, tile_value end) {
     size_t mark = sched_enter(k);
     k->start[o->n] = begin;
     for (unsigned i = 0; i < o->inner_count && !k->s->failed; i++) {
-        set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
+        online_set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
         w->keys[i] = part_of_side(w, &o->inner[i].sides[1], end);
     }
     for (unsigned i = 0; i < o->fold_count && !k->s->failed; i++) {
         if (!o->folds[i].product) continue;
-        set_side(w, &o->folds[i].rhs, w->columns, w->wide);
+        online_set_side(w, &o->folds[i].rhs, w->columns, w->wide);
         w->values[i] = part_of_side(w, &o->folds[i].rhs, end);
     }
     sched_leave(k, mark);
@@ -337,15 +339,21 @@ static bool is_value(const sched_online *o, const sched_side *side) {
 static void load_right(walked *w, tile_value *columns, tile_value *values) {
     sched_online *o = w->o;
     for (unsigned i = 0; i < o->inner_count; i++) {
-        set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
-        tile_value side = load_side(w, &o->inner[i].sides[1], w->keys[i]);
+        online_set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
+        const sched_side *keys = &o->inner[i].sides[1];
+        if (w->again) {
+            columns[i] = online_copy_again(w, keys, w->keys[i], w->key_buffers[i], TILE_NO_VALUE,
+                                           online_inner_type(w, &o->inner[i]));
+            continue;
+        }
+        tile_value side = load_side(w, keys, w->keys[i]);
         if (side.id && w->keys[i].id && !is_value(o, &o->inner[i].sides[1]))
             tile_op_set_flag(w->k.f, tile_value_def(w->k.f, side), TILE_ATTR_masked);
         columns[i] = sched_convert(&w->k, side, online_inner_type(w, &o->inner[i]));
     }
     for (unsigned i = 0; i < o->fold_count; i++) {
-        if (!o->folds[i].product) continue;
-        set_side(w, &o->folds[i].rhs, w->columns, w->wide);
+        if (!o->folds[i].product || w->again) continue;
+        online_set_side(w, &o->folds[i].rhs, w->columns, w->wide);
         values[i] = load_side(w, &o->folds[i].rhs, w->values[i]);
     }
 }
@@ -392,7 +400,7 @@ static void build_step(walked *w, tile_region body, tile_value *next, scaled *le
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
         sched_fold *fold = &o->folds[i];
         if (fold->product)
-            next[i] = fold_product(w, fold, carried[i], values[i], &left[i]);
+            next[i] = fold_product(w, i, carried[i], values[i], &left[i]);
         else if (fold->late)
             next[i] = fold_sum(w, fold, carried[i], &left[i]);
     }
@@ -412,14 +420,14 @@ tile_value online_begin_fold(walked *w, const sched_fold *fold) {
     return tile_build_splat(&w->k.b, online_number(w, none), type);
 }
 
-static tile_op build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
+tile_op online_build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
     tile_value inits[SCHED_MOST_FOLDS], next[SCHED_MOST_FOLDS] = {{0}};
     for (unsigned i = 0; i < o->fold_count; i++) inits[i] = online_begin_fold(w, &o->folds[i]);
     tile_op loop =
         tile_build_for_loop(&k->b, begin, end, sched_number(k, w->columns), inits, o->fold_count);
-    set_loop_clauses(w, loop);
+    if (!w->again) set_loop_clauses(w, loop);
     tile_builder outside = k->b;
     tile_region body = tile_op_region(k->f, loop, 0);
     k->b = tile_builder_at_end(k->f, body);
@@ -587,8 +595,10 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     if (hides_keys(&w, seen)) hide_keys(&w, begin, is_zero(&w, begin) ? end : seen);
     online_take_columns(&w, &begin, &end);
     load_same(&w);
-    tile_op loop = build_walk(&w, begin, end, left);
+    tile_op loop = online_build_walk(&w, begin, end, left);
     if (s->failed) return;
     for (unsigned i = 0; i < w.o->fold_count; i++) folds[i] = tile_op_result(w.k.f, loop, i);
+    online_walk_again(&w, begin, end, folds);
+    if (s->failed) return;
     online_finish_parts(&w, folds, left);
 }

@@ -88,6 +88,7 @@ typedef struct sched_leaf {
     tile_value last;                 /* the last coordinate that a row sees */
     bool exact;                      /* and all up to it */
     tile_value tile;                 /* what is left; of one with `by`, without that */
+    tile_value tile_seen;            /* i1: where */
 } sched_leaf;
 
 typedef struct sched_known_form {
@@ -106,6 +107,7 @@ typedef struct sched_known_form {
 struct sched_online {
     unsigned m, n, depth;    /* dims of the domain; n and depth are behind its own ones */
     const tile_expr *extent; /* along n */
+    bool ends, begins;       /* a walk has no key behind, before those that any row sees */
     bool packed;             /* rows are several heads' (schedule_online_pack.c) */
     int64_t deep, wide;      /* of the inner products, of the folded ones */
     sched_inner inner[SCHED_MOST_INNER];
@@ -171,15 +173,22 @@ bool sched_has_large_number(schedule *s, tile_value value, unsigned steps);
  * what is NaN in such a row anyway. */
 void sched_find_nan(schedule *s, sched_online *o);
 
-/* schedule_mask.c ------------------------------------------------------------------------------ */
+/* schedule_leaf.c ------------------------------------------------------------------------------ */
 
 /* Finds what hides elements of each fold. */
 void sched_find_leaves(schedule *s, sched_online *o);
+/* The leaf whose whole is that; NULL: none. */
+const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at);
+
+/* schedule_mask.c ------------------------------------------------------------------------------ */
+
 /* Before the walk: the last coordinates that rows see; returns where the walk ends. `rows` is the
  * row tile's start, `block` its extent. */
 tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block);
 /* Where it begins: no row of the tile sees anything before that multiple of the columns' block. */
-tile_value sched_build_begin(sched_kernel *k, const sched_online *o, const tile_expr *block);
+tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *block);
+/* Whether a walk may come to keys that no row of the batch and head sees by this mask. */
+bool sched_hides_others(sched_kernel *k, const sched_online *o, const sched_leaf *leaf);
 /* Whether walks of later rows end later. */
 bool sched_ends_later(sched_kernel *k, const sched_online *o);
 /* Whether where walks begin or end may depend on their rows. */
@@ -188,8 +197,6 @@ bool sched_bounds_vary(schedule *s, const sched_online *o);
 void sched_build_leaves(sched_kernel *k, sched_online *o);
 /* The coordinates along n; whether they are before the end. */
 tile_value sched_build_inside(sched_kernel *k, const sched_online *o);
-/* The leaf whose whole is that; NULL: none. */
-const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at);
 
 /* The kernel -------------------------------------------------------------------------------------
  */
@@ -210,11 +217,13 @@ typedef struct walked {
     tile_value correction[SCHED_MOST_EXPS]; /* of what was folded before; 0: not made */
     tile_value exps[SCHED_MOST_EXPS];       /* 0: not made */
     tile_value carried[SCHED_MOST_FOLDS];   /* of maxima, as they are looked at */
-    tile_value keys[SCHED_MOST_INNER];      /* the columns' side up to the walk's end; 0: all of it */
-    tile_value values[SCHED_MOST_FOLDS];    /* of products: the same */
-    bool ordered;                           /* the grid has sets: see schedule_online_grid.c */
-    tile_value inside;                      /* whether the block has rows; 0: always */
-    tile_value all; /* whether rows have elements, and masks hide no blocks of them; 0: always */
+    tile_value keys[SCHED_MOST_INNER];   /* the columns' side up to the walk's end; 0: all of it */
+    tile_value values[SCHED_MOST_FOLDS]; /* of products: the same */
+    bool again; /* values at hidden keys are left out: schedule_online_again.c */
+    tile_value key_buffers[SCHED_MOST_INNER], value_buffers[SCHED_MOST_FOLDS]; /* then */
+    bool ordered;      /* the grid has sets: see schedule_online_grid.c */
+    tile_value inside; /* whether the block has rows; 0: always */
+    tile_value all;    /* whether rows have elements, and masks hide no blocks of them; 0: always */
 } walked;
 
 /* A tile, by which exponentials it is to be corrected, and what was left out of it. */
@@ -241,11 +250,28 @@ tile_value online_fast(walked *w, tile_value value);
 /* A value of rows, as a tile of them. */
 tile_value online_row_value(walked *w, const sched_wanted *at);
 
+/* The side's tile gets the tile's dims, in the order in which its array has them. */
+void online_set_side(walked *w, const sched_side *side, const tile_expr *rows,
+                     const tile_expr *columns);
+bool online_is_turned(const walked *w, const sched_side *side);
+bool online_find_access(walked *w, const sched_side *side, sched_access *access);
+tile_op online_build_walk(walked *w, tile_value begin, tile_value end, scaled *left);
+
 bool online_is_half(const tile_type *element);
 const tile_type *online_f32(const walked *w);
 /* What the instruction multiplies: 16-bit floats if both sides are of one such type. */
 const tile_type *online_multiplied(const walked *w, const tile_type *a, const tile_type *b);
 const tile_type *online_inner_type(const walked *w, const sched_inner *inner);
+
+/* schedule_online_again.c */
+
+/* If sums of products are NaN, walks once more without values at hidden keys; folds are replaced.
+ */
+void online_walk_again(walked *w, tile_value begin, tile_value end, tile_value *folds);
+/* In that walk: the side's block by the buffer, as what is multiplied; a fold's values. */
+tile_value online_copy_again(walked *w, const sched_side *side, tile_value part, tile_value buffer,
+                             tile_value predicate, const tile_type *type);
+tile_value online_load_shown(walked *w, unsigned fold, const tile_type *type);
 
 /* schedule_scaled.c */
 

@@ -5,7 +5,8 @@ the same results, bit by bit, as with small numbers; and those are right.
 
 Each point of the kernel's space is run, with --first the first one; words go to tile-run. Options: rows, groups, d;
 length: of all batches, an argument of the kernel; window: of keys that a row sees, itself the last one; from: the first key
-that any row sees.
+that any row sees; first: keys that all rows see, before those of the window; shown=1: an array tells which keys are seen;
+turned=1: values are [d, keys].
 """
 import itertools
 import math
@@ -29,8 +30,13 @@ length, window = options.get("length", 0), options.get("window", 0)
 lengths = [length, length] if length else [131, 77]
 
 
+def is_shown(b, key):
+    return (3 * key + b) % 7 > 1
+
+
 def is_hidden(b, key):
-    return key >= lengths[b] or key < options.get("from", 0) or (window > 0 and key <= lengths[b] - rows - window)
+    before = window > 0 and options.get("first", 0) <= key <= lengths[b] - rows - window
+    return key >= lengths[b] or key < options.get("from", 0) or before or ("shown" in options and not is_shown(b, key))
 
 
 def write(folder, name, kind, numbers, shape):
@@ -55,22 +61,26 @@ def points(text):
 def write_arrays(folder):
     numbers = random.Random(7)
     of_keys = (BATCHES, groups, KEYS, depth)
-    for name, shape in {"q": (BATCHES, HEADS, rows, depth), "k": of_keys, "v": of_keys}.items():
+    of_values = (BATCHES, groups, depth, KEYS) if "turned" in options else of_keys
+    for name, shape in {"q": (BATCHES, HEADS, rows, depth), "k": of_keys, "v": of_values}.items():
         clean = [numbers.uniform(-1, 1) for _ in range(math.prod(shape))]
         spoilt = list(clean)
         for i in range(len(clean)):
-            b, key = i // math.prod(shape[1:]), i // depth % KEYS
+            b, key = i // math.prod(shape[1:]), i % KEYS if shape[3] == KEYS else i // depth % KEYS
             if name != "q" and is_hidden(b, key):
                 spoilt[i] = [math.inf, math.nan, -math.inf][(key + i) % 3]
         write(folder, "clean_" + name, "f2", clean, shape)
         write(folder, "spoilt_" + name, "f2", spoilt, shape)
     write(folder, "lengths", "i4", lengths, (BATCHES,))
+    shown = [int(is_shown(b, key)) for b in range(BATCHES) for key in range(KEYS)]
+    write(folder, "shown", "i4", shown, (BATCHES, KEYS))
 
 
 def run(folder, which, target, point, check):
     command = ["tile-run", path, "--kernel=" + kernel.removesuffix("_kernel"), "--device=cpu", "--target=" + target]
     command += ["--arg=length=%d" % length if length else "--arg=lengths=@%s/lengths" % folder, "--arg=o=poison", *more]
     command += ["--arg=%s=@%s/%s_%s" % (name, folder, which, name) for name in "qkv"]
+    command += ["--arg=shown=@%s/shown" % folder] if "shown" in options else []
     command += [word for pair in point for word in ("--param", pair)]
     command += ["--save", "o=%s/%s_o" % (folder, which), *check]
     ran = subprocess.run(command, capture_output=True, text=True)

@@ -1,0 +1,106 @@
+/* Which elements of walked rows a mask hides, of each fold: see schedule_mask.c. */
+#include <math.h>
+
+#include "passes/compute/schedule_online.h"
+
+#include "lib/ir/kinds.h"
+
+static tile_opcode opcode_of(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op);
+}
+
+const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at) {
+    unsigned rank = sched_type(s, at->value)->rank;
+    for (unsigned i = 0; i < o->leaf_count; i++)
+        if (o->leaves[i].whole.value.id == at->value.id &&
+            sched_same_map(&o->leaves[i].whole.map, &at->map, rank))
+            return &o->leaves[i];
+    return NULL;
+}
+
+static bool is_early(schedule *s, const sched_online *o, const sched_wanted *at) {
+    return sched_form_of(s, o, at->value, &at->map) <= SCHED_EARLY;
+}
+
+/* Whether all that is subtracted of it may be divided by a factor: what is not its maximum is so
+ * low that it stays below where the quotient overflows. */
+static bool may_lack_scale(const sched_online *o, const sched_leaf *leaf) {
+    for (unsigned i = 0; i < o->exp_count; i++)
+        if (o->exps[i].x.value.id == leaf->whole.value.id && o->exps[i].far) return false;
+    return true;
+}
+
+/* x of x * by, which is above 0, and the same along the walk. */
+static void take_scale(schedule *s, const sched_online *o, sched_leaf *leaf) {
+    tile_op op = tile_value_def(s->compute, leaf->shown.value);
+    if (leaf->zero || !op.id || opcode_of(s, op) != TILE_OP_mul || !may_lack_scale(o, leaf)) return;
+    for (unsigned i = 0; i < 2; i++) {
+        sched_wanted by = sched_wanted_operand(s, op, i, &leaf->shown.map);
+        if (sched_form_of(s, o, by.value, &by.map) != SCHED_SAME ||
+            !sched_is_positive(s, by.value, 8))
+            continue;
+        leaf->shown = sched_wanted_operand(s, op, 1 - i, &leaf->shown.map);
+        leaf->by = by;
+        return;
+    }
+}
+
+static int add_leaf(schedule *s, sched_online *o, sched_leaf leaf) {
+    const sched_leaf *there = sched_find_leaf(s, o, &leaf.whole);
+    if (there) return there->zero == leaf.zero ? (int)(there - o->leaves) : -1;
+    if (o->leaf_count == SCHED_MOST_FOLDS) return -1;
+    take_scale(s, o, &leaf);
+    o->leaves[o->leaf_count] = leaf;
+    return (int)o->leaf_count++;
+}
+
+/* A choice between elements and what changes nothing; -1: none. */
+static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    double hidden;
+    if (!op.id || opcode_of(s, op) != TILE_OP_select ||
+        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
+        hidden != (zero ? 0 : -INFINITY))
+        return -1;
+    sched_leaf leaf = {.whole = at, .zero = zero};
+    leaf.seen = sched_wanted_operand(s, op, 0, &at.map);
+    leaf.shown = sched_wanted_operand(s, op, 1, &at.map);
+    if (!is_early(s, o, &leaf.seen) || !is_early(s, o, &leaf.shown)) return -1;
+    return add_leaf(s, o, leaf);
+}
+
+/* Of a maximum: all of its source, if nothing else. */
+static int find_infinite(schedule *s, sched_online *o, sched_wanted at) {
+    int found = find_select(s, o, at, false);
+    if (found >= 0) return found;
+    return add_leaf(s, o, (sched_leaf){.whole = at, .shown = at});
+}
+
+/* Of what is added up: elements that are 0 where those of the leaf are hidden. */
+static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!op.id || !sched_is_inline(s, op)) return -1;
+    int exp = sched_find_exp(o, op);
+    if (exp >= 0) return find_infinite(s, o, o->exps[exp].x);
+    switch (opcode_of(s, op)) {
+    case TILE_OP_broadcast:
+    case TILE_OP_cast:
+    case TILE_OP_neg: return find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map));
+    case TILE_OP_div: {
+        sched_wanted by = sched_wanted_operand(s, op, 1, &at.map);
+        bool row = sched_form_of(s, o, by.value, &by.map) == SCHED_ROW;
+        return row ? find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map)) : -1;
+    }
+    case TILE_OP_select: return find_select(s, o, at, true);
+    default: return -1;
+    }
+}
+
+void sched_find_leaves(schedule *s, sched_online *o) {
+    for (unsigned i = 0; i < o->fold_count; i++) {
+        sched_fold *fold = &o->folds[i];
+        bool largest = !fold->product &&
+                       tile_op_word(s->compute, fold->op, TILE_ATTR_kind) == TILE_WORD_kind_max;
+        fold->leaf = largest ? find_infinite(s, o, fold->source) : find_zero(s, o, fold->source);
+    }
+}
