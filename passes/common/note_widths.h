@@ -4,8 +4,8 @@
 
 #include "passes/common/bind_params.h"
 
-/* Sets f->widest. Options that bind what `tune` does are left out: the caller may give another point
- * later. */
+/* Sets f->widest. Options that bind what `tune` does are left out: the caller may give another
+ * point later. */
 void note_widths(tile_function *f, const tile_pass_option *options, unsigned count,
                  tile_arena *scratch);
 
