@@ -325,12 +325,27 @@ static unsigned sum_of_exps(chain_finder *f, sched_wanted row) {
     return terms.near && !terms.negative && !terms.enlarged && !terms.spent ? terms.exps : 0;
 }
 
+/* By what an element is divided that is multiplied with the row's value: %r of 1.0 / %r, with any
+ * number from 0 to 1. *divides: there is such a divisor. */
+static sched_wanted divisor_of(chain_finder *f, sched_wanted row, bool *divides) {
+    double number;
+    sched_wanted inner = without_broadcast(f, row);
+    tile_op op = *divides ? TILE_NO_OP : def(f, inner.value, TILE_OP_div);
+    if (!op.id || !sched_is_number(f->s, tile_op_operand(f->s->compute, op, 0), &number) ||
+        !(number > 0 && number <= 1))
+        return row;
+    *divides = true;
+    return sched_wanted_operand(f->s, op, 1, &inner.map);
+}
+
 /* Times a value of the row, or divided by it. The sum that has an exponential's largest element
  * makes none larger than it was, once. */
 static sched_known_form of_row_product(chain_finder *f, const sched_known_form *of,
                                        sched_wanted row, bool divides) {
     sched_known_form out = *of;
-    unsigned exps = divides ? sum_of_exps(f, row) : 0;
+    bool by = divides;
+    sched_wanted divisor = divisor_of(f, row, &by);
+    unsigned exps = by ? sum_of_exps(f, divisor) : 0;
     out.enlarged |= !exps || (exps & ~out.exps) || (exps & out.spent);
     out.spent |= exps;
     out.lossy |= !(divides && sched_is_positive(f->s, row.value, 8));

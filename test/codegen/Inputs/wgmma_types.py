@@ -16,14 +16,22 @@ cases = [kernels["Case"](text) for text in kernels["cases_of"](sys.argv[4:])]
 HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)
 
 
-def compile_all(folder):
-    """The modules' texts behind one head: each has a kernel, and the same shared memory."""
+MOST = 60  # cases of a plan, which takes 256 arguments
+
+
+def compile_some(folder, first):
+    """The PTX of so many cases from this one on."""
     tile, ptx = os.path.join(folder, "k.tile"), os.path.join(folder, "k.ptx")
     with open(tile, "w") as file:
-        file.write(kernels["text_of"](cases))
+        file.write(kernels["text_of"](cases[first:first + MOST], first))
     subprocess.run(["tilec", tile, "--kernel=all", "--target=sm_90a", "--emit=ptx", "-o", ptx], check=True)
     with open(ptx) as file:
-        text = file.read()
+        return file.read()
+
+
+def compile_all(folder):
+    """The modules' texts behind one head: each has a kernel, and the same shared memory."""
+    text = "".join(compile_some(folder, first) for first in range(0, len(cases), MOST))
     head = {}
     for line in HEAD.finditer(text):
         head[line.group(1)] = max(head.get(line.group(1), ""), line.group())  # the latest version

@@ -259,12 +259,14 @@ def kernel(case, name):
     return "\n".join(lines + ["}\n"])
 
 
-def text_of(cases):
-    text = "".join(kernel(case, "k%d" % i) for i, case in enumerate(cases))
+def text_of(cases, first=0):
+    """A kernel for each case, named by its number from `first` on, and a plan that launches them."""
+    numbered = list(enumerate(cases, first))
+    text = "".join(kernel(case, "k%d" % i) for i, case in numbered)
     args = ", ".join("%%a%d: ptr<%s>, %%b%d: ptr<%s>, %%c%d: ptr<%s>%s" % (
-        i, c.a, i, c.b, i, c.c, ", %%m%d: ptr<f32>" % i if c.sparse else "") for i, c in enumerate(cases))
+        i, c.a, i, c.b, i, c.c, ", %%m%d: ptr<f32>" % i if c.sparse else "") for i, c in numbered)
     return text + "plan @all(%s) {\n%s\n}\n" % (args, "\n".join(
-        "  launch @k%d(%%a%d, %%b%d, %%c%d)" % (i, i, i, i) for i in range(len(cases))))
+        "  launch @k%d(%%a%d, %%b%d, %%c%d)" % (i, i, i, i) for i, _ in numbered))
 
 
 def write_mask(case, path):
