@@ -215,8 +215,9 @@ TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writ
  * TILE_INVALID after a diagnostic. */
 TILE_API tile_status tile_instantiate(tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count);
-/* After a kernel or plan could not be compiled for the target with these bindings: a note says which
- * other point of its space can be, if one can. The module is as it was before tile_instantiate. */
+/* After a kernel or plan could not be compiled for the target with these bindings: a note says
+ * which other point of its space can be, if one can. The module is as it was before
+ * tile_instantiate. */
 TILE_API void tile_note_fitting_point(const tile_module *module, const char *kernel,
                                       const tile_binding *bindings, unsigned binding_count,
                                       const tile_target *target);

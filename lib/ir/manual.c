@@ -124,8 +124,7 @@ static void print_ops(const tile_out *out) {
         out, "\n## Operations\n\n`?` marks an operand that may be left out.\n\n"
              "| operation | operands | levels | attributes | meaning |\n|---|---|---|---|---|\n");
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
-        if (tile_op_get_info((tile_opcode)i)->name)
-            print_op_row(out, (tile_opcode)i);
+        if (tile_op_get_info((tile_opcode)i)->name) print_op_row(out, (tile_opcode)i);
 }
 
 static void print_words(const tile_out *out, tile_attr_id id) {

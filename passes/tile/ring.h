@@ -24,8 +24,9 @@ tile_value ring_clone_address(ring *r, tile_builder *b, tile_value value, tile_v
  * loaded: that iteration's, of the plan's loads. */
 void ring_build_copies(ring *r, tile_builder *b, tile_value iv, const tile_value *loaded,
                        tile_value stage);
-/* The plan's loads for iteration iv, in the scratch arena; where there is no such iteration (exists:
- * i1), or their branch is not taken, what `loaded` has. ring_load_nothing: to begin with. */
+/* The plan's loads for iteration iv, in the scratch arena; where there is no such iteration
+ * (exists: i1), or their branch is not taken, what `loaded` has. ring_load_nothing: to begin with.
+ */
 tile_value *ring_load_nothing(ring *r, tile_builder *b);
 tile_value *ring_build_loads(ring *r, tile_builder *b, tile_value exists, tile_value iv,
                              const tile_value *loaded);
