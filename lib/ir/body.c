@@ -108,8 +108,9 @@ static uint32_t *find_constant(const tile_function *f, const tile_type *type,
 }
 
 static void rehash_constants(tile_function *f) {
-    f->constant_capacity = f->constant_capacity ? f->constant_capacity * 2 : 32;
-    f->constant_table = TILE_NEW_ARRAY(&f->module->arena, uint32_t, f->constant_capacity);
+    size_t capacity = f->constant_capacity ? f->constant_capacity * 2 : 32;
+    f->constant_table = TILE_NEW_ARRAY(&f->module->arena, uint32_t, capacity);
+    f->constant_capacity = capacity; /* once there is room for as many */
     for (uint32_t id = 1; id < f->value_count; id++)
         if (f->values[id].kind == TILE_VALUE_CONSTANT)
             *find_constant(f, f->values[id].type, f->values[id].expr) = id;

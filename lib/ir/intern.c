@@ -43,9 +43,9 @@ static entry *find_place(struct tile_intern *table, unsigned tag, uint32_t hash,
 
 static void grow(tile_context *context, struct tile_intern *table) {
     entry *old = table->entries;
-    size_t old_capacity = table->capacity;
-    table->capacity = old_capacity ? old_capacity * 2 : 256;
-    table->entries = TILE_NEW_ARRAY(&context->arena, entry, table->capacity);
+    size_t old_capacity = table->capacity, capacity = old_capacity ? old_capacity * 2 : 256;
+    table->entries = TILE_NEW_ARRAY(&context->arena, entry, capacity);
+    table->capacity = capacity; /* once there is room for as many */
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].data)
             *find_place(table, old[i].tag, old[i].hash, old[i].data, old[i].size) = old[i];
