@@ -249,6 +249,9 @@ tile_value tile_build_zero(tile_builder *builder, const tile_type *type) {
 }
 
 tile_value tile_build_int(tile_builder *builder, int64_t value) {
+    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
+                                                    : NULL,
+                       TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_i32),
@@ -256,6 +259,9 @@ tile_value tile_build_int(tile_builder *builder, int64_t value) {
 }
 
 tile_value tile_build_float(tile_builder *builder, double value) {
+    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
+                                                    : NULL,
+                       TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_f32),

@@ -86,25 +86,30 @@ static const tile_type *make(tile_context *context, tile_type_kind kind, tile_sc
 }
 
 const tile_type *tile_type_scalar(tile_context *context, tile_scalar scalar) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_SCALAR, scalar, 0, 0, NULL);
 }
 
 const tile_type *tile_type_ptr(tile_context *context, tile_scalar scalar) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_PTR, scalar, 0, 0, NULL);
 }
 
 const tile_type *tile_type_vector(tile_context *context, tile_scalar scalar, unsigned count) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     int64_t dim = count;
     return make(context, TILE_TYPE_VECTOR, scalar, 0, 1, &dim);
 }
 
 const tile_type *tile_type_tensor(tile_context *context, tile_scalar scalar, unsigned rank,
                                   const int64_t *dims) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_TENSOR, scalar, 0, rank, dims);
 }
 
 const tile_type *tile_type_view(tile_context *context, tile_scalar scalar, unsigned rank,
                                 const int64_t *dims) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_VIEW, scalar, 0, rank, dims);
 }
 
@@ -125,15 +130,18 @@ const tile_type *tile_view_arg_type(tile_context *context, const tile_type *elem
 
 const tile_type *tile_type_tile(tile_context *context, tile_scalar scalar, unsigned rank,
                                 const int64_t *dims) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_TILE, scalar, 0, rank, dims);
 }
 
 const tile_type *tile_type_shared(tile_context *context, tile_scalar scalar, unsigned stages,
                                   unsigned rank, const int64_t *dims) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     return make(context, TILE_TYPE_SHARED, scalar, stages, rank, dims);
 }
 
 const tile_type *tile_type_descriptor(tile_context *context, tile_scalar scalar, bool mn_major) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     tile_type draft = {.kind = TILE_TYPE_DESCRIPTOR, .scalar = scalar, .mn_major = mn_major};
     return tile_type_get(context, &draft);
 }
@@ -168,6 +176,7 @@ const tile_layout *tile_layout_for_scalar(const tile_layout *layout, tile_scalar
 
 const tile_type *tile_type_with_scalar(tile_context *context, const tile_type *type,
                                        tile_scalar scalar) {
+    TILE_GUARD_OUTSIDE(context, NULL)
     if (!type) return NULL;
     tile_type draft = *type;
     draft.scalar = scalar;
