@@ -22,6 +22,10 @@ tile_builder tile_builder_before(tile_function *function, tile_op op) {
     return builder;
 }
 
+static tile_context *context_of(const tile_builder *builder) {
+    return builder && builder->function ? tile_function_context(builder->function) : NULL;
+}
+
 /* Whether the value is one of the function's; 0 has been reported before. */
 static bool is_known(const tile_builder *builder, tile_value value) {
     if (value.id < builder->function->value_count) return value.id != 0;
@@ -89,8 +93,7 @@ static bool flatten(const tile_builder *builder, const tile_op_info *info,
 
 tile_op tile_build_op(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
                       unsigned segment_count, const tile_type *type) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     return tile_build_op_of(builder, opcode, segments, segment_count, type, NULL, 0);
 }
 
@@ -219,9 +222,7 @@ tile_value tile_build_op_value(tile_builder *builder, tile_opcode opcode,
 
 tile_value tile_build_constant(tile_builder *builder, const tile_type *type,
                                const tile_expr *expr) {
-    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
-                                                    : NULL,
-                       TILE_NO_VALUE)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     if (!expr || !type || type->kind != TILE_TYPE_SCALAR) {
@@ -249,9 +250,7 @@ tile_value tile_build_zero(tile_builder *builder, const tile_type *type) {
 }
 
 tile_value tile_build_int(tile_builder *builder, int64_t value) {
-    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
-                                                    : NULL,
-                       TILE_NO_VALUE)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_i32),
@@ -259,9 +258,7 @@ tile_value tile_build_int(tile_builder *builder, int64_t value) {
 }
 
 tile_value tile_build_float(tile_builder *builder, double value) {
-    TILE_GUARD_OUTSIDE(builder && builder->function ? tile_function_context(builder->function)
-                                                    : NULL,
-                       TILE_NO_VALUE)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_VALUE)
     if (!is_ready(builder)) return TILE_NO_VALUE;
     tile_context *context = tile_function_context(builder->function);
     return tile_function_constant(builder->function, tile_type_scalar(context, TILE_f32),
@@ -298,8 +295,7 @@ static void add_loop_region(tile_function *f, tile_op op, const tile_type *own) 
 
 tile_op tile_build_for_loop(tile_builder *builder, tile_value begin, tile_value end,
                             tile_value step, const tile_value *inits, unsigned init_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     const tile_segment segments[] = {
@@ -321,8 +317,7 @@ static const tile_value *filled(tile_builder *builder, tile_arena *arena, const 
 tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
                                 const tile_value *groups, const tile_value *registers,
                                 unsigned count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     if (!is_ready(builder) || !warps || !can_nest(builder)) return TILE_NO_OP;
     tile_arena scratch = {0};
     const tile_segment segments[] = {
@@ -337,8 +332,7 @@ tile_op tile_build_role_regions(tile_builder *builder, const tile_value *warps,
 }
 
 tile_op tile_build_while_loop(tile_builder *builder, const tile_value *inits, unsigned init_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     const tile_segment segments[] = {{TILE_NO_VALUE, inits, init_count}};
     if (!is_ready(builder) || !can_nest(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_while, segments, 1, NULL);
@@ -358,8 +352,7 @@ static bool are_typed(const tile_builder *builder, const tile_type *const *types
 
 tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *result_types,
                                  unsigned result_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     const uint16_t sizes[TILE_MAX_OPERANDS] = {0};
     if (!is_ready(builder) || !can_nest(builder) ||
         !are_typed(builder, result_types, result_count, "sync explicit"))
@@ -372,8 +365,7 @@ tile_op tile_build_sync_explicit(tile_builder *builder, const tile_type *const *
 
 tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents, unsigned rank,
                             const tile_type *const *result_types, unsigned result_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     uint16_t sizes[TILE_MAX_OPERANDS] = {(uint16_t)rank};
     if (!is_ready(builder) || !can_nest(builder) ||
         !are_typed(builder, result_types, result_count, "parallel"))
@@ -398,8 +390,7 @@ tile_op tile_build_parallel(tile_builder *builder, const tile_value *extents, un
 tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_param_value *values,
                           unsigned value_count, const tile_value *arguments,
                           unsigned argument_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     const tile_segment segments[] = {{TILE_NO_VALUE, arguments, arguments ? argument_count : 0}};
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_op op = tile_build_op(builder, TILE_OP_launch, segments, 1, NULL);
@@ -410,8 +401,7 @@ tile_op tile_build_launch(tile_builder *builder, const char *callee, const tile_
 
 tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
                            const tile_type *const *result_types, unsigned result_count) {
-    TILE_GUARD_OUTSIDE(
-        builder && builder->function ? tile_function_context(builder->function) : NULL, TILE_NO_OP)
+    TILE_GUARD_OUTSIDE(context_of(builder), TILE_NO_OP)
     if (!is_ready(builder)) return TILE_NO_OP;
     tile_function *f = builder->function;
     if (!condition.id || !is_known(builder, condition) || !can_nest(builder)) return TILE_NO_OP;

@@ -113,35 +113,33 @@ static void add_place(const tile_context *context, tile_loc loc, tile_diagnostic
     quote_line(&context->sources[loc.file], diagnostic);
 }
 
-static void send(tile_context *context, tile_severity severity, tile_loc loc, const char *message) {
-    tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
-    add_place(context, loc, &diagnostic);
-    context->sink(&diagnostic, context->sink_user);
-}
-
-void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
-                 ...) {
-    if (!context) return;
-    tile_context_lock(context);
-    if (severity == TILE_ERROR) context->errors++;
-    if (context->sink && format) {
-        tile_arena scratch = {0};
-        va_list args;
-        va_start(args, format);
-        const char *message = tile_arena_vformat(&scratch, format, args);
-        va_end(args);
-        send(context, severity, loc, message);
-        tile_arena_reset(&scratch);
-    }
-    tile_context_unlock(context);
-}
-
 void tile_report_words(tile_context *context, tile_severity severity, tile_loc loc,
                        const char *message) {
     if (!context) return;
     tile_context_lock(context);
     if (severity == TILE_ERROR) context->errors++;
-    if (context->sink) send(context, severity, loc, message);
+    if (context->sink && message) {
+        tile_diagnostic diagnostic = {.severity = severity, .file = "", .message = message};
+        add_place(context, loc, &diagnostic);
+        context->sink(&diagnostic, context->sink_user);
+    }
+    tile_context_unlock(context);
+}
+
+void tile_report(tile_context *context, tile_severity severity, tile_loc loc, const char *format,
+                 ...) {
+    tile_arena scratch = {0};
+    const char *message = NULL;
+    if (!context) return;
+    tile_context_lock(context);
+    if (context->sink && format) {
+        va_list args;
+        va_start(args, format);
+        message = tile_arena_vformat(&scratch, format, args);
+        va_end(args);
+    }
+    tile_report_words(context, severity, loc, message);
+    tile_arena_reset(&scratch);
     tile_context_unlock(context);
 }
 
