@@ -2,7 +2,7 @@
  *
  *   tile artifact 1                            the form's number
  *   compiler 62                                each part: its name, how many bytes, a line break,
- *   tile 1.0.0, LLVM 22.1.8, build 5f0c...     the bytes, a line break
+ *   tile 2.0.0, LLVM 22.1.8, build 5f0c...     the bytes, a line break
  *   plan 310                                   of a plan: its text, and its kernels' heads
  *   ...
  *   abi 480                                    begins a kernel

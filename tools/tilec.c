@@ -54,7 +54,8 @@ static const char help[] =
     "                        array (tile-run --trace reads it on a GPU); it is "
     "slower\n" TOOL_REMARKS_HELP TOOL_CACHE_HELP
     "  --timing              what each step took, on standard error\n"
-    "  --help\n";
+    "  --help\n"
+    "  --version\n";
 
 enum { MAX_PARAMS = 64 };
 
@@ -64,7 +65,7 @@ typedef struct options {
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
     unsigned ptx_version, variant, step;
-    bool one_step, all_variants, no_line_info, timing, json, stamps, help;
+    bool one_step, all_variants, no_line_info, timing, json, stamps, help, version;
     tool_remarks remarks;
     tool_cache cache;
 } options;
@@ -145,6 +146,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_flag(words, "--stamps")) return o->stamps = true;
     if (tool_flag(words, "--json")) return o->json = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
+    if (tool_flag(words, "--version")) return o->version = true;
     if (tool_cache_option(words, &o->cache)) return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
     return complain("unknown or incomplete option", tool_current(words));
@@ -530,6 +532,7 @@ int main(int argc, char **argv) {
         printf("\nThe default passes: %s\n", tile_default_pipeline(3));
         return tool_finish(true);
     }
+    if (o.version) return tool_print_version("tilec");
     if (!o.input) {
         fputs("error: no input file; see tilec --help\n", stderr);
         return 1;

@@ -22,7 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TILE_API_VERSION 2
+/* The version of this header: 10000 * major + 100 * minor + patch, and the same as text.
+ * CMakeLists.txt reads the text. A program that was built with one minor version runs with later
+ * ones of the same major version; the major version is also the number in the library's name,
+ * libtile.so.2. */
+#define TILE_VERSION 20000
+#define TILE_VERSION_STRING "2.0.0"
+#define TILE_API_VERSION 2 /* the major version */
 
 #if defined(__GNUC__)
 #define TILE_API __attribute__((visibility("default")))
@@ -86,6 +92,8 @@ typedef struct tile_context tile_context;
 
 /* TILE_API_VERSION of the library that runs; the macro is that of the header. */
 TILE_API unsigned tile_api_version(void);
+/* TILE_VERSION_STRING of the library that runs. */
+TILE_API const char *tile_version_string(void);
 
 /* A short word for a status: "ok", "invalid", ... */
 TILE_API const char *tile_status_name(tile_status status);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tile/base.h"
+
 /* The head of the file that this code was loaded from; the linker defines it. */
 extern const uint8_t __ehdr_start[] __attribute__((weak, visibility("hidden")));
 
@@ -65,8 +67,8 @@ const char *tile_compiler_identity(tile_arena *arena) {
     const uint8_t *bytes = build_id(&length);
     if (bytes) put_hex(id, bytes, length < 64 ? length : 64);
     LLVMGetVersion(&major, &minor, &patch);
-    return tile_arena_format(arena, "tile %s, LLVM %u.%u.%u, build %s", TILE_VERSION, major, minor,
-                             patch, id);
+    return tile_arena_format(arena, "tile %s, LLVM %u.%u.%u, build %s", TILE_VERSION_STRING, major,
+                             minor, patch, id);
 }
 
 bool tile_compiler_is_known(void) {

@@ -4,7 +4,7 @@
 
 #include "lib/support/arena.h"
 
-/* The versions of Tile and of its LLVM, and what tells this build from any other ("tile 1.0.0, LLVM
+/* The versions of Tile and of its LLVM, and what tells this build from any other ("tile 2.0.0, LLVM
  * 22.1.8, build 5f0c..."); in the arena. */
 const char *tile_compiler_identity(tile_arena *arena);
 

@@ -6,8 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(TILE_API_VERSION == TILE_VERSION / 10000, "the major version, in base.h");
+
 unsigned tile_api_version(void) {
     return TILE_API_VERSION;
+}
+
+const char *tile_version_string(void) {
+    return TILE_VERSION_STRING;
 }
 
 const char *tile_status_name(tile_status status) {

@@ -113,6 +113,7 @@ Test(null, tables) {
     cr_expect_null(tile_pass_at(1000));
     cr_expect_not_null(tile_default_pipeline(1000));
     cr_expect_eq(tile_api_version(), TILE_API_VERSION);
+    cr_expect_str_eq(tile_version_string(), TILE_VERSION_STRING);
     tile_manual_print(NULL, NULL);
 }
 

@@ -120,6 +120,11 @@ int tool_finish(bool ok) {
     return 1;
 }
 
+int tool_print_version(const char *tool) {
+    printf("%s %s\n", tool, tile_version_string());
+    return tool_finish(true);
+}
+
 /* Far above any program, far below a machine's memory: /dev/zero has an end here. */
 enum { LARGEST_FILE = 1 << 26 };
 

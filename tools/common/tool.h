@@ -10,6 +10,10 @@ void tool_start(void);
 /* Ends main, with the exit status: 1 after a message if standard output could not be written. */
 int tool_finish(bool ok);
 
+/* Answers --version: prints the tool's name and the version of the library that it runs with. Ends
+ * main, with the exit status. */
+int tool_print_version(const char *tool);
+
 /* The command line while it is read. */
 typedef struct tool_arguments {
     int argc;

@@ -17,7 +17,7 @@ static void print_help(void) {
     printf("usage: tile-bench COMMAND [options]\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].meaning);
-    printf("\ntile-bench COMMAND --help tells the rest.\n");
+    printf("\ntile-bench COMMAND --help tells the rest, tile-bench --version the version.\n");
 }
 
 int main(int argc, char **argv) {
@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
         print_help();
         return tool_finish(true);
     }
+    if (tool_flag(&words, "--version")) return tool_print_version("tile-bench");
     if (tool_positional(&words, &name))
         for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
             if (strcmp(name, commands[i].name) == 0) return commands[i].run(&words);

@@ -213,6 +213,8 @@ static bool process_file(opt_options *o, tool_text *out) {
 static bool run(opt_options *o, tool_text *out) {
     if (o->help)
         opt_print_help(out);
+    else if (o->version)
+        opt_print_version(out);
     else if (o->manual)
         tile_manual_print(tool_append, out);
     else if (o->tutorial)

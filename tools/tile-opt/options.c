@@ -67,12 +67,20 @@ static const char help[] =
     "  --list-passes                 all passes, with their levels\n"
     "  --ops                         the manual: grammar, types, operations, attributes\n"
     "  --tutorial                    the three levels by examples, from a first kernel on\n"
-    "  --help\n";
+    "  --help\n"
+    "  --version\n";
 
 void opt_print_help(tool_text *out) {
     tool_append(help, sizeof help - 1, out);
     tool_append("\npasses:\n", 9, out);
     opt_print_passes(out);
+}
+
+void opt_print_version(tool_text *out) {
+    const char *version = tile_version_string();
+    tool_append("tile-opt ", 9, out);
+    tool_append(version, strlen(version), out);
+    tool_append("\n", 1, out);
 }
 
 static const char *levels_text(unsigned levels, char text[8]) {
@@ -200,6 +208,7 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"--ops", &o->manual},
         {"--tutorial", &o->tutorial},
         {"--help", &o->help},
+        {"--version", &o->version},
         {"-h", &o->help},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

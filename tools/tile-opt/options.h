@@ -26,7 +26,7 @@ typedef struct opt_options {
     const char *layout_file; /* as a picture in this file, NULL: as text */
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
-    bool run_reproducer, list_passes, manual, tutorial, help;
+    bool run_reproducer, list_passes, manual, tutorial, help, version;
     bool run_each, reduce;
     const char *reduce_with;
     double reduce_seconds;
@@ -42,6 +42,7 @@ bool opt_shows(const opt_names *names, const char *pass);
 /* tutorial.md, which CMake makes an array of. */
 extern const char opt_tutorial[];
 void opt_print_help(tool_text *out);
+void opt_print_version(tool_text *out);
 void opt_print_passes(tool_text *out);
 
 #endif

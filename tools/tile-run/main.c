@@ -493,6 +493,7 @@ int main(int argc, char **argv) {
             options_print_help();
             return tool_finish(true);
         }
+        if (tool_flag(&args, "--version")) return tool_print_version("tile-run");
         if (!options_parse(&o, &args)) return 1;
     }
     if (!o.file) return fail("tile-run", "which file? See tile-run --help");

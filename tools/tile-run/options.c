@@ -66,6 +66,7 @@ static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
     "  --ptx=FILE           writes the PTX that runs\n"
     "  --ptxas=FILE         assembler for the GPU; without it the driver "
     "assembles\n" TOOL_CACHE_HELP "  --help\n"
+    "  --version\n"
     "\n"
     "Exit status: 0 if everything fits, 1 otherwise.\n";
 

@@ -1,6 +1,7 @@
 """Compiles each public header alone: check_headers.py FOLDER OUTPUT_SUFFIX COMPILER FLAG...
 
-Fails if one does not compile without warnings, or includes a header of LLVM or CUDA."""
+Fails if one does not compile without warnings, or includes a header of LLVM or CUDA, or if tile.h does not
+include all others."""
 import os
 import subprocess
 import sys
@@ -17,6 +18,8 @@ for header in headers:
     opened = [line for line in result.stderr.splitlines() if line.startswith(".")]
     strangers = [line for line in opened if "llvm" in os.path.basename(line).lower()
                  or "/llvm" in line and "/clang/" not in line or "cuda" in line]
+    included = {os.path.basename(line) for line in opened if "/tile/" in line}
+    strangers += [f"does not include tile/{name}" for name in headers if header == "tile.h" and name not in included]
     if result.returncode != 0 or strangers:
         failures += 1
         print(f"{header}:", *strangers, result.stderr if result.returncode else "", sep="\n")

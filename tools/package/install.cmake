@@ -1,0 +1,39 @@
+# What `cmake --install` puts into a prefix: the library, headers, tools, kernels, examples, documents, and
+# what pkg-config and CMake find it by. Every path in it is relative: the tree may be moved.
+set(tile_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tile)
+set(tile_data_folder ${CMAKE_INSTALL_DATADIR}/tile)
+
+install(TARGETS tile EXPORT tile_shared RUNTIME LIBRARY ARCHIVE INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS tile_static EXPORT tile_static ARCHIVE INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS ${tile_programs} RUNTIME)
+install(DIRECTORY include/tile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# ---- Kernels, examples and documents ----------------------------------------------------------------
+install(DIRECTORY tools/kernels DESTINATION ${tile_data_folder})
+install(FILES tools/tile-bench/attention_peers.py DESTINATION ${tile_data_folder})
+install(FILES ${examples} tools/examples/CMakeLists.txt DESTINATION ${tile_data_folder}/examples)
+# The manual is printed from the tables that the compiler is made of.
+set(manual ${CMAKE_BINARY_DIR}/manual.txt)
+add_custom_command(OUTPUT ${manual} COMMAND tile-opt --ops -o ${manual} DEPENDS tile-opt tile VERBATIM
+                   COMMENT "Printing the manual")
+add_custom_target(tile_manual ALL DEPENDS ${manual})
+install(FILES README.md tools/tile-opt/tutorial.md ${manual} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# ---- pkg-config -------------------------------------------------------------------------------------
+set(TILE_STATIC_LIBS "-L${llvm_libdir} ${llvm_libs} -lsqlite3 -lstdc++ -lz -lzstd -ldl -lm -lpthread -Wl,--build-id")
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(tools/package/tile.pc.in lib/tile.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/lib/tile.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# ---- CMake: find_package(tile) ----------------------------------------------------------------------
+include(CMakePackageConfigHelpers)
+string(REGEX REPLACE "-l(LLVM[A-Za-z0-9]+)" "\\1" tile_llvm_archives "${llvm_libs}")
+set(package ${CMAKE_BINARY_DIR}/package)
+configure_package_config_file(tools/package/tileConfig.cmake.in ${package}/tileConfig.cmake
+                              INSTALL_DESTINATION ${tile_package_folder} NO_SET_AND_CHECK_MACRO
+                              NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${package}/tileConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${package}/tileConfig.cmake ${package}/tileConfigVersion.cmake DESTINATION ${tile_package_folder})
+foreach(kind shared static)
+  install(EXPORT tile_${kind} NAMESPACE tile:: FILE tile_${kind}.cmake DESTINATION ${tile_package_folder})
+endforeach()
