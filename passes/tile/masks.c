@@ -100,18 +100,27 @@ static bool is_high(const mask_loop *s, tile_value value, unsigned depth) {
            is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
 }
 
-bool mask_find(const mask_loop *s, tile_op op, int64_t variable, mask *m) {
+/* opposite: of low < high as high <= low. */
+static bool find(const mask_loop *s, tile_op op, int64_t variable, bool opposite, mask *m) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
     if (!less && opcode != TILE_OP_gt && opcode != TILE_OP_ge) return false;
-    tile_value low = tile_op_operand(s->f, op, less ? 0 : 1);
-    tile_value high = tile_op_operand(s->f, op, less ? 1 : 0);
+    bool equal = opcode == TILE_OP_le || opcode == TILE_OP_ge;
+    tile_value low = tile_op_operand(s->f, op, less == opposite);
+    tile_value high = tile_op_operand(s->f, op, less != opposite);
     const tile_type *type = tile_value_type(s->f, low);
     if (type->kind != TILE_TYPE_TILE || type->scalar != TILE_i32) return false;
-    *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high};
-    m->margin = opcode == TILE_OP_le || opcode == TILE_OP_ge;
+    *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high, .margin = equal != opposite};
     return add_value(s, low, 1, MASK_DEPTH, &m->low) && m->low.variable == variable &&
            is_high(s, high, MASK_DEPTH);
+}
+
+bool mask_find(const mask_loop *s, tile_op op, int64_t variable, mask *m) {
+    return find(s, op, variable, false, m);
+}
+
+bool mask_find_opposite(const mask_loop *s, tile_op op, mask *m) {
+    return find(s, op, 1, true, m);
 }
 
 tile_value mask_long(tile_function *f, int64_t value) {

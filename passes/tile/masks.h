@@ -38,6 +38,10 @@ typedef struct mask {
  * 0: before the loop. */
 bool mask_find(const mask_loop *loop, tile_op op, int64_t variable, mask *m);
 
+/* The same for the opposite of the comparison: the larger side grows with the loop's variable, and
+ * where m holds for no element the comparison holds for all of them. */
+bool mask_find_opposite(const mask_loop *loop, tile_op op, mask *m);
+
 /* The i64 below which the mask holds for all elements, of a variable from `begin` on; and from
  * which on it holds for none, of one below `end`. Where an element of either side would wrap around
  * in 32 bits the first one is below every variable and the second one above. */

@@ -63,12 +63,13 @@
  *   }
  *
  * Which masks: comparisons of i32 tiles in a loop with a dot, whose sides are sums of scalars and
- * iotas. One of them grows with the loop's variable and is the smaller one, which may be a minimum,
- * a maximum or a choice of such sums, the scalars are none that the loop changes: up to a number
- * that is known before it the comparison holds for all elements. The first loop ends there, the
- * second goes on as the loop was, from where the first one has come to. All that a loop carries
- * goes from one to the other, stages and phases of rings too, so that this comes behind the passes
- * that make them; only sums that are pending may not be carried so.
+ * iotas. One side grows with the loop's variable. The other one does not change; it may be a
+ * minimum, a maximum or a choice of such sums. Where the smaller side grows, the comparison holds
+ * for all elements up to a bound that is known before the loop, as above; where the larger side
+ * grows (a window of keys begins), it holds from a bound on. With both kinds there are three
+ * loops: one with all masks, one with none of them, and one with the first kind. All that a loop
+ * carries goes from one to the next, stages and phases of rings too, so that this pass comes after
+ * those that make them. Only pending sums may not be carried so.
  *
  * Behind a product before such a loop, which is then its first iteration most times, a choice by
  * such masks is made under a branch: only where one of them hides something. */
@@ -102,7 +103,8 @@ static bool may_split(const splitter *s) {
     return product && !pending;
 }
 
-/* 1. Two loops -------------------------------------------------------------------------------- */
+/* 1. A loop for each range ----------------------------------------------------------------------
+ */
 
 /* Whether the mask holds, in the loop in which it does. */
 static void hold(const splitter *s, tile_op loop, tile_value value) {
@@ -117,48 +119,78 @@ static void hold(const splitter *s, tile_op loop, tile_value value) {
     tile_replace_values(s->f, tile_op_region(s->f, loop, 0), map);
 }
 
-/* Where the first loop ends. The number behind its last iteration, from which the second one goes
- * on, is an i32: an iteration that could lead beyond is the second one's. */
-static tile_value build_end(const splitter *s, tile_builder *b, tile_value start, const mask *masks,
-                            unsigned count) {
+/* Masks of a loop that hold for all elements below a bound, or from a bound on. */
+typedef struct masks {
+    const mask *all;
+    unsigned count;
+    bool from;
+} masks;
+
+/* Where the first loop ends. The number after its last iteration, from which the second one goes
+ * on, is an i32. An iteration that could lead beyond is the second loop's, which has all masks. If
+ * it is the first loop that has them, it runs all iterations then. */
+static tile_value build_end(const splitter *s, tile_builder *b, tile_value start, const masks *m) {
     int64_t step = 1;
     tile_function *f = s->f;
-    tile_value end = mask_widen(f, b, tile_op_operand(f, s->loop, 1));
+    tile_value last = mask_widen(f, b, tile_op_operand(f, s->loop, 1));
+    tile_value end = m->from ? start : last;
     tile_value_is_int(f, tile_op_operand(f, s->loop, 2), &step);
-    for (unsigned i = 0; i < count; i++)
-        end = tile_build_min(b, end, mask_build_all(&s->masked, b, start, &masks[i]));
-    end = tile_build_min(b, end, mask_long(f, INT32_MAX - step + 1));
-    return tile_build_max(b, end, start);
+    for (unsigned i = 0; i < m->count; i++) {
+        tile_value bound = m->from ? mask_build_none(&s->masked, b, start, last, &m->all[i])
+                                   : mask_build_all(&s->masked, b, start, &m->all[i]);
+        end = m->from ? tile_build_max(b, end, bound) : tile_build_min(b, end, bound);
+    }
+    tile_value most = mask_long(f, INT32_MAX - step + 1);
+    if (!m->from) return tile_build_max(b, tile_build_min(b, end, most), start);
+    tile_value all = tile_build_gt(b, end, tile_build_min(b, last, most));
+    return tile_build_select(b, all, tile_build_max(b, last, start), end);
 }
 
-static void split(const splitter *s, const mask *masks, unsigned count) {
+/* Where the second one begins. */
+static tile_value build_begin(const splitter *s, tile_builder *b, tile_value start, tile_value end,
+                              bool from) {
+    tile_function *f = s->f;
+    tile_value begin = tile_op_operand(f, s->loop, 0), last = tile_op_operand(f, s->loop, 1);
+    tile_value step = tile_op_operand(f, s->loop, 2);
+    const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
+    tile_value span = tile_build_sub(b, end, start);
+    tile_value turns = tile_build_ceildiv(b, span, mask_widen(f, b, step));
+    tile_value run = tile_build_mul(b, tile_build_cast(b, turns, narrow), step);
+    tile_value next = tile_build_add(b, begin, run);
+    if (!from) return next;
+    return tile_build_select(b, tile_build_ge(b, end, mask_widen(f, b, last)), last, next);
+}
+
+/* Runs the iterations up to a bound in a loop before this one. */
+static void split(const splitter *s, const masks *m) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
-    tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
-    tile_value start = mask_widen(f, &b, begin);
-    tile_value end = build_end(s, &b, start, masks, count);
+    tile_value start = mask_widen(f, &b, tile_op_operand(f, s->loop, 0));
+    tile_value end = build_end(s, &b, start, m);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     tile_op first = tile_clone_op(&b, s->loop, map, values);
     tile_builder ahead = tile_builder_before(f, first);
     tile_op_at(f, first)->operands[1] = tile_build_cast(&ahead, end, narrow);
-    for (unsigned i = 0; i < count; i++) hold(s, first, map[masks[i].value.id]);
-    tile_value span = tile_build_sub(&b, end, start);
-    tile_value turns = tile_build_ceildiv(&b, span, mask_widen(f, &b, step));
-    tile_value run = tile_build_mul(&b, tile_build_cast(&b, turns, narrow), step);
-    tile_op_at(f, s->loop)->operands[0] = tile_build_add(&b, begin, run);
+    for (unsigned i = 0; i < m->count; i++) {
+        tile_value value = m->all[i].value;
+        hold(s, m->from ? s->loop : first, m->from ? value : map[value.id]);
+    }
+    tile_op_at(f, s->loop)->operands[0] = build_begin(s, &b, start, end, m->from);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
         tile_carried_send(f, s->loop, TILE_AROUND, i, tile_op_result(f, first, i));
 }
 
-static bool split_loop(const splitter *s) {
-    unsigned count = 0;
-    if (!may_split(s)) return false;
-    mask *masks = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
-    TILE_FOR_EACH_OP (s->f, op, s->body) count += mask_find(&s->masked, op, 1, &masks[count]);
-    if (count) split(s, masks, count);
-    return count != 0;
+static bool split_loop(const splitter *s, bool from) {
+    masks m = {.from = from};
+    mask *all = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
+    TILE_FOR_EACH_OP (s->f, op, s->body)
+        m.count += from ? mask_find_opposite(&s->masked, op, &all[m.count])
+                        : mask_find(&s->masked, op, 1, &all[m.count]);
+    m.all = all;
+    if (m.count) split(s, &m);
+    return m.count != 0;
 }
 
 /* 2. What stands before the loop -------------------------------------------------------------- */
@@ -252,8 +284,11 @@ tile_status tile_pass_split_loops(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < count; i++) {
         tile_region body = tile_op_region(f, loops[i], 0);
         splitter s = {pass, f, loops[i], body, {f, body}};
-        if (!split_loop(&s)) continue;
-        splits++;
+        if (!may_split(&s)) continue;
+        long ranges = split_loop(&s, true);
+        ranges += split_loop(&s, false);
+        if (!ranges) continue;
+        splits += ranges;
         branches += branch_before(&s);
     }
     tile_pass_count(pass, "split", splits);
