@@ -65,11 +65,13 @@
  * Which masks: comparisons of i32 tiles in a loop with a dot, whose sides are sums of scalars and
  * iotas. One side grows with the loop's variable. The other one does not change; it may be a
  * minimum, a maximum or a choice of such sums. Where the smaller side grows, the comparison holds
- * for all elements up to a bound that is known before the loop, as above; where the larger side
- * grows (a window of keys begins), it holds from a bound on. With both kinds there are three
- * loops: one with all masks, one with none of them, and one with the first kind. All that a loop
- * carries goes from one to the next, stages and phases of rings too, so that this pass comes after
- * those that make them. Only pending sums may not be carried so.
+ * for all elements up to a bound that is known before the loop, as above. Where the larger side
+ * grows (a window of keys begins), it holds from a bound on, and the iterations before that bound
+ * are a third loop. The pass does so in roles alone: a thread that also makes copies has no
+ * registers left for it (attention_masked spills for sm_80, d = 256).
+ *
+ * All that a loop carries goes from one to the next, stages and phases of rings too, so that this
+ * pass comes after those that make them. Only pending sums may not be carried so.
  *
  * Behind a product before such a loop, which is then its first iteration most times, a choice by
  * such masks is made under a branch: only where one of them hides something. */
@@ -146,23 +148,20 @@ static tile_value build_end(const splitter *s, tile_builder *b, tile_value start
     return tile_build_select(b, all, tile_build_max(b, last, start), end);
 }
 
-/* Where the second one begins. */
-static tile_value build_begin(const splitter *s, tile_builder *b, tile_value start, tile_value end,
-                              bool from) {
+/* Where the second one begins: after the last number of the first one, or at the greatest i32, at
+ * which no iteration begins. */
+static tile_value build_begin(const splitter *s, tile_builder *b, tile_value start,
+                              tile_value end) {
     tile_function *f = s->f;
-    tile_value begin = tile_op_operand(f, s->loop, 0), last = tile_op_operand(f, s->loop, 1);
-    tile_value step = tile_op_operand(f, s->loop, 2);
-    const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
-    tile_value span = tile_build_sub(b, end, start);
-    tile_value turns = tile_build_ceildiv(b, span, mask_widen(f, b, step));
-    tile_value run = tile_build_mul(b, tile_build_cast(b, turns, narrow), step);
-    tile_value next = tile_build_add(b, begin, run);
-    if (!from) return next;
-    return tile_build_select(b, tile_build_ge(b, end, mask_widen(f, b, last)), last, next);
+    tile_value step = mask_widen(f, b, tile_op_operand(f, s->loop, 2));
+    tile_value turns = tile_build_ceildiv(b, tile_build_sub(b, end, start), step);
+    tile_value next = tile_build_add(b, start, tile_build_mul(b, turns, step));
+    next = tile_build_min(b, next, mask_long(f, INT32_MAX));
+    return tile_build_cast(b, next, tile_type_scalar(tile_function_context(f), TILE_i32));
 }
 
 /* Runs the iterations up to a bound in a loop before this one. */
-static void split(const splitter *s, const masks *m) {
+static tile_op split(const splitter *s, const masks *m) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
@@ -177,20 +176,46 @@ static void split(const splitter *s, const masks *m) {
         tile_value value = m->all[i].value;
         hold(s, m->from ? s->loop : first, m->from ? value : map[value.id]);
     }
-    tile_op_at(f, s->loop)->operands[0] = build_begin(s, &b, start, end, m->from);
+    tile_op_at(f, s->loop)->operands[0] = build_begin(s, &b, start, end);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
         tile_carried_send(f, s->loop, TILE_AROUND, i, tile_op_result(f, first, i));
+    return first;
 }
 
-static bool split_loop(const splitter *s, bool from) {
+/* The new loop, if there are such masks. */
+static tile_op split_by(const splitter *s, bool from) {
     masks m = {.from = from};
     mask *all = TILE_NEW_ARRAY(s->pass->scratch, mask, s->f->op_count);
     TILE_FOR_EACH_OP (s->f, op, s->body)
         m.count += from ? mask_find_opposite(&s->masked, op, &all[m.count])
                         : mask_find(&s->masked, op, 1, &all[m.count]);
     m.all = all;
-    if (m.count) split(s, &m);
-    return m.count != 0;
+    return m.count ? split(s, &m) : TILE_NO_OP;
+}
+
+static splitter splitter_of(tile_pass *pass, tile_function *f, tile_op loop) {
+    tile_region body = tile_op_region(f, loop, 0);
+    return (splitter){pass, f, loop, body, {f, body}};
+}
+
+/* Whether the loop runs in a role: other warps make its copies. */
+static bool is_in_role(const splitter *s) {
+    tile_region region = tile_op_at(s->f, s->loop)->parent;
+    for (;;) {
+        tile_op owner = tile_region_at(s->f, region)->parent;
+        if (!owner.id) return false;
+        if (tile_op_opcode(s->f, owner) == TILE_OP_roles) return true;
+        region = tile_op_at(s->f, owner)->parent;
+    }
+}
+
+/* How many loops are added. */
+static long split_loop(const splitter *s) {
+    if (!may_split(s)) return 0;
+    tile_op below = split_by(s, false);
+    if (!is_in_role(s)) return below.id != 0;
+    const splitter rest = splitter_of(s->pass, s->f, below.id ? below : s->loop);
+    return (below.id != 0) + (split_by(&rest, true).id != 0);
 }
 
 /* 2. What stands before the loop -------------------------------------------------------------- */
@@ -282,13 +307,10 @@ tile_status tile_pass_split_loops(tile_pass *pass, tile_function *f) {
     long splits = 0, branches = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
-        tile_region body = tile_op_region(f, loops[i], 0);
-        splitter s = {pass, f, loops[i], body, {f, body}};
-        if (!may_split(&s)) continue;
-        long ranges = split_loop(&s, true);
-        ranges += split_loop(&s, false);
-        if (!ranges) continue;
-        splits += ranges;
+        const splitter s = splitter_of(pass, f, loops[i]);
+        long added = split_loop(&s);
+        if (!added) continue;
+        splits += added;
         branches += branch_before(&s);
     }
     tile_pass_count(pass, "split", splits);
