@@ -29,11 +29,30 @@ static bool fail(const char *text, const char *why) {
 static const struct {
     const char *name;
     fill fill;
-} fills[] = {
-    {"int", FILL_INT}, {"rand", FILL_RAND}, {"zeros", FILL_ZEROS}, {"poison", FILL_POISON}};
+} fills[] = {{"int", FILL_INT},
+             {"rand", FILL_RAND},
+             {"zeros", FILL_ZEROS},
+             {"poison", FILL_POISON},
+             {"values", FILL_VALUES}};
 
-/* TYPE[DIMS] */
-static bool parse_shape(const char *text, const char *at, host_array *array) {
+/* What follows TYPE[DIMS]: the list of `values`, or which elements are finite. */
+static bool parse_contents(const char *text, const char *at, run_argument *argument) {
+    static const char marker[] = ":finite@";
+    if (argument->fill == FILL_VALUES) {
+        argument->values = at + 1;
+        return *at == '=' || fail(text, "values:TYPE[DIMS] is followed by =LIST, as in =3,5*0");
+    }
+    if (!*at) return true;
+    if (strncmp(at, marker, strlen(marker)) != 0)
+        return fail(text, "the dims end with ']', and only :finite@DIM=RUNS may follow");
+    argument->finite = at + strlen(marker);
+    return tile_scalar_is_floating(argument->array.scalar) ||
+           fail(text, "all integers are finite: use :finite@DIM=RUNS with a float type");
+}
+
+/* TYPE[DIMS] and what follows. */
+static bool parse_array(const char *text, const char *at, run_argument *argument) {
+    host_array *array = &argument->array;
     size_t length = strcspn(at, "[");
     array->scalar = tile_scalar_from_name(at, length);
     if (array->scalar == TILE_SCALAR_NONE || at[length] != '[')
@@ -47,8 +66,8 @@ static bool parse_shape(const char *text, const char *at, host_array *array) {
         array->dims[array->rank++] = extent;
         at = end + (*end == ',');
     }
-    if (*at != ']' || at[1]) return fail(text, "the dims end with ']'");
-    return true;
+    if (*at != ']') return fail(text, "the dims end with ']'");
+    return parse_contents(text, at + 1, argument);
 }
 
 static bool parse_scalar(const char *text, const char *value, run_argument *argument) {
@@ -64,7 +83,7 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
     if (end == value || *end)
         return fail(
             text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
-                  "FILL alone for a view, or @FILE.npy");
+                  "FILL alone for a view, values:TYPE[DIMS]=LIST, or @FILE.npy");
     return true;
 }
 
@@ -90,7 +109,9 @@ bool argument_parse(const char *text, run_argument *argument) {
             argument->is_array = true;
             argument->fill = fills[i].fill;
             argument->shapeless = !value[word];
-            return argument->shapeless || parse_shape(text, value + word + 1, &argument->array);
+            if (argument->shapeless && argument->fill == FILL_VALUES)
+                return fail(text, "give the type, the dims and the list: values:TYPE[DIMS]=LIST");
+            return argument->shapeless || parse_array(text, value + word + 1, argument);
         }
     }
     return parse_scalar(text, value, argument);
@@ -122,6 +143,77 @@ static void fill_array(run_argument *argument, uint64_t *state, double density) 
     }
 }
 
+/* The list of `values`: as many as the array has elements. */
+static bool fill_values(run_argument *argument) {
+    host_array *array = &argument->array;
+    size_t index = 0;
+    for (const char *at = argument->values; *at;) {
+        char *end;
+        long long count = strtoll(at, &end, 10);
+        const char *number = *end == '*' ? end + 1 : at;
+        if (number == at) count = 1;
+        double value = strtod(number, &end);
+        bool fits = count >= 0 && (uint64_t)count <= array->count - index;
+        if (end == number || (*end && *end != ',') || !fits) break;
+        while (count-- > 0) array_set(array, index++, value);
+        at = end + (*end == ',');
+        if (!*at && index == array->count) return true;
+    }
+    return (!array->count && !*argument->values) ||
+           fail(argument->name, "the list of values has one number for each element, or "
+                                "COUNT*NUMBER for several, separated by commas");
+}
+
+/* An infinity or a NaN: those that the type has. */
+static void set_nonfinite(host_array *array, size_t index, uint64_t *state) {
+    const double numbers[] = {INFINITY, -INFINITY, NAN};
+    array_set(array, index, numbers[next_random(state) % 3]);
+    if (isfinite(array_get(array, index))) array_set(array, index, NAN);
+}
+
+/* RUNS of DIM=RUNS, for the indices along the dim: lengths of runs, finite and not finite in turn;
+ * what follows the last run is of the other kind. NULL: it is no list of lengths; else its end. */
+static const char *read_runs(const char *at, bool *finite, size_t extent) {
+    size_t index = 0;
+    bool is_finite = true;
+    for (bool more = true; more; is_finite = !is_finite) {
+        char *end;
+        long long length = strtoll(at, &end, 10);
+        if (end == at || length < 0) return NULL;
+        for (; length > 0 && index < extent; length--) finite[index++] = is_finite;
+        more = *end == ',';
+        at = end + more;
+    }
+    while (index < extent) finite[index++] = is_finite;
+    return at;
+}
+
+/* Puts infinities and NaN where the index along the dim is in a run that is not finite. Every other
+ * element there stays as it is, so that sums meet single infinities, too. The runs are those of all
+ * indices of the outermost dim, or there are as many lists, separated by slashes. */
+static bool spoil(run_argument *argument, uint64_t *state) {
+    host_array *array = &argument->array;
+    char *end;
+    unsigned long dim = strtoul(argument->finite, &end, 10);
+    bool ok = end != argument->finite && *end == '=' && dim < array->rank;
+    size_t extent = ok ? (size_t)array->dims[dim] : 0, inner = 1;
+    size_t parts = dim ? (size_t)array->dims[0] : 1;
+    for (unsigned d = array->rank; d-- > dim + 1;) inner *= (size_t)array->dims[d];
+    bool *finite = ok ? calloc(extent + 1, sizeof *finite) : NULL;
+    const char *at = finite ? read_runs(end + 1, finite, extent) : NULL;
+    bool same = at && !*at;
+    for (size_t part = 0; part < parts && at; part++) {
+        for (size_t i = 0; i < array->count / parts; i++)
+            if (!finite[i / inner % extent] && next_random(state) >> 63)
+                set_nonfinite(array, part * (array->count / parts) + i, state);
+        if (!same && part + 1 < parts) at = *at == '/' ? read_runs(at + 1, finite, extent) : NULL;
+    }
+    free(finite);
+    return (at && !*at) || fail(argument->name, "finite@DIM=RUNS has a dim of the array, and one "
+                                                "list of lengths, or one for each index of dim 0, "
+                                                "separated by slashes");
+}
+
 /* A sum of n products of -1, 0, 1 with density q each has the standard deviation q sqrt(n); eight
  * of them stay below the limit. */
 static double choose_density(const run_argument *arguments, unsigned count, double limit) {
@@ -132,6 +224,14 @@ static double choose_density(const run_argument *arguments, unsigned count, doub
                 depth = arguments[i].array.dims[d];
     double density = limit / (8 * sqrt((double)depth));
     return density < 2.0 / 3 ? density : 2.0 / 3;
+}
+
+bool argument_is_whole(const run_argument *a) {
+    return (a->fill == FILL_INT || a->fill == FILL_ZEROS) && !a->finite;
+}
+
+bool argument_is_given(const run_argument *a) {
+    return a->fill == FILL_FILE || a->fill == FILL_VALUES || a->finite;
 }
 
 bool argument_read(run_argument *argument) {
@@ -149,7 +249,12 @@ bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, doub
             continue;
         }
         if (!array_allocate(&arguments[i].array)) return fail(arguments[i].name, "out of memory");
+        if (arguments[i].fill == FILL_VALUES) {
+            if (!fill_values(&arguments[i])) return false;
+            continue;
+        }
         fill_array(&arguments[i], &state, density);
+        if (arguments[i].finite && !spoil(&arguments[i], &state)) return false;
     }
     return true;
 }

@@ -34,7 +34,7 @@ void npy_take_type(host_array *array, tile_scalar scalar);
 bool npy_write(const char *path, const host_array *array);
 
 /* arguments.c: from the command line. */
-typedef enum fill { FILL_INT, FILL_RAND, FILL_ZEROS, FILL_POISON, FILL_FILE } fill;
+typedef enum fill { FILL_INT, FILL_RAND, FILL_ZEROS, FILL_POISON, FILL_VALUES, FILL_FILE } fill;
 
 typedef struct run_argument {
     const char *name;
@@ -42,18 +42,24 @@ typedef struct run_argument {
     bool shapeless; /* no TYPE[DIMS] behind the generator: as the view of this name has it */
     fill fill;
     const char *path;
-    int64_t integer; /* scalars; differs from number where that is no integer of 64 bits */
+    const char *values; /* FILL_VALUES: COUNT*NUMBER or NUMBER, separated by commas */
+    const char *finite; /* DIM=RUNS: which elements are finite; NULL: all */
+    int64_t integer;    /* scalars; differs from number where that is no integer of 64 bits */
     double number;
     host_array array;
     tile_buffer *buffer;
     size_t offset; /* bytes from the buffer's start to the array */
 } run_argument;
 
-/* NAME=VALUE, NAME=FILL[:TYPE[DIMS]] or NAME=@FILE.npy into *argument. Reports and returns false.
- */
+/* NAME=VALUE, NAME=FILL[:TYPE[DIMS][:finite@DIM=RUNS]], NAME=values:TYPE[DIMS]=LIST or
+ * NAME=@FILE.npy into *argument, which keeps pointers into the text. Reports and returns false. */
 bool argument_parse(const char *text, run_argument *argument);
 /* Reads the array of one that is a file, unless that has been done. Reports and returns false. */
 bool argument_read(run_argument *argument);
+/* Whether its numbers are certainly integers, and small. */
+bool argument_is_whole(const run_argument *argument);
+/* Whether its numbers are given, so that no others may take their place. */
+bool argument_is_given(const run_argument *argument);
 /* Fills the arrays: `int` so sparse that sums of `depth` products stay exact up to `limit`. */
 bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, double limit);
 run_argument *arguments_find(run_argument *arguments, unsigned count, const char *name,

@@ -32,8 +32,7 @@ static bool inputs_are_whole(const run_argument *arguments, unsigned count,
                              const run_argument *output) {
     for (unsigned i = 0; i < count; i++) {
         const run_argument *a = &arguments[i];
-        if (a->is_array && a != output && a->fill != FILL_INT && a->fill != FILL_ZEROS)
-            return false;
+        if (a->is_array && a != output && !argument_is_whole(a)) return false;
     }
     return true;
 }

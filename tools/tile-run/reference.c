@@ -133,9 +133,7 @@ bool reference_keep(reference *to, const run_argument *arguments) {
 static bool inputs_are_whole(const reference *from, const run_argument *arguments) {
     for (unsigned i = 0; i < from->input_count; i++) {
         const run_argument *a = &arguments[from->which[i]];
-        if (a->is_array ? a->fill != FILL_INT && a->fill != FILL_ZEROS
-                        : a->number != (double)a->integer)
-            return false;
+        if (a->is_array ? !argument_is_whole(a) : a->number != (double)a->integer) return false;
     }
     return true;
 }

@@ -115,7 +115,7 @@ static tile_tune_argument *take_arguments(const run_argument *arguments, unsigne
         const run_argument *a = &arguments[i];
         given[i] = (tile_tune_argument){.integer = a->integer, .number = a->number, .elements = 1};
         for (unsigned d = 0; d < a->array.rank; d++) given[i].elements *= a->array.dims[d];
-        if (a->fill != FILL_FILE || !a->is_array) continue;
+        if (!a->is_array || !argument_is_given(a)) continue;
         given[i].data = a->array.data;
         given[i].bytes = a->array.count * tile_scalar_bytes(a->array.scalar);
     }
