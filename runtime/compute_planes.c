@@ -108,16 +108,18 @@ static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
     return false;
 }
 
-/* -inf everywhere: what a mask puts in the place of a score. */
-static bool is_mask_number(const evaluation *e, uint32_t id) {
+/* This number everywhere: -inf is what a mask puts in the place of a score, 0 in that of a weight.
+ */
+static bool is_number(const evaluation *e, uint32_t id, double number) {
     bool all = e->counts[id] > 0;
-    for (size_t i = 0; i < e->counts[id] && all; i++) all = e->data[id][i] == -INFINITY;
+    for (size_t i = 0; i < e->counts[id] && all; i++) all = e->data[id][i] == number;
     return all;
 }
 
 /* What hides elements of the result, by operand. */
 typedef struct hiding {
     bool masks[3]; /* it is the number that a mask chooses */
+    bool zeros[3]; /* it is 0: in the place of a hidden element it is hidden */
     bool any;
 } hiding;
 
@@ -126,11 +128,18 @@ static hiding find_hiding(const evaluation *e, const tile_op_data *op) {
     bool selects = op->opcode == TILE_OP_select;
     for (unsigned i = 0; i < op->operand_count && i < 3; i++) {
         uint32_t id = op->operands[i].id;
-        h.masks[i] = selects && i > 0 && is_mask_number(e, id);
+        h.masks[i] = selects && i > 0 && is_number(e, id, -INFINITY);
+        h.zeros[i] = selects && i > 0 && is_number(e, id, 0);
         bool keeps = selects ? i > 0 : keeps_hidden((tile_opcode)op->opcode, i);
         h.any |= h.masks[i] || (keeps && e->planes[PLANE_HIDDEN][id]);
     }
     return h;
+}
+
+static bool has_bit(const evaluation *e, const tile_op_data *op, unsigned operand,
+                    const size_t *at) {
+    const double *plane = e->planes[PLANE_HIDDEN][op->operands[operand].id];
+    return plane && plane[at[operand]] == 1;
 }
 
 /* One element, whose operands' places are at[]. */
@@ -138,13 +147,11 @@ static bool is_hidden(const evaluation *e, const tile_op_data *op, const hiding 
                       const size_t *at) {
     if (op->opcode == TILE_OP_select) {
         unsigned chosen = e->data[op->operands[0].id][at[0]] != 0 ? 1 : 2;
-        const double *plane = e->planes[PLANE_HIDDEN][op->operands[chosen].id];
-        return h->masks[chosen] || (plane && plane[at[chosen]] == 1);
+        return h->masks[chosen] || has_bit(e, op, chosen, at) ||
+               (h->zeros[chosen] && has_bit(e, op, 3 - chosen, at));
     }
-    for (unsigned i = 0; i < op->operand_count && i < 3; i++) {
-        const double *plane = e->planes[PLANE_HIDDEN][op->operands[i].id];
-        if (plane && keeps_hidden((tile_opcode)op->opcode, i) && plane[at[i]] == 1) return true;
-    }
+    for (unsigned i = 0; i < op->operand_count && i < 3; i++)
+        if (keeps_hidden((tile_opcode)op->opcode, i) && has_bit(e, op, i, at)) return true;
     return false;
 }
 

@@ -67,4 +67,6 @@ const char tile_manual_check[] =
     "an infinity or NaN,\n"
     "  the result is unspecified in the rows that do not see it, and `--check` accepts anything "
     "there.\n"
-    "* Zeros that no mask made are numbers: 0 times an infinity is NaN.\n";
+    "* A zero that `select` puts in the place of a hidden weight is hidden, too: `select(%c, %e, "
+    "0.0)` with the same mask\n"
+    "  changes nothing. Zeros that no mask made are numbers: 0 times an infinity is NaN.\n";

@@ -322,10 +322,11 @@ Test(intervals, granted_precision) {
 
 enum { KEYS = 6 };
 
-/* Softmax under a mask, and its product with values. */
-static void attend(judged *j, const char *mask, const float *v, int32_t *length) {
+/* Softmax under a mask, and the product of weights %e or such of them with values. */
+static void attend_with(judged *j, const char *mask, const char *weights, const float *v,
+                        int32_t *length) {
     static float s[KEYS * KEYS];
-    char text[600];
+    char text[700];
     for (unsigned i = 0; i < KEYS * KEYS; i++) s[i] = (float)(i % 7) - 3;
     const tile_compute_array in[] = {{TILE_f32, 2, {KEYS, KEYS}, s},
                                      {TILE_f32, 2, {KEYS, 1}, (void *)(uintptr_t)v},
@@ -336,11 +337,16 @@ static void attend(judged *j, const char *mask, const float *v, int32_t *length)
              "  %%row = iota(axis = 0) : tensor<i32[m, 1]>\n"
              "  %%key = iota(axis = 1) : tensor<i32[1, n]>\n"
              "  %%s = select(%s, %%x, -inf)\n"
-             "  %%e = exp(%%s - reduce_max(%%s, axis = 1))\n"
-             "  %%p = f16(%%e / reduce_add(%%e, axis = 1) * 0.5)\n"
+             "  %%e = exp(%%s - max(reduce_max(%%s, axis = 1), -1.0e30))\n"
+             "  %%w = %s\n"
+             "  %%p = f16(%%w / max(reduce_add(%%e, axis = 1), 1.0e-30) * 0.5)\n"
              "  %%o = matmul(transpose(transpose(f32(%%p))), %%v) : f32\n}\n",
-             mask);
+             mask, weights);
     judge(j, text, in, 3);
+}
+
+static void attend(judged *j, const char *mask, const float *v, int32_t *length) {
+    attend_with(j, mask, "%e * 1.0", v, length);
 }
 
 Test(intervals, hidden_keys_are_not_looked_at) {
@@ -369,6 +375,28 @@ Test(intervals, rows_that_do_not_see_a_key_are_unspecified) {
         expect(&j, i, NAN, true);
         expect(&j, i, 2, i < 3);
     }
+    close(&j);
+}
+
+/* The mask once more, as 0; a 0 where the mask hides nothing is a number. */
+Test(intervals, zeros_in_the_place_of_hidden_weights) {
+    float v[KEYS] = {1, 2, 3, 4, INFINITY, NAN};
+    int32_t length = 4;
+    judged j;
+    attend_with(&j, "%key < %l", "select(%key < %l, %e, 0.0)", v, &length);
+    for (unsigned i = 0; i < KEYS; i++) expect(&j, i, NAN, false);
+    close(&j);
+    attend_with(&j, "%key < %l", "select(%key >= 2, 0.0, %e)", v, &length);
+    for (unsigned i = 0; i < KEYS; i++) expect(&j, i, NAN, false);
+    close(&j);
+    length = 0; /* all weights are 0 */
+    attend_with(&j, "%key < %l", "select(%key >= 2, %e, 0.0)", v, &length);
+    for (unsigned i = 0; i < KEYS; i++) expect(&j, i, 0, true);
+    close(&j);
+    length = 4;
+    v[3] = NAN;
+    attend_with(&j, "%key < %l", "select(%key < 3, %e, 0.0)", v, &length);
+    for (unsigned i = 0; i < KEYS; i++) expect(&j, i, NAN, true);
     close(&j);
 }
 
