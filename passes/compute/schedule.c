@@ -19,6 +19,8 @@
  *     attention, is one walk along that axis with all reductions between, whose sums are corrected
  *     when a maximum grows (schedule_chain.c, schedule_mask.c, schedule_online.c). Of few rows
  *     several blocks walk along a part each (schedule_online_split.c).
+ *   - Keys that a mask hides from all rows are not looked at: a product whose weights carry hidden
+ *     elements gets zeros at such keys (schedule_hidden.c), unless it is a walk that masks them.
  *   - Where few blocks would reduce much, the rows are cut into parts (schedule_parts.c): also each
  *     reduction by itself of rows that are known to be few and long.
  *   - Values that have the same domain, root or rows are computed by the same kernel.
@@ -487,6 +489,7 @@ static tile_status schedule_compute(tile_pass *pass, tile_function *compute) {
                    compute->name);
     if (s.failed || !check_length(&s)) return TILE_INVALID;
     sched_move_casts(&s);
+    sched_mask_operands(&s);
     sched_reduce_vectors(&s);
     if (!sched_cut(&s)) return TILE_INVALID;
     for (size_t i = 0; i < s.group_count && !s.failed; i++) make_kernel(&s, i);

@@ -117,6 +117,7 @@ typedef struct schedule {
     unsigned dim_count;
     bool *expands; /* by value: windows are in it, so that it is larger than what it is made of */
     struct sched_repeat *repeats; /* by value: schedule_walk.c */
+    struct sched_hidden *hidden;  /* schedule_hidden.c; NULL: nothing is */
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each behind those whose arrays it reads */
@@ -226,11 +227,22 @@ tile_value sched_without_cast(schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
+/* How many operands, from the first one on, have the elements that op moves; 0: it does not. */
+unsigned sched_moved_operands(const schedule *s, tile_op op);
 /* From now on the schedule has a copy of the compute, which the module has not. */
 void sched_own_compute(schedule *s);
 /* Casts of both operands of a product that stand in front of what moves elements come behind it.
  * The schedule then has a copy of the compute, which the module has not. */
 void sched_move_casts(schedule *s);
+
+/* schedule_hidden.c ---------------------------------------------------------------------------- */
+
+/* Operands of products get zeros at keys that masks hide from all rows. */
+void sched_mask_operands(schedule *s);
+/* The operand whose place the value has taken; none: it is no such value. */
+tile_value sched_unmasked(const schedule *s, tile_value value);
+/* Where masks do not hide elements of it, an i1; none: they hide none, or no product needs it. */
+tile_value sched_shown(const schedule *s, tile_value value);
 
 /* schedule_window.c ---------------------------------------------------------------------------- */
 

@@ -54,31 +54,54 @@ static int add_leaf(schedule *s, sched_online *o, sched_leaf leaf) {
     return (int)o->leaf_count++;
 }
 
-/* A choice between elements and what changes nothing; -1: none. */
-static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero) {
+/* Whether it is a choice between elements and what changes nothing. */
+static bool is_choice(schedule *s, sched_wanted at, bool zero, sched_leaf *leaf) {
     tile_op op = tile_value_def(s->compute, at.value);
     double hidden;
     if (!op.id || opcode_of(s, op) != TILE_OP_select ||
         !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
         hidden != (zero ? 0 : -INFINITY))
-        return -1;
-    sched_leaf leaf = {.whole = at, .zero = zero};
-    leaf.seen = sched_wanted_operand(s, op, 0, &at.map);
-    leaf.shown = sched_wanted_operand(s, op, 1, &at.map);
-    if (!is_early(s, o, &leaf.seen) || !is_early(s, o, &leaf.shown)) return -1;
-    return add_leaf(s, o, leaf);
+        return false;
+    *leaf = (sched_leaf){.whole = at, .zero = zero};
+    leaf->seen = sched_wanted_operand(s, op, 0, &at.map);
+    leaf->shown = sched_wanted_operand(s, op, 1, &at.map);
+    return true;
+}
+
+/* And a block has both before its maxima. */
+static bool is_early_choice(schedule *s, const sched_online *o, sched_wanted at, bool zero,
+                            sched_leaf *leaf) {
+    return is_choice(s, at, zero, leaf) && is_early(s, o, &leaf->seen) &&
+           is_early(s, o, &leaf->shown);
 }
 
 /* Of a maximum: all of its source, if nothing else. */
 static int find_infinite(schedule *s, sched_online *o, sched_wanted at) {
-    int found = find_select(s, o, at, false);
-    if (found >= 0) return found;
-    return add_leaf(s, o, (sched_leaf){.whole = at, .shown = at});
+    sched_leaf leaf;
+    if (!is_early_choice(s, o, at, false, &leaf)) leaf = (sched_leaf){.whole = at, .shown = at};
+    return add_leaf(s, o, leaf);
+}
+
+/* Of a product or a quotient what a factor of the whole row, or a number, leaves: 0 stays 0. */
+static bool find_factored(schedule *s, const sched_online *o, tile_op op, const sched_wanted *at,
+                          sched_wanted *rest) {
+    bool quotient = opcode_of(s, op) == TILE_OP_div;
+    for (unsigned i = quotient; i < 2; i++) {
+        sched_wanted by = sched_wanted_operand(s, op, i, &at->map);
+        double number;
+        if (sched_form_of(s, o, by.value, &by.map) != SCHED_ROW &&
+            (quotient || !sched_is_number(s, by.value, &number) || !isfinite(number)))
+            continue;
+        *rest = sched_wanted_operand(s, op, 1 - i, &at->map);
+        return true;
+    }
+    return false;
 }
 
 /* Of what is added up: elements that are 0 where those of the leaf are hidden. */
 static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
     tile_op op = tile_value_def(s->compute, at.value);
+    sched_leaf leaf;
     if (!op.id || !sched_is_inline(s, op)) return -1;
     int exp = sched_find_exp(o, op);
     if (exp >= 0) return find_infinite(s, o, o->exps[exp].x);
@@ -86,14 +109,44 @@ static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
     case TILE_OP_broadcast:
     case TILE_OP_cast:
     case TILE_OP_neg: return find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map));
-    case TILE_OP_div: {
-        sched_wanted by = sched_wanted_operand(s, op, 1, &at.map);
-        bool row = sched_form_of(s, o, by.value, &by.map) == SCHED_ROW;
-        return row ? find_zero(s, o, sched_wanted_operand(s, op, 0, &at.map)) : -1;
-    }
-    case TILE_OP_select: return find_select(s, o, at, true);
+    case TILE_OP_mul:
+    case TILE_OP_div: return find_factored(s, o, op, &at, &at) ? find_zero(s, o, at) : -1;
+    case TILE_OP_select:
+        if (is_early_choice(s, o, at, true, &leaf)) return add_leaf(s, o, leaf);
+        return is_choice(s, at, true, &leaf) ? find_zero(s, o, leaf.shown) : -1;
     default: return -1;
     }
+}
+
+static tile_value behind_broadcasts(const schedule *s, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id && opcode_of(s, op) == TILE_OP_broadcast)
+        value = tile_op_operand(s->compute, op, 0);
+    return value;
+}
+
+/* Whether the choice hides all that masks hide of it: they hide nothing before it, or the same. */
+static bool hides_all(schedule *s, const sched_leaf *leaf) {
+    tile_value before = sched_shown(s, leaf->shown.value);
+    return !before.id || (leaf->zero && behind_broadcasts(s, before).id ==
+                                            behind_broadcasts(s, leaf->seen.value).id);
+}
+
+bool sched_masks_itself(schedule *s, const sched_online *o, sched_wanted at) {
+    tile_op op = tile_value_def(s->compute, at.value);
+    sched_leaf leaf;
+    if (!op.id || !sched_is_inline(s, op)) return false;
+    int exp = sched_find_exp(o, op);
+    if (exp >= 0) return is_early_choice(s, o, o->exps[exp].x, false, &leaf) && hides_all(s, &leaf);
+    tile_opcode opcode = opcode_of(s, op);
+    if (opcode == TILE_OP_select) {
+        if (is_early_choice(s, o, at, true, &leaf)) return hides_all(s, &leaf);
+        return is_choice(s, at, true, &leaf) && sched_masks_itself(s, o, leaf.shown);
+    }
+    if (opcode == TILE_OP_mul || opcode == TILE_OP_div)
+        return find_factored(s, o, op, &at, &leaf.shown) && sched_masks_itself(s, o, leaf.shown);
+    if (opcode != TILE_OP_broadcast && opcode != TILE_OP_cast) return false;
+    return sched_masks_itself(s, o, sched_wanted_operand(s, op, 0, &at.map));
 }
 
 void sched_find_leaves(schedule *s, sched_online *o) {

@@ -57,8 +57,7 @@ static bool holds_pad(schedule *s, tile_op window, tile_scalar scalar) {
     return held == pad || (isnan(held) && isnan(pad));
 }
 
-/* How many operands, from the first one on, have the elements that op moves; 0: it does not. */
-static unsigned moved_operands(schedule *s, tile_op op) {
+unsigned sched_moved_operands(const schedule *s, tile_op op) {
     switch (tile_op_opcode(s->compute, op)) {
     case TILE_OP_reshape:
     case TILE_OP_transpose:
@@ -89,7 +88,7 @@ static const tile_type *find_narrow(narrowing *n, tile_value value);
 static const tile_type *find_in_operands(narrowing *n, tile_value value) {
     schedule *s = n->s;
     tile_op op = tile_value_def(s->compute, value);
-    unsigned count = op.id ? moved_operands(s, op) : 0;
+    unsigned count = op.id ? sched_moved_operands(s, op) : 0;
     const tile_type *narrow = NULL;
     for (unsigned i = 0; i < count; i++) {
         const tile_type *own = find_narrow(n, tile_op_operand(s->compute, op, i));
@@ -119,7 +118,7 @@ static tile_value move_narrow(narrowing *n, tile_value value) {
     tile_value from = sched_without_cast(s, value);
     if (from.id != value.id) return from;
     if (n->moved[value.id].id) return n->moved[value.id];
-    unsigned count = moved_operands(s, op);
+    unsigned count = sched_moved_operands(s, op);
     tile_value *moved = TILE_NEW_ARRAY(s->arena, tile_value, count);
     for (unsigned i = 0; i < count; i++) moved[i] = move_narrow(n, tile_op_operand(f, op, i));
     tile_builder b = tile_builder_at_end(f, f->body);

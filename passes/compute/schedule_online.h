@@ -177,6 +177,8 @@ void sched_find_nan(schedule *s, sched_online *o);
 
 /* Finds what hides elements of each fold. */
 void sched_find_leaves(schedule *s, sched_online *o);
+/* Whether all that masks hide of a product's lhs is what its leaf hides. */
+bool sched_masks_itself(schedule *s, const sched_online *o, sched_wanted at);
 /* The leaf whose whole is that; NULL: none. */
 const sched_leaf *sched_find_leaf(schedule *s, const sched_online *o, const sched_wanted *at);
 

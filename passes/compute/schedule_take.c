@@ -14,6 +14,12 @@ static bool is_product(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
 }
 
+/* What the walk multiplies: where its own mask hides keys, all values. */
+static tile_value values_of(chain_finder *f, const sched_fold *fold, tile_value rhs) {
+    tile_value all = sched_unmasked(f->s, rhs);
+    return all.id && sched_masks_itself(f->s, f->o, fold->source) ? all : rhs;
+}
+
 /* The last product: what is folded of it is wide. */
 static bool take_product(chain_finder *f, tile_op op) {
     schedule *s = f->s;
@@ -37,8 +43,8 @@ static bool take_product(chain_finder *f, tile_op op) {
     sched_form form = chain_classify(f, lhs, &fold.source.map).form;
     if ((form != SCHED_EARLY && form != SCHED_SCALED) ||
         !chain_is_supported(sched_element(s, lhs)) ||
-        !chain_place_side(f, &fold.rhs, rhs, &identity, rank, turned ? rank - 1 : o->n,
-                          turned ? o->n : rank - 1) ||
+        !chain_place_side(f, &fold.rhs, values_of(f, &fold, rhs), &identity, rank,
+                          turned ? rank - 1 : o->n, turned ? o->n : rank - 1) ||
         o->fold_count == SCHED_MOST_FOLDS)
         return false;
     fold.late = form == SCHED_SCALED;

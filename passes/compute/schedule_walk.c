@@ -288,7 +288,8 @@ static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->apart = true;
-    if (s->expands[operand.id] || sched_may_repeat(s, operand))
+    bool masked = sched_unmasked(s, operand).id != 0; /* a copy of it is multiplied as it is */
+    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
         sched_walk_value(w, operand, &at, false);
     else
         sched_add_stop(

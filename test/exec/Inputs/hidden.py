@@ -50,7 +50,7 @@ def write(folder, name, kind, numbers, shape):
 def points(text):
     """The points of the kernel's tune clauses as lists of NAME=VALUE."""
     clauses = []
-    head = text[text.index("kernel @%s<" % kernel):]
+    head = text[re.search(r"(kernel|plan) @%s<" % kernel, text).start():]
     for names, values in re.findall(r"^ *tune +(\(.*?\)|\w+) in\s+\[(.*)\]$", head[:head.index("\n{")], re.M):
         names = re.findall(r"\w+", names)
         rows = re.findall(r"\(([\w, ]*)\)", values) if len(names) > 1 else values.split(",")
@@ -77,7 +77,7 @@ def write_arrays(folder):
 
 
 def run(folder, which, target, point, check):
-    command = ["tile-run", path, "--kernel=" + kernel.removesuffix("_kernel"), "--device=cpu", "--target=" + target]
+    command = ["tile-run", path, "--kernel=" + re.sub("_(kernel|plan)$", "", kernel), "--device=cpu", "--target=" + target]
     command += ["--arg=length=%d" % length if length else "--arg=lengths=@%s/lengths" % folder, "--arg=o=poison", *more]
     command += ["--arg=%s=@%s/%s_%s" % (name, folder, which, name) for name in "qkv"]
     command += ["--arg=shown=@%s/shown" % folder] if "shown" in options else []
@@ -96,7 +96,7 @@ def main():
     count = 0
     with open(path) as file:
         text = file.read()
-    if "kernel @%s<" % kernel not in text:
+    if not re.search(r"(kernel|plan) @%s<" % kernel, text):
         text = subprocess.run(["tile-opt", path, "--schedule", "-o", "-"], capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as folder:
         write_arrays(folder)
