@@ -50,6 +50,17 @@ static bool is_limit(const char *reports) {
 
 /* The file ------------------------------------------------------------------------------------ */
 
+enum { MOST_ARRAYS = 16 };
+
+/* What level 1 says of a compute's arrays. */
+typedef struct meaning {
+    const tile_function *f;
+    unsigned ins, outs;
+    tile_compute_array inputs[MOST_ARRAYS], outputs[MOST_ARRAYS];
+    tile_interval *intervals[MOST_ARRAYS];
+    const run_argument *results[MOST_ARRAYS];
+} meaning;
+
 typedef struct checked {
     const check_options *options;
     tile_context *context;
@@ -62,6 +73,7 @@ typedef struct checked {
     char *words, *pipeline;
     test_case test;
     case_result first;
+    meaning meant;
     tool_text reports;
 } checked;
 
@@ -99,80 +111,6 @@ static void read_options(checked *c, const char *text) {
     c->sms = waits ? MOST_BLOCKS : (unsigned)(c->given.seed % 3 + 1);
 }
 
-/* Runs ---------------------------------------------------------------------------------------- */
-
-/* One run; `refused` if there is none, and what is said then stands in c->reports. */
-static finding run(checked *c, const tile_device_options *options, bool cuda, finding refused,
-                   case_result *result) {
-    tile_device *device = NULL;
-    c->reports.size = 0;
-    tool_append("", 0, &c->reports);
-    tile_context_set_sink(c->context, case_keep_error, &c->reports);
-    tile_status status = cuda ? tile_device_create_cuda(c->context, options, &device)
-                              : tile_device_create_cpu(c->context, options, &device);
-    *result = (case_result){.outcome = CASE_REFUSED};
-    if (status != TILE_OK) return refused;
-    case_run_on(&c->test, c->module, device, result);
-    tile_device_destroy(device);
-    if (result->outcome == CASE_RAN) return FOUND_NOTHING;
-    c->reports.size = 0;
-    tool_append(result->reports.data, result->reports.size, &c->reports);
-    return is_limit(result->reports.data) ? FOUND_LIMIT : refused;
-}
-
-/* Another run, compared with the first. */
-static finding compare(checked *c, const tile_device_options *options, bool cuda, finding refused,
-                       finding other) {
-    case_result result;
-    finding found = run(c, options, cuda, refused, &result);
-    if (found == FOUND_NOTHING && case_differs(&c->test, &c->first, &result, &c->reports))
-        found = other;
-    case_free(&c->test, &result);
-    return found;
-}
-
-/* The kernel as a compiler would leave it that subtracts instead of adding. */
-static void plant(checked *c) {
-    tool_text text = {NULL, 0, 0};
-    tile_module_print(c->module, tool_append, &text);
-    for (char *at = text.data; (at = strstr(at, " = add "));) memcpy(at, " = sub ", 7);
-    tile_module *wrong = tile_module_parse(c->context, "planted", text.data, text.size);
-    free(text.data);
-    if (!wrong) return;
-    tile_module_destroy(c->module);
-    c->module = wrong;
-}
-
-static finding check_runs(checked *c) {
-    const tile_function *f = tile_module_find(c->module, c->test.kernel);
-    bool threads = tile_function_level(f) == 3;
-    tile_device_options options = {.size = sizeof options,
-                                   .level = threads ? 3 : 2,
-                                   .max_operations = c->given.max_operations,
-                                   .sms = c->sms,
-                                   .print = case_drop_line,
-                                   .host_math = true, /* levels give the same bits */
-                                   .pipeline = threads ? "" : NULL};
-    finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
-    if (found != FOUND_NOTHING) return found;
-    if (c->options->plant) plant(c);
-    options.level = 3;
-    options.seed = c->given.seed;
-    options.pipeline = NULL;
-    options.target = c->target;
-    options.max_operations *= 5; /* level 3 counts warps' operations */
-    if (c->options->cuda) {
-        options.target = NULL;
-        options.ptxas = c->options->ptxas;
-        return compare(c, &options, true, FOUND_FAULT_CUDA, FOUND_OTHER_CUDA);
-    }
-    found = compare(c, &options, false, FOUND_FAULT_3, FOUND_OTHER_3);
-    options.pipeline = c->pipeline;
-    if (found == FOUND_NOTHING && c->pipeline && !threads)
-        found = compare(c, &options, false, FOUND_FAULT_PASSES, FOUND_OTHER_PASSES);
-    return found;
-}
-
 /* Level 1 ------------------------------------------------------------------------------------- */
 
 static run_argument *argument_of(checked *c, const char *prefix, const char *name) {
@@ -182,8 +120,6 @@ static run_argument *argument_of(checked *c, const char *prefix, const char *nam
     return arguments_find(c->test.arguments, c->test.count, text, (size_t)length);
 }
 
-enum { MOST_ARRAYS = 16 };
-
 static tile_compute_array array_of(const run_argument *a) {
     if (!a->is_array)
         return (tile_compute_array){.scalar = TILE_f64, .data = (void *)(uintptr_t)&a->number};
@@ -192,15 +128,6 @@ static tile_compute_array array_of(const run_argument *a) {
     memcpy(array.dims, a->array.dims, sizeof array.dims);
     return array;
 }
-
-/* What level 1 says of a compute's arrays. */
-typedef struct meaning {
-    const tile_function *f;
-    unsigned ins, outs;
-    tile_compute_array inputs[MOST_ARRAYS], outputs[MOST_ARRAYS];
-    tile_interval *intervals[MOST_ARRAYS];
-    const run_argument *results[MOST_ARRAYS];
-} meaning;
 
 /* Whether the results lie where right ones do; of whole numbers these are single ones. */
 static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigned char *is) {
@@ -230,8 +157,9 @@ static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigne
 /* The arguments that are the compute's arrays; false if one is missing. */
 static bool find_arrays(checked *c, meaning *m) {
     m->ins = tile_function_arg_count(m->f);
-    m->outs = tile_function_result_count(m->f);
-    if (m->ins > MOST_ARRAYS || m->outs > MOST_ARRAYS) return false;
+    unsigned outs = tile_function_result_count(m->f);
+    if (m->ins > MOST_ARRAYS || outs > MOST_ARRAYS) return false;
+    m->outs = outs;
     for (unsigned i = 0; i < m->ins; i++) {
         const run_argument *a = argument_of(c, "a_", tile_function_arg_name(m->f, i));
         if (!a) return false;
@@ -246,27 +174,129 @@ static bool find_arrays(checked *c, meaning *m) {
     return true;
 }
 
-static finding check_meaning(checked *c) {
-    meaning m = {.f = tile_module_find(c->module, c->compute ? c->compute : "meaning")};
-    if (!m.f) return FOUND_NOTHING;
-    bool known = find_arrays(c, &m);
+/* Level 1 runs, if a compute says what is meant; c->meant.f is NULL if none does. */
+static finding run_meaning(checked *c) {
+    meaning *m = &c->meant;
+    *m = (meaning){.f = tile_module_find(c->module, c->compute ? c->compute : "meaning")};
+    if (!m->f) return FOUND_NOTHING;
+    if (!find_arrays(c, m)) return FOUND_INVALID;
     c->reports.size = 0;
     tool_append("", 0, &c->reports);
     tile_context_set_sink(c->context, case_keep_error, &c->reports);
-    for (unsigned i = 0; i < m.outs && known; i++) {
-        size_t count = m.results[i]->array.count;
-        m.outputs[i].data = malloc(count * tile_scalar_bytes(m.outputs[i].scalar) + 1);
-        m.intervals[i] = malloc((count + 1) * sizeof *m.intervals[i]);
+    for (unsigned i = 0; i < m->outs; i++) {
+        size_t count = m->results[i]->array.count;
+        m->outputs[i].data = malloc(count * tile_scalar_bytes(m->outputs[i].scalar) + 1);
+        m->intervals[i] = malloc((count + 1) * sizeof *m->intervals[i]);
     }
-    bool right = known && tile_compute_run_intervals(m.f, NULL, 0, m.inputs, m.ins, m.outputs,
-                                                     m.intervals, m.outs, TILE_f64) == TILE_OK;
-    for (unsigned i = 0; i < m.outs && right; i++)
-        right = is_alike(c, &m, i, c->first.arrays[m.results[i] - c->test.arguments]);
-    for (unsigned i = 0; i < m.outs && known; i++) {
-        free(m.outputs[i].data);
-        free(m.intervals[i]);
+    bool ran = tile_compute_run_intervals(m->f, NULL, 0, m->inputs, m->ins, m->outputs,
+                                          m->intervals, m->outs, TILE_f64) == TILE_OK;
+    return ran ? FOUND_NOTHING : FOUND_OTHER_1;
+}
+
+static void free_meaning(meaning *m) {
+    for (unsigned i = 0; i < m->outs; i++) {
+        if (m->intervals[i]) free(m->outputs[i].data);
+        free(m->intervals[i]);
     }
-    return right ? FOUND_NOTHING : known ? FOUND_OTHER_1 : FOUND_INVALID;
+}
+
+/* Elements that may be anything, which points and levels need not agree on, become the first run's.
+ */
+static void overlook_unspecified(checked *c, const case_result *result) {
+    const meaning *m = &c->meant;
+    for (unsigned i = 0; m->f && i < m->outs; i++) {
+        size_t which = (size_t)(m->results[i] - c->test.arguments);
+        size_t step = tile_scalar_bytes(m->results[i]->array.scalar);
+        for (size_t e = 0; e < m->results[i]->array.count; e++) {
+            tile_interval r = m->intervals[i][e];
+            if (isnan(r.low) && !isnan(r.high))
+                memcpy(result->arrays[which] + e * step, c->first.arrays[which] + e * step, step);
+        }
+    }
+}
+
+static finding check_meaning(checked *c) {
+    const meaning *m = &c->meant;
+    bool right = true;
+    for (unsigned i = 0; m->f && i < m->outs && right; i++)
+        right = is_alike(c, m, i, c->first.arrays[m->results[i] - c->test.arguments]);
+    return right ? FOUND_NOTHING : FOUND_OTHER_1;
+}
+
+/* Runs ---------------------------------------------------------------------------------------- */
+
+/* One run; `refused` if there is none, and what is said then stands in c->reports. */
+static finding run(checked *c, const tile_device_options *options, bool cuda, finding refused,
+                   case_result *result) {
+    tile_device *device = NULL;
+    c->reports.size = 0;
+    tool_append("", 0, &c->reports);
+    tile_context_set_sink(c->context, case_keep_error, &c->reports);
+    tile_status status = cuda ? tile_device_create_cuda(c->context, options, &device)
+                              : tile_device_create_cpu(c->context, options, &device);
+    *result = (case_result){.outcome = CASE_REFUSED};
+    if (status != TILE_OK) return refused;
+    case_run_on(&c->test, c->module, device, result);
+    tile_device_destroy(device);
+    if (result->outcome == CASE_RAN) return FOUND_NOTHING;
+    c->reports.size = 0;
+    tool_append(result->reports.data, result->reports.size, &c->reports);
+    return is_limit(result->reports.data) ? FOUND_LIMIT : refused;
+}
+
+/* Another run, compared with the first. */
+static finding compare(checked *c, const tile_device_options *options, bool cuda, finding refused,
+                       finding other) {
+    case_result result;
+    finding found = run(c, options, cuda, refused, &result);
+    if (found == FOUND_NOTHING) overlook_unspecified(c, &result);
+    if (found == FOUND_NOTHING && case_differs(&c->test, &c->first, &result, &c->reports))
+        found = other;
+    case_free(&c->test, &result);
+    return found;
+}
+
+/* The kernel as a compiler would leave it that subtracts instead of adding. */
+static void plant(checked *c) {
+    tool_text text = {NULL, 0, 0};
+    tile_module_print(c->module, tool_append, &text);
+    for (char *at = text.data; (at = strstr(at, " = add "));) memcpy(at, " = sub ", 7);
+    tile_module *wrong = tile_module_parse(c->context, "planted", text.data, text.size);
+    free(text.data);
+    if (!wrong) return;
+    tile_module_destroy(c->module);
+    c->module = wrong;
+}
+
+static finding check_runs(checked *c) {
+    const tile_function *f = tile_module_find(c->module, c->test.kernel);
+    bool threads = tile_function_level(f) == 3;
+    tile_device_options options = {.size = sizeof options,
+                                   .level = threads ? 3 : 2,
+                                   .max_operations = c->given.max_operations,
+                                   .sms = c->sms,
+                                   .print = case_drop_line,
+                                   .host_math = true, /* levels give the same bits */
+                                   .pipeline = threads ? "" : NULL};
+    finding found = run(c, &options, false, FOUND_FAULT_2, &c->first);
+    if (found == FOUND_NOTHING) found = run_meaning(c);
+    if (found != FOUND_NOTHING) return found;
+    if (c->options->plant) plant(c);
+    options.level = 3;
+    options.seed = c->given.seed;
+    options.pipeline = NULL;
+    options.target = c->target;
+    options.max_operations *= 5; /* level 3 counts warps' operations */
+    if (c->options->cuda) {
+        options.target = NULL;
+        options.ptxas = c->options->ptxas;
+        return compare(c, &options, true, FOUND_FAULT_CUDA, FOUND_OTHER_CUDA);
+    }
+    found = compare(c, &options, false, FOUND_FAULT_3, FOUND_OTHER_3);
+    options.pipeline = c->pipeline;
+    if (found == FOUND_NOTHING && c->pipeline && !threads)
+        found = compare(c, &options, false, FOUND_FAULT_PASSES, FOUND_OTHER_PASSES);
+    return found;
 }
 
 /* PTX ----------------------------------------------------------------------------------------- */
@@ -410,6 +440,7 @@ finding check_kernel(const check_options *o, const char *text, char **detail) {
         found = check_runs(&c);
         if (found == FOUND_NOTHING && !o->cuda) found = check_meaning(&c);
         if (found == FOUND_NOTHING && o->ptx && !o->cuda) found = check_ptx(&c);
+        free_meaning(&c.meant);
         case_free(&c.test, &c.first);
         case_close(&c.test);
     }

@@ -62,9 +62,10 @@ static const char *given_extents(const gen *g, shape s) {
     return text;
 }
 
-static void add_array(gen *g, tool_text *list, const value *v, const char *fill) {
-    const char *given = gen_text(" --arg=%s=%s:%s[%s]", v->name + 1, fill,
-                                 tile_scalar_name(v->scalar), given_extents(g, v->shape));
+static void add_array(gen *g, tool_text *list, const value *v, const char *fill,
+                      const char *contents) {
+    const char *given = gen_text(" --arg=%s=%s:%s[%s]%s", v->name + 1, fill,
+                                 tile_scalar_name(v->scalar), given_extents(g, v->shape), contents);
     const char *text = gen_text("%s%s: %s", list->size ? ", " : "", v->name,
                                 gen_type("tensor", v->scalar, v->shape));
     tool_append(text, strlen(text), list);
@@ -74,10 +75,14 @@ static void add_array(gen *g, tool_text *list, const value *v, const char *fill)
     g->argument_count++;
 }
 
-value gen_filled(gen *g, tile_scalar scalar, shape s, const char *fill) {
+value gen_filled_with(gen *g, tile_scalar scalar, shape s, const char *fill, const char *contents) {
     value v = gen_value(g, scalar, s, 1);
-    add_array(g, &g->inputs, &v, fill);
+    add_array(g, &g->inputs, &v, fill, contents);
     return v;
+}
+
+value gen_filled(gen *g, tile_scalar scalar, shape s, const char *fill) {
+    return gen_filled_with(g, scalar, s, fill, "");
 }
 
 value gen_input(gen *g, tile_scalar scalar, shape s) {
@@ -85,7 +90,7 @@ value gen_input(gen *g, tile_scalar scalar, shape s) {
 }
 
 void gen_result(gen *g, const value *v) {
-    add_array(g, &g->results, v, "poison");
+    add_array(g, &g->results, v, "poison", "");
 }
 
 static bool can_take(const gen *g) {

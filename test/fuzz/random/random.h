@@ -169,6 +169,8 @@ char *gen_kernel(const gen_options *options);
 void gen_compute(gen *g);
 value gen_input(gen *g, tile_scalar scalar, shape s);
 value gen_filled(gen *g, tile_scalar scalar, shape s, const char *fill); /* another input */
+/* contents: what follows TYPE[DIMS], ":finite@0=7" or "=1,2*0", or "". */
+value gen_filled_with(gen *g, tile_scalar scalar, shape s, const char *fill, const char *contents);
 void gen_result(gen *g, const value *v);
 /* Attributes of a reduction's kernel, ", tile = [4, 64], warps = 2", or "". */
 const char *gen_given(gen *g, shape s, unsigned axis);
