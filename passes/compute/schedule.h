@@ -102,6 +102,9 @@ typedef struct sched_group {
     tile_op *reductions; /* rows: those inside, in the order in which they are needed */
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
+    /* matmul: how many parts its sums need, over arguments that all functions made have; 0 for
+     * sizes at which they may be whole. NULL: for all sizes. */
+    const tile_expr *parts;
 } sched_group;
 
 typedef struct schedule {

@@ -254,14 +254,26 @@ static bool is_by_fma(const product *p) {
     return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
 }
 
-static sched_needs find_needs(const product *p) {
-    enum { LONG = 65536, PART = 16384 };
-    int64_t terms = count_terms(p), parts = (terms + PART - 1) / PART;
-    bool cuts = p->sum->scalar == TILE_f32 && !is_by_fma(p) && terms > LONG;
+static const tile_expr *express_terms(const product *p) {
+    schedule *s = p->k.s;
+    const tile_expr *depth = sched_expr(s, p->extent_k);
+    if (p->taps < 0) return depth;
+    return tile_expr_multiply(s->context, sched_expr(s, p->k.g->domain.extents[p->taps]), depth);
+}
+
+static sched_needs find_needs(const product *p, const sched_fixed *fixed) {
+    int64_t terms = count_terms(p);
+    int64_t parts = (terms + SCHED_MOST_IN_PART - 1) / SCHED_MOST_IN_PART;
+    bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
+    bool cuts = in_chain && terms > SCHED_LONG_SUM;
+    bool said = sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
     return (sched_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
                          .parts = !cuts                    ? 1
                                   : parts < TILE_MAX_SPLIT ? parts
-                                                           : TILE_MAX_SPLIT};
+                                                           : TILE_MAX_SPLIT,
+                         .sized = in_chain && terms < 0 && !said
+                                      ? sched_count_parts(p->k.s, express_terms(p))
+                                      : NULL};
 }
 
 /* The kernel ------------------------------------------------------------------------------------
@@ -514,7 +526,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
     sched_fixed fixed = fix_product(&p);
-    const sched_needs needs = find_needs(&p);
+    const sched_needs needs = find_needs(&p, &fixed);
+    g->parts = needs.sized;
     if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
         s->failed = true;
         return;

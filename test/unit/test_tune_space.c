@@ -8,6 +8,7 @@ typedef struct space_fixture {
     const tile_function *f;
     tune_point *points;
     size_t count;
+    const int64_t *sizes; /* of a launch, NULL: of none */
 } space_fixture;
 
 static void open_space(space_fixture *x, const char *text) {
@@ -27,7 +28,7 @@ static void close_space(space_fixture *x) {
 /* The points' texts, a line each. */
 static const char *list(space_fixture *x, const tile_binding *bindings, unsigned count) {
     const char *all = "";
-    if (!tune_list_points(x->f, bindings, count, &x->text.arena, &x->points, &x->count))
+    if (!tune_list_points(x->f, bindings, count, x->sizes, &x->text.arena, &x->points, &x->count))
         return x->text.messages;
     for (size_t i = 0; i < x->count; i++)
         all = tile_arena_format(&x->text.arena, "%s%s\n", all, x->points[i].c.text);
