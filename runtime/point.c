@@ -294,8 +294,8 @@ static bool try_sized(const tile_bound_params *point, void *user) {
     tile_kernel *kernel = s->kernel;
     unsigned bound;
     if (s->first && same_values(point->f, point->params, s->first)) return false;
-    const tile_binding *bindings = tune_name_point(point, kernel->bindings, kernel->binding_count,
-                                                   &kernel->arena, &bound);
+    const tile_binding *bindings =
+        tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
     s->status = give_bucket(kernel, s->arguments, s->count, bindings, bound, false);
     return s->status != TILE_OK && ++s->tried < MOST_TRIALS;
 }

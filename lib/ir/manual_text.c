@@ -359,7 +359,21 @@ const char tile_manual_splits[] =
     "without giving it all of\n"
     "its parameters. Parameters that are given keep their values: if no point with them fits, "
     "that is an error, and a\n"
-    "note names a point of `tune` that does.\n";
+    "note names a point of `tune` that does.\n"
+    "\n"
+    "A number in `tune`, and a `where`, may name integer arguments: they decide which points a "
+    "launch may take.\n"
+    "\n"
+    "    tune (split, strategy) in [(ceildiv(%k, 16384), workspace), (1, serial), (4, exchange)]\n"
+    "    where split * 65536 >= %k & (strategy != workspace | %k > 65536)\n"
+    "\n"
+    "* A launch takes its sizes rounded up to their bucket, so that all sizes of a bucket have the "
+    "same points. If\n"
+    "  nothing is tuned for it and no model chooses, it takes the first point at which every "
+    "`where` holds.\n"
+    "* Code that is made without a launch has no sizes. It skips points whose numbers name "
+    "arguments, and takes each\n"
+    "  `where` that names arguments as true. So do launches whose parameters are all given.\n";
 
 const char tile_manual_plans[] =
     "\n"

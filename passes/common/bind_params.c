@@ -295,8 +295,8 @@ static size_t find_where_level(const tile_bound_params *bound, const tile_expr *
 /* Defaults may depend on the point, so each has a copy of what is bound. */
 static void visit_point(walk *w) {
     size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
-    tile_bound_params point = {
-        w->bound.f, tile_arena_copy(w->arena, w->bound.params, size), w->bound.sizes};
+    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size),
+                               w->bound.sizes};
     bind_defaults(&point);
     for (size_t i = 0; i < count; i++)
         if (!point.params[i].bound) return;

@@ -356,10 +356,23 @@ static void take_parts(schedule *s, tile_function *plan) {
     }
 }
 
+/* Whether it is a product that needs parts at some sizes, and does not have the leader's points. */
+static bool needs_own_parts(const schedule *s, size_t group) {
+    const sched_group *g = s->groups[group];
+    return g->parts && !follows(g->kernel, find_leader(s));
+}
+
+/* The first of those that need as many parts at all sizes: they share their parameters. */
+static size_t find_sharing(const schedule *s, size_t group) {
+    size_t first = 0;
+    while (!needs_own_parts(s, first) || s->groups[first]->parts != s->groups[group]->parts)
+        first++;
+    return first;
+}
+
 /* A product that does not follow the leader has parts of its own where it needs them, `split_2` for
  * the second kernel; no other size has a choice there. */
-static void take_own_parts(schedule *s, tile_function *plan, size_t group,
-                           const tile_expr *parts) {
+static void take_own_parts(schedule *s, tile_function *plan, size_t group, const tile_expr *parts) {
     const char *names[] = {numbered(s, SCHED_SPLIT, group), numbered(s, SCHED_STRATEGY, group)};
     const tile_expr *one = tile_expr_int(s->context, 1);
     const tile_expr *values[] = {parts, tile_expr_word(s->context, "workspace"), one,
@@ -384,7 +397,7 @@ static void take_sized_parts(schedule *s, tile_function *plan) {
     }
     if (most) sched_size_points(s, plan, most);
     for (size_t i = 0; i < s->group_count; i++)
-        if (s->groups[i]->parts && !follows(s->groups[i]->kernel, leader))
+        if (needs_own_parts(s, i) && find_sharing(s, i) == i)
             take_own_parts(s, plan, i, s->groups[i]->parts);
 }
 
@@ -393,9 +406,10 @@ static unsigned list_values(schedule *s, const tile_function *plan, size_t group
                             tile_param_value *values) {
     const tile_function *kernel = s->groups[group]->kernel;
     bool same = follows(kernel, find_leader(s));
+    size_t named = needs_own_parts(s, group) ? find_sharing(s, group) : group;
     unsigned count = 0;
     for (size_t i = 0; i < kernel->param_count; i++) {
-        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, group);
+        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, named);
         if (same || tile_function_find_param(plan, own, strlen(own)))
             values[count++] = (tile_param_value){name, tile_expr_param(s->context, own), NULL};
     }

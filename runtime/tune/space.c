@@ -92,7 +92,8 @@ static bool fail(const tile_function *f, const char *why) {
 }
 
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
-                      const int64_t *sizes, tile_arena *arena, tune_point **points, size_t *point_count) {
+                      const int64_t *sizes, tile_arena *arena, tune_point **points,
+                      size_t *point_count) {
     list l = {.arena = arena, .given = bindings, .given_count = count};
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)

@@ -144,8 +144,7 @@ Test(misuse, header_expressions) {
     REFUSED(where, tile_function_add_where(x->kernel, tile_expr_num_sms(x->context)));
     REFUSED(where, tile_function_add_where(x->kernel, tile_expr_arg(x->context, 1))); /* pointer */
     REFUSED(where, tile_function_add_where(x->kernel, NULL));
-    REFUSED(where,
-            tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
+    REFUSED(where, tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
 }
 
 Test(misuse, order_of_tiles) {

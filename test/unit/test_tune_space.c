@@ -52,6 +52,30 @@ Test(tune_space, all_points_that_where_allows_are_listed) {
     close_space(&x);
 }
 
+/* Sizes are rounded up to their bucket: 65537 and 73727 are one of them. */
+Test(tune_space, sizes_decide_where_clauses_name_arguments) {
+    static const struct {
+        int64_t sizes[2];
+        const char *points;
+    } cases[] = {{{8, 4096}, "split=1\nsplit=16\n"},
+                 {{8, 65536}, "split=1\nsplit=16\n"},
+                 {{8, 65537}, "split=5\nsplit=16\n"},
+                 {{8, 73727}, "split=5\nsplit=16\n"},
+                 {{8, 1 << 20}, "split=64\n"}};
+    space_fixture x;
+    open_space(&x, "kernel @k<split: int>(%m: i32, %k: i32)\n"
+                   "    tune split in [select(%k > 65536, ceildiv(%k, 16384), 0), 1, 16]\n"
+                   "    where split > 0 & split >= ceildiv(%k, 16384) | split == 1 & %k <= 65536\n"
+                   "    grid [1] warps 1 {}\n");
+    cr_expect(tile_asks_sizes(x.f));
+    cr_expect_str_eq(list(&x, NULL, 0), "split=1\nsplit=16\n", "without a launch");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        x.sizes = cases[i].sizes;
+        cr_expect_str_eq(list(&x, NULL, 0), cases[i].points);
+    }
+    close_space(&x);
+}
+
 static const char sizes_text[] =
     "kernel @k<block: int>(%m: i32, %n: i32 {divisible = 8}, %lda: i32, %causal: i32, %h: i32 "
     "{const},\n"
