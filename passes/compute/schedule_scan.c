@@ -9,9 +9,8 @@
  *       yield %before + reduce_add(%t, axis = 1)
  *     }
  *
- * The carried sum of a float is two: of the last 256 chunks, and of all before these, so that a row
- * of n chunks is off by 256 + n / 256 additions, not by n. Of chunks with 2048 elements that is
- * less than the root of the row's length, as long as coordinates are i32.
+ * The carried sum of a float is two: of the last chunks, and of all before these, as in other long
+ * sums (schedule_long.c), so that it is off by about the root of the number of chunks.
  *
  * All that is computed of a long scan's elements one by one is computed in the same loop. Every
  * other scan or reduction is a kernel of its own (sched_is_long_scan): one that goes the other way
@@ -19,6 +18,7 @@
 #include "passes/compute/schedule_rows.h"
 
 #include "lib/ir/syntax.h"
+#include "passes/compute/schedule_long.h"
 
 bool sched_is_long_scan(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
@@ -37,13 +37,13 @@ bool rows_may_chain(const rows *r) {
 /* What is carried from chunk to chunk ---------------------------------------------------------- */
 
 enum { NEAR, FAR, MOST_CARRIED };
-enum { CHUNKS_NEAR = 256 };
 
 typedef struct chain {
     rows *r;
     const tile_type *row; /* what is left of a tile along the axis */
     unsigned carried;
     tile_value at[MOST_CARRIED];
+    tile_value mask; /* the number of the last chunk that is near, less what are far */
 } chain;
 
 static bool is_sum_of_floats(const rows *r) {
@@ -51,11 +51,13 @@ static bool is_sum_of_floats(const rows *r) {
            tile_scalar_is_floating(rows_type(r, 0)->scalar);
 }
 
-static chain begin_chain(rows *r) {
+static chain begin_chain(rows *r, tile_value chunks) {
     chain c = {.r = r, .row = rows_row_type(r, rows_type(r, 0))};
     c.carried = is_sum_of_floats(r) ? MOST_CARRIED : 1;
     for (unsigned i = 0; i < c.carried; i++)
         c.at[i] = tile_build_splat(&r->k.b, rows_identity_of(r, 0), c.row);
+    if (c.carried > 1)
+        c.mask = tile_build_sub(&r->k.b, sched_chunk(&r->k, chunks), tile_build_int(&r->k.b, 1));
     return c;
 }
 
@@ -86,8 +88,7 @@ static void carry_on(chain *c, tile_value elements, tile_value number) {
         c->at[NEAR] = near;
         return;
     }
-    tile_value last = tile_build_int(b, CHUNKS_NEAR - 1);
-    tile_value full = tile_build_eq(b, tile_build_and(b, number, last), last);
+    tile_value full = tile_build_eq(b, tile_build_and(b, number, c->mask), c->mask);
     tile_value zero = tile_build_splat(b, rows_identity_of(c->r, 0), c->row);
     tile_value far = rows_combine(c->r, 0, c->at[FAR], near);
     c->at[FAR] = tile_build_select(b, full, far, c->at[FAR]);
@@ -119,12 +120,12 @@ static void build_chunk(chain *c, tile_value number) {
 static void build_chunks(rows *r) {
     sched_kernel *k = &r->k;
     tile_builder *b = &k->b;
-    chain c = begin_chain(r);
     size_t mark = sched_enter(k);
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
     tile_value block = sched_number(k, k->block[r->t]);
     tile_value count = tile_build_ceildiv(b, sched_number(k, sched_expr(k->s, r->extent)), block);
     tile_value last = tile_build_sub(b, count, one);
+    chain c = begin_chain(r, count);
     tile_op loop = tile_build_for_loop(b, zero, count, one, c.at, c.carried);
     tile_builder outside = k->b;
     tile_region body = tile_op_region(k->f, loop, 0);
@@ -141,15 +142,16 @@ static void build_chunks(rows *r) {
 
 /* The tiles: along rows that lie side by side, or down columns. */
 static void choose_tiles(rows *r, int beside) {
-    static const int along[] = {4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4};
+    static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
+                                     {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
     static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
-    bool columns = beside > (int)r->axis;
+    bool columns = beside > (int)r->axis, wide = tile_scalar_bits(rows_type(r, 0)->scalar) > 32;
     const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
                                  columns ? sched_add_param(&r->k, "columns") : NULL, NULL};
     unsigned count = columns ? 2 : 1;
     params[count] = sched_add_param(&r->k, "num_warps");
     rows_set_tiles(r, beside, columns ? params[1] : tile_expr_int(r->k.s->context, 1), params[0]);
-    sched_add_tune(&r->k, params, count + 1, columns ? down : along, 5);
+    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], 5);
     sched_set_warps(&r->k, params[count]);
 }
 
