@@ -22,6 +22,7 @@ CASES = [
     ("scan_back", "y", [("a", (2, TERMS), 0.1)], ["m=2"]),
     ("scan_down", "y", [("a", (TERMS, 2), 0.1)], [f"m={TERMS}", "n=2"]),
     ("product", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
+    ("parts", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
 ]
 # How many terms element i of a scan has.
 COUNTS = {
