@@ -75,6 +75,7 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
     }
     status = set_bindings(kernel, bindings, binding_count);
     kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
+    kernel->asks = kernel->chooses && tile_asks_sizes(function);
     kernel->picks = kernel->chooses ||
                     (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
     if (status != TILE_OK || tile_kernel_looks_up(kernel)) return status;

@@ -37,6 +37,7 @@ struct tile_kernel {
     tile_abi *head; /* of an empty kernel that has its arguments */
     bool chooses;   /* its bindings leave `tune` a choice */
     bool picks;     /* that, or it has tuned splits: each launch takes its bucket's point */
+    bool asks;      /* it chooses, and sizes decide which points there are (tile_asks_sizes) */
     const tile_binding *bindings; /* that it was made with */
     unsigned binding_count;
     kernel_point *points;

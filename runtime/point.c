@@ -14,6 +14,7 @@
 #include "passes/tile/split_steps.h"
 #include "runtime/kernel.h"
 #include "runtime/tune/choose.h"
+#include "runtime/tune/space.h"
 #include "runtime/tuned.h"
 
 const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
@@ -179,7 +180,7 @@ kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *argument
     if (!kernel->picks && !constants) return kernel->first;
     const kernel_bucket *bucket = find_either(kernel, arguments, count);
     if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
-    return constants || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
+    return constants || kernel->asks || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
 /* A bucket of the point, which is compiled first. */
@@ -266,6 +267,60 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
     return status;
 }
 
+/* A search for the first point of the sizes that compiles. */
+typedef struct sized_search {
+    tile_kernel *kernel;
+    const tile_argument *arguments;
+    unsigned count, tried;
+    const tile_bound_param *first; /* what every other size takes */
+    tile_status status;
+} sized_search;
+
+static bool keep_first(const tile_bound_params *point, void *user) {
+    *(const tile_bound_param **)user = point->params;
+    return false;
+}
+
+static bool same_values(const tile_function *f, const tile_bound_param *a,
+                        const tile_bound_param *b) {
+    for (size_t i = 0; i < f->param_count; i++)
+        if (a[i].value != b[i].value) return false;
+    return true;
+}
+
+static bool try_sized(const tile_bound_params *point, void *user) {
+    enum { MOST_TRIALS = 64 };
+    sized_search *s = user;
+    tile_kernel *kernel = s->kernel;
+    unsigned bound;
+    if (s->first && same_values(point->f, point->params, s->first)) return false;
+    const tile_binding *bindings =
+        tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
+    s->status = give_bucket(kernel, s->arguments, s->count, bindings, bound, false);
+    return s->status != TILE_OK && ++s->tried < MOST_TRIALS;
+}
+
+/* Where sizes decide which points there are, gives the bucket the first one that its sizes have;
+ * TILE_UNAVAILABLE where that is what every other size takes, or there is none. Under the context's
+ * lock. */
+static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    sized_search s = {kernel, arguments, count, 0, NULL, TILE_UNAVAILABLE};
+    tile_diversion to;
+    if (!kernel->asks) return TILE_UNAVAILABLE;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    to = tile_context_divert(kernel->device->context, pass_remarks, &to);
+    const tile_pass_option *given =
+        tune_make_options(kernel->bindings, kernel->binding_count, &arena);
+    tile_visit_points(f, given, kernel->binding_count, NULL, &arena, keep_first, &s.first);
+    tile_visit_points(f, given, kernel->binding_count, sizes, &arena, try_sized, &s);
+    tile_context_restore(&to);
+    tile_arena_reset(&arena);
+    return s.status == TILE_OK ? TILE_OK : TILE_UNAVAILABLE;
+}
+
 /* The point that arguments take that nothing is known of. Under the context's lock. */
 static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     kernel_bucket *bucket = find_either(kernel, arguments, count);
@@ -283,6 +338,7 @@ static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, uns
         return TILE_OK;
     }
     tile_status status = add_chosen(kernel, arguments, count);
+    if (status == TILE_UNAVAILABLE) status = add_sized(kernel, arguments, count);
     if (status == TILE_UNAVAILABLE)
         status =
             give_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);

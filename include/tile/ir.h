@@ -536,7 +536,8 @@ TILE_API void tile_function_set_reference(tile_function *function, const char *c
                                           const tile_param_value *values, unsigned count);
 /* The compute's name, NULL if there is none. */
 TILE_API const char *tile_function_reference(const tile_function *function);
-/* A condition on the parameters, without which the kernel is not instantiated. */
+/* A condition on the parameters, without which the kernel is not instantiated. One that names
+ * integer arguments decides which points the launches of a size may take. */
 TILE_API void tile_function_add_where(tile_function *function, const tile_expr *condition);
 /* tune (names...) in [points...]: point i's values are values[i * name_count ...]. */
 TILE_API void tile_function_add_tune(tile_function *function, unsigned name_count,

@@ -242,6 +242,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_walk, strlen(tile_manual_walk), user);
     writer(tile_manual_pipelines, strlen(tile_manual_pipelines), user);
     writer(tile_manual_splits, strlen(tile_manual_splits), user);
+    writer(tile_manual_points, strlen(tile_manual_points), user);
     writer(tile_manual_executors, strlen(tile_manual_executors), user);
     writer(tile_manual_clusters, strlen(tile_manual_clusters), user);
     writer(tile_manual_barriers, strlen(tile_manual_barriers), user);

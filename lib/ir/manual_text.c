@@ -345,21 +345,7 @@ const char tile_manual_splits[] =
     "* A loop without the clause gets one where the bindings `split.factor` and `split.strategy` "
     "ask for it;\n"
     "  `tile-run --tune --split` measures such points, and launches without bindings take the best "
-    "one.\n"
-    "\n"
-    "Parameters that `tune` names are chosen by `tile-run --tune` and `tile_tune`, for the sizes "
-    "of a launch, from\n"
-    "the points at which every `where` holds. On a GPU a launch for which nothing has been tuned "
-    "takes the point\n"
-    "that a model takes for the fastest. Code that is made without a launch has a parameter's "
-    "default, else its\n"
-    "value in the first point that the target can run. A point that needs more shared memory, "
-    "threads, clusters or code\n"
-    "than the target has is skipped, with a remark; so is one of a kernel that a plan launches "
-    "without giving it all of\n"
-    "its parameters. Parameters that are given keep their values: if no point with them fits, "
-    "that is an error, and a\n"
-    "note names a point of `tune` that does.\n";
+    "one.\n";
 
 const char tile_manual_plans[] =
     "\n"

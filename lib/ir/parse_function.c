@@ -222,8 +222,15 @@ static bool parse_warps(tile_parser *p) {
     return warps != NULL;
 }
 
+/* Of a launch's sizes, but not of its device: points are also chosen where there is none. */
+static const tile_expr *parse_sized(tile_parser *p) {
+    tile_loc loc = p->token.loc;
+    const tile_expr *expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+    return expr && tile_parse_refuse_num_sms(p, loc, expr) ? expr : NULL;
+}
+
 static bool parse_where(tile_parser *p) {
-    const tile_expr *condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    const tile_expr *condition = parse_sized(p);
     if (condition) tile_function_add_where(p->function, condition);
     return condition != NULL;
 }
@@ -312,8 +319,7 @@ static const tile_expr *parse_tune_value(tile_parser *p, const char *name) {
     const tile_param_decl *param = tile_function_find_param(p->function, name, strlen(name));
     const tile_token token = p->token;
     if (param->kind == TILE_PARAM_word) return parse_word(p, "a word");
-    if (param->kind != TILE_PARAM_type)
-        return tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+    if (param->kind != TILE_PARAM_type) return parse_sized(p);
     bool word = token.kind == TILE_TOKEN_WORD;
     if (word && tile_scalar_is_data(tile_scalar_from_name(token.text, token.length)))
         return parse_word(p, "an element type such as f16");

@@ -40,7 +40,7 @@ static const char *shown(const char *name) {
 
 /* Expressions --------------------------------------------------------------------------------- */
 
-typedef enum scope { SCOPE_PARAMS, SCOPE_ARGS, SCOPE_TILE } scope;
+typedef enum scope { SCOPE_PARAMS, SCOPE_SIZES, SCOPE_ARGS, SCOPE_TILE } scope;
 
 /* Two words that are compared: the names of parameters among them are of the first ones. */
 static bool compares_words(const tile_function *f, const tile_expr *expr, size_t params) {
@@ -130,15 +130,15 @@ bool tile_is_param_expr(const tile_function *f, const tile_expr *expr) {
 /* Types --------------------------------------------------------------------------------------- */
 
 /* What a parameter may be from the first on: a word, an element type's name, or a number that
- * follows from the parameters before `params`. */
+ * follows from the parameters before `params` and the integer arguments before `args`. */
 static bool fits_param(const tile_function *f, const tile_param_decl *param, const tile_expr *expr,
-                       size_t params) {
+                       size_t params, size_t args) {
     unsigned budget = MAX_EXPR_NODES;
     bool word = expr && expr->kind == TILE_EXPR_WORD;
     if (param->kind == TILE_PARAM_word) return word && is_name(expr->name, false);
     if (param->kind == TILE_PARAM_type)
         return word && tile_scalar_of_data(expr->name) != TILE_SCALAR_NONE;
-    const names before = {.params = params};
+    const names before = {.params = params, .args = args};
     return is_host_expr(f, expr, &before, &budget);
 }
 
@@ -190,7 +190,7 @@ static void check_params(checker *c) {
         else if (param->default_type && (param->default_type->kind != TILE_TYPE_SCALAR ||
                                          !tile_scalar_is_data(param->default_type->scalar)))
             FAIL(c, f->loc, "the default of '%s' must be an element type such as f16", param->name);
-        else if (param->default_expr && !fits_param(f, param, param->default_expr, i))
+        else if (param->default_expr && !fits_param(f, param, param->default_expr, i, 0))
             FAIL(c, f->loc,
                  param->kind == TILE_PARAM_word
                      ? "the default of '%s' must be a word"
@@ -274,13 +274,14 @@ static void check_tune(checker *c, const tile_tune_clause *tune) {
                 FAIL(c, c->f->loc, "the parameter '%s' stands twice in one `tune`", name);
         for (unsigned k = 0; ok && k < tune->point_count; k++) {
             const tile_expr *value = tune->values[k * tune->name_count + i];
-            ok &= fits_param(c->f, param, value, c->f->param_count);
+            ok &= fits_param(c->f, param, value, c->f->param_count, c->f->arg_count);
             if (ok) check_division(c, c->f->loc, value);
         }
     }
     if (!ok)
         FAIL(c, c->f->loc,
-             "`tune` needs declared parameters and a constant for each in each point");
+             "`tune` needs declared parameters, and for each of them in each point a value that "
+             "depends on compile-time parameters and integer arguments only");
 }
 
 static unsigned dims_named(const tile_expr *expr) {
@@ -415,8 +416,9 @@ static void check_header(checker *c) {
     else if (f->warps)
         check_division(c, f->loc, f->warps);
     for (size_t i = 0; i < f->where_count; i++)
-        if (!is_expr(f, f->wheres[i], SCOPE_PARAMS))
-            FAIL(c, f->loc, "`where` may depend on compile-time parameters only");
+        if (!is_expr(f, f->wheres[i], SCOPE_SIZES))
+            FAIL(c, f->loc,
+                 "`where` may depend on compile-time parameters and integer arguments only");
         else
             check_division(c, f->loc, f->wheres[i]);
     for (size_t i = 0; i < f->tune_count; i++) check_tune(c, &f->tunes[i]);

@@ -9,6 +9,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
 
 static bool fail(const tile_function *f, const char *format, const char *a, const char *b,
                  const char *c) {
@@ -36,8 +37,26 @@ static bool param_value(const char *name, int64_t *value, void *user) {
     return true;
 }
 
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const tile_bound_params *bound = user;
+    if (!bound->sizes) return false;
+    *value = tile_bucket(bound->sizes[index]);
+    return true;
+}
+
 tile_bindings tile_param_bindings(tile_bound_params *bound) {
-    return (tile_bindings){.param = param_value, .user = bound};
+    return (tile_bindings){.param = param_value, .arg = arg_value, .user = bound};
+}
+
+/* Whether it can be asked only when sizes are known, which they are not. */
+static bool is_open(const tile_bound_params *bound, const tile_expr *where) {
+    return !bound->sizes && tile_expr_holds(where, TILE_EXPR_ARG);
+}
+
+bool tile_asks_sizes(const tile_function *f) {
+    for (size_t i = 0; i < f->where_count; i++)
+        if (tile_expr_holds(f->wheres[i], TILE_EXPR_ARG)) return true;
+    return false;
 }
 
 /* Given values ------------------------------------------------------------------------------- */
@@ -194,6 +213,7 @@ static bool fail_missing(const tile_bound_params *bound, const char *name, const
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
                       unsigned option_count, tile_arena *arena, tile_bound_params *bound) {
     bound->f = f;
+    bound->sizes = NULL;
     bound->params = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
     for (unsigned i = 0; i < option_count; i++)
         if (!bind_given(bound, &options[i])) return false;
@@ -253,7 +273,7 @@ static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
     tile_bindings bindings = tile_param_bindings(bound);
     for (size_t i = 0; i < bound->f->where_count; i++) {
         int64_t value;
-        if (w->where_levels[i] != level) continue;
+        if (w->where_levels[i] != level || is_open(bound, bound->f->wheres[i])) continue;
         if (!tile_expr_eval(bound->f->wheres[i], &bindings, &value) || !value) return false;
     }
     return true;
@@ -275,7 +295,8 @@ static size_t find_where_level(const tile_bound_params *bound, const tile_expr *
 /* Defaults may depend on the point, so each has a copy of what is bound. */
 static void visit_point(walk *w) {
     size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
-    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size)};
+    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size),
+                               w->bound.sizes};
     bind_defaults(&point);
     for (size_t i = 0; i < count; i++)
         if (!point.params[i].bound) return;
@@ -299,9 +320,9 @@ static void walk_clauses(walk *w, size_t clause_index) {
 }
 
 bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
-                       unsigned option_count, tile_arena *arena, tile_point_visit visit,
-                       void *user) {
-    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1)},
+                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                       tile_point_visit visit, void *user) {
+    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1), sizes},
               .arena = arena,
               .visit = visit,
               .user = user};
@@ -357,6 +378,7 @@ bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
     bool holds = true;
     for (size_t i = 0; i < f->where_count; i++) {
         int64_t value;
+        if (is_open(bound, f->wheres[i])) continue;
         const char *clause = tile_expr_text(f, f->wheres[i], arena);
         if (!tile_expr_eval(f->wheres[i], &bindings, &value))
             holds = fail(f, "`where %s` has no value: it divides by zero, with %s", clause,

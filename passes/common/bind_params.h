@@ -16,6 +16,7 @@ typedef struct tile_bound_param {
 typedef struct tile_bound_params {
     const tile_function *f;
     tile_bound_param *params;
+    const int64_t *sizes; /* by argument: the integers of a launch; NULL: nobody launches it yet */
 } tile_bound_params;
 
 /* Binds every parameter: a given value, else the default, else the value in the first tune point
@@ -30,11 +31,17 @@ const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_
 /* Calls visit for each point of the tuning space that agrees with the options and for which every
  * `where` holds, the last clause varying fastest; what `tune` gives a value is bound by it, even if
  * it has a default. Ends when visit returns false. False after a diagnostic if the options are
- * wrong. */
+ * wrong.
+ *
+ * sizes: an integer for each argument, for clauses that name arguments, which take sizes rounded up
+ * to their bucket, so that all launches of a bucket have the same points. NULL: without a launch a
+ * `where` that names arguments holds, and no point has a value that does. */
 typedef bool (*tile_point_visit)(const tile_bound_params *point, void *user);
 bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
-                       unsigned option_count, tile_arena *arena, tile_point_visit visit,
-                       void *user);
+                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                       tile_point_visit visit, void *user);
+/* Whether a `where` names arguments, so that which points there are depends on the launch. */
+bool tile_asks_sizes(const tile_function *f);
 /* Whether a `tune` clause names the parameter. */
 bool tile_is_tuned(const tile_function *f, const char *param);
 

@@ -201,7 +201,7 @@ static bool try_point(const tile_bound_params *point, void *user) {
 static bool find_point(search *s) {
     for (unsigned round = 0; round < 2 && !s->found; round++) {
         s->far = round;
-        if (!tile_visit_points(s->f, s->given, s->given_count, s->arena, try_point, s)) break;
+        if (!tile_visit_points(s->f, s->given, s->given_count, NULL, s->arena, try_point, s)) break;
     }
     return s->found != NULL;
 }
@@ -219,7 +219,7 @@ static const char *point_text(const search *s, const tile_bound_params *point) {
 }
 
 static void tell(const search *s, const tile_bound_params *first, const char *error) {
-    const tile_bound_params found = {s->f, s->found};
+    const tile_bound_params found = {s->f, s->found, NULL};
     tile_report(tile_function_context(s->f), TILE_REMARK, s->f->loc,
                 "@%s: the first point of 'tune' (%s) does not fit %s: %s; taking the next one that "
                 "fits: %s; --tune finds the fastest, --param NAME=VALUE takes another one",
@@ -258,7 +258,7 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
     bool found = f->tune_count && find_point(&s);
     tile_context_restore(&diversion);
     if (found) {
-        const tile_bound_params point = {f, s.found};
+        const tile_bound_params point = {f, s.found, NULL};
         tile_report(tile_function_context(f), TILE_NOTE, f->loc,
                     "other points of 'tune' fit %s: %s; leave its parameters out to take that one, "
                     "or let --tune find the fastest",

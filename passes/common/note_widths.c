@@ -65,5 +65,5 @@ void note_widths(tile_function *f, const tile_pass_option *options, unsigned cou
     n.widest = tile_arena_alloc(&f->module->arena, sizeof *n.widest * f->op_count);
     f->widest_count = f->op_count;
     f->widest = (const unsigned(*)[TILE_MAX_RANK])n.widest;
-    tile_visit_points(f, others, kept, scratch, visit_point, &n);
+    tile_visit_points(f, others, kept, NULL, scratch, visit_point, &n);
 }

@@ -308,12 +308,14 @@ static const tile_function *find_leader(const schedule *s) {
     return NULL;
 }
 
+/* But for points that only launches of some sizes have. */
 static bool same_clause(const tile_tune_clause *a, const tile_tune_clause *b) {
-    unsigned values = a->name_count * a->point_count;
-    bool same = a->name_count == b->name_count && a->point_count == b->point_count;
-    for (unsigned i = 0; same && i < a->name_count; i++)
-        same = strcmp(a->names[i], b->names[i]) == 0;
-    for (unsigned i = 0; same && i < values; i++) same = a->values[i] == b->values[i];
+    unsigned from = sched_count_sized(a), other = sched_count_sized(b);
+    unsigned points = a->point_count - from, width = a->name_count;
+    bool same = width == b->name_count && points == b->point_count - other;
+    for (unsigned i = 0; same && i < width; i++) same = strcmp(a->names[i], b->names[i]) == 0;
+    for (unsigned i = 0; same && i < width * points; i++)
+        same = a->values[from * width + i] == b->values[other * width + i];
     return same;
 }
 
@@ -356,14 +358,60 @@ static void take_parts(schedule *s, tile_function *plan) {
     }
 }
 
+/* Whether it is a product that needs parts at some sizes, and does not have the leader's points. */
+static bool needs_own_parts(const schedule *s, size_t group) {
+    const sched_group *g = s->groups[group];
+    return g->parts && !follows(g->kernel, find_leader(s));
+}
+
+/* The first of those that need as many parts at all sizes: they share their parameters. */
+static size_t find_sharing(const schedule *s, size_t group) {
+    size_t first = 0;
+    while (!needs_own_parts(s, first) || s->groups[first]->parts != s->groups[group]->parts)
+        first++;
+    return first;
+}
+
+/* A product that does not follow the leader has parts of its own where it needs them, `split_2` for
+ * the second kernel; no other size has a choice there. */
+static void take_own_parts(schedule *s, tile_function *plan, size_t group, const tile_expr *parts) {
+    const char *names[] = {numbered(s, SCHED_SPLIT, group), numbered(s, SCHED_STRATEGY, group)};
+    const tile_expr *one = tile_expr_int(s->context, 1);
+    const tile_expr *values[] = {parts, tile_expr_word(s->context, "workspace"), one,
+                                 tile_expr_word(s->context, "serial")};
+    tile_function_add_param(plan, names[0], TILE_PARAM_int, NULL, NULL);
+    tile_function_add_param(plan, names[1], TILE_PARAM_word, NULL, NULL);
+    tile_function_add_tune(plan, 2, names, 2, values);
+    const tile_expr *split = tile_expr_param(s->context, names[0]);
+    const tile_expr *least = tile_expr_op(s->context, TILE_OP_max, parts, one, NULL);
+    tile_function_add_where(plan, tile_expr_op(s->context, TILE_OP_ge, split, least, NULL));
+}
+
+/* How many parts products need at a launch's sizes: those that share points need the most of all
+ * that any of them does. */
+static void take_sized_parts(schedule *s, tile_function *plan) {
+    const tile_function *leader = find_leader(s);
+    const tile_expr *most = NULL;
+    for (size_t i = 0; i < s->group_count; i++) {
+        const tile_expr *parts = s->groups[i]->parts;
+        if (parts && follows(s->groups[i]->kernel, leader))
+            most = most ? tile_expr_op(s->context, TILE_OP_max, most, parts, NULL) : parts;
+    }
+    if (most) sched_size_points(s, plan, most);
+    for (size_t i = 0; i < s->group_count; i++)
+        if (needs_own_parts(s, i) && find_sharing(s, i) == i)
+            take_own_parts(s, plan, i, s->groups[i]->parts);
+}
+
 /* The plan's parameters, for the kernels that have them. */
 static unsigned list_values(schedule *s, const tile_function *plan, size_t group,
                             tile_param_value *values) {
     const tile_function *kernel = s->groups[group]->kernel;
     bool same = follows(kernel, find_leader(s));
+    size_t named = needs_own_parts(s, group) ? find_sharing(s, group) : group;
     unsigned count = 0;
     for (size_t i = 0; i < kernel->param_count; i++) {
-        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, group);
+        const char *name = kernel->params[i].name, *own = same ? name : numbered(s, name, named);
         if (same || tile_function_find_param(plan, own, strlen(own)))
             values[count++] = (tile_param_value){name, tile_expr_param(s->context, own), NULL};
     }
@@ -412,6 +460,7 @@ static const tile_function *make_plan(schedule *s) {
     tile_value *scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
     if (find_leader(s)) sched_copy_points(plan, find_leader(s));
     take_parts(s, plan);
+    take_sized_parts(s, plan);
     declare_interface(s, plan, arrays, scalars);
     set_reference(s, plan);
     tile_builder b = tile_builder_at_end(plan, plan->body);

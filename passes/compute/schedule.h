@@ -9,7 +9,7 @@
  * gives the tile of a value for a map, schedule_place.c says where its elements are,
  * schedule_memory.c loads and stores; a kind of group is a file that says which tiles there are and
  * in which order: schedule_elementwise.c, schedule_rows.c (with schedule_sums.c, schedule_late.c,
- * schedule_parts.c and schedule_behind.c), schedule_matmul.c, schedule_online.c (with
+ * schedule_parts.c, schedule_scan.c and schedule_behind.c), schedule_matmul.c, schedule_online.c (with
  * schedule_chain.c, schedule_take.c, schedule_mask.c, schedule_scaled.c, schedule_online_points.c,
  * schedule_online_grid.c, schedule_online_split.c and schedule_online_pack.c). */
 #ifndef TILE_PASSES_COMPUTE_SCHEDULE_H
@@ -91,10 +91,11 @@ typedef struct sched_input {
 typedef struct sched_group {
     sched_kind kind;
     sched_domain domain;
-    tile_op root; /* matmul; online: what is folded last */
+    tile_op root; /* matmul; online: what is folded last; rows: a long scan */
     sched_online *online;
     unsigned axis; /* rows: the domain's dim along which is reduced */
     bool apart;    /* rows: few and long, so that each reduction is cut into parts by itself */
+    bool chains;   /* rows: of a long scan, the root, and no other reduction */
     sched_output *outputs;
     size_t output_count, output_capacity;
     sched_input *inputs; /* what is read, not computed, where it is needed */
@@ -102,6 +103,9 @@ typedef struct sched_group {
     tile_op *reductions; /* rows: those inside, in the order in which they are needed */
     size_t reduction_count, reduction_capacity;
     tile_function *kernel;
+    /* matmul: how many parts its sums need, over arguments that all functions made have; 0 for
+     * sizes at which they may be whole. NULL: for all sizes. */
+    const tile_expr *parts;
 } sched_group;
 
 typedef struct schedule {
@@ -267,6 +271,8 @@ int sched_writer_of(const schedule *s, unsigned array);
 int64_t sched_axis(const schedule *s, tile_op op);
 /* Whether it is a scan or sort: along rows, with as many elements. */
 bool sched_is_along(const schedule *s, tile_op op);
+/* Whether it is a scan along rows that no tile holds, or may be (schedule_scan.c). */
+bool sched_is_long_scan(schedule *s, tile_op op);
 
 /* schedule_remarks.c: why kernels write something for each other. */
 void sched_remark_cuts(schedule *s);

@@ -180,6 +180,8 @@ static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_
         if (!covered) return false;
     }
     g->apart = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    g->chains = sched_is_long_scan(s, op);
+    if (g->chains) g->root = op;
     return !g->apart || !has_dim(s, value, map, g->axis);
 }
 
@@ -302,6 +304,8 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
     if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
     if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
     if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->apart != g->apart)) return false;
+    if (g->kind == SCHED_ROWS && (other->chains != g->chains || other->root.id != g->root.id))
+        return false;
     for (size_t i = 0; i < g->input_count; i++) {
         int writer = sched_writer_of(s, g->inputs[i].array);
         if (writer > (int)index ||

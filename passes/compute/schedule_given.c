@@ -225,5 +225,5 @@ bool sched_has_point(schedule *s, const tile_function *space, const sched_fixed 
                                : tile_arena_format(s->arena, "%" PRId64, value->integer);
         options[count++] = (tile_pass_option){name, text};
     }
-    return tile_visit_points(space, options, count, s->arena, end_at_first, &found) && found;
+    return tile_visit_points(space, options, count, NULL, s->arena, end_at_first, &found) && found;
 }

@@ -36,15 +36,20 @@ tile_value sched_chunk(sched_kernel *k, tile_value terms) {
 /* Products --------------------------------------------------------------------------------------
  */
 
-/* Whole chunks are multiples of a power of two, so that a mask finds their last steps. */
-sched_long_sum sched_begin_long(sched_kernel *k, const tile_type *type, const tile_expr *extent,
-                                const tile_expr *each, const tile_expr *unit) {
-    tile_builder *b = &k->b;
+tile_value sched_alloc_long(sched_kernel *k, const tile_type *type) {
     tile_type draft = *type;
     draft.kind = TILE_TYPE_SHARED;
-    sched_long_sum sum = {.kept = tile_build_alloc_shared(b, tile_type_get(k->s->context, &draft))};
+    return tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
+}
+
+/* Whole chunks are multiples of a power of two, so that a mask finds their last steps. */
+sched_long_sum sched_begin_long(sched_kernel *k, tile_value buffer, const tile_type *type,
+                                const tile_expr *terms, const tile_expr *each,
+                                const tile_expr *unit) {
+    tile_builder *b = &k->b;
+    sched_long_sum sum = {.kept = buffer};
     tile_build_store_shared(b, tile_build_zero(b, type), sum.kept, NULL, 0);
-    tile_value chunk = sched_chunk(k, sched_number(k, extent)), by = sched_number(k, unit);
+    tile_value chunk = sched_chunk(k, sched_number(k, terms)), by = sched_number(k, unit);
     tile_value steps =
         tile_build_max(b, tile_build_div(b, chunk, sched_number(k, each)), tile_build_int(b, 1));
     sum.last = tile_build_sub(b, tile_build_mul(b, steps, by), by);

@@ -16,10 +16,13 @@ typedef struct sched_long_sum {
     tile_value kept, last; /* the buffer; the last step of a chunk, less what whole chunks are */
 } sched_long_sum;
 
+/* The buffer of such sums. type: their tile. */
+tile_value sched_alloc_long(sched_kernel *k, const tile_type *type);
 /* Before the loop, whose induction variable begins at 0 and grows by `unit`, a power of two; each
- * step adds `each` terms. type: the tile of sums. */
-sched_long_sum sched_begin_long(sched_kernel *k, const tile_type *type, const tile_expr *extent,
-                                const tile_expr *each, const tile_expr *unit);
+ * step adds `each` terms, of `terms` in all. */
+sched_long_sum sched_begin_long(sched_kernel *k, tile_value buffer, const tile_type *type,
+                                const tile_expr *terms, const tile_expr *each,
+                                const tile_expr *unit);
 /* At the end of a step: what the loop carries on of the sums so far. */
 tile_value sched_step_long(sched_kernel *k, const sched_long_sum *sum, tile_value step,
                            tile_value own);

@@ -254,14 +254,26 @@ static bool is_by_fma(const product *p) {
     return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
 }
 
-static sched_needs find_needs(const product *p) {
-    enum { LONG = 65536, PART = 16384 };
-    int64_t terms = count_terms(p), parts = (terms + PART - 1) / PART;
-    bool cuts = p->sum->scalar == TILE_f32 && !is_by_fma(p) && terms > LONG;
+static const tile_expr *express_terms(const product *p) {
+    schedule *s = p->k.s;
+    const tile_expr *depth = sched_expr(s, p->extent_k);
+    if (p->taps < 0) return depth;
+    return tile_expr_multiply(s->context, sched_expr(s, p->k.g->domain.extents[p->taps]), depth);
+}
+
+static sched_needs find_needs(const product *p, const sched_fixed *fixed) {
+    int64_t terms = count_terms(p);
+    int64_t parts = (terms + SCHED_MOST_IN_PART - 1) / SCHED_MOST_IN_PART;
+    bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
+    bool cuts = in_chain && terms > SCHED_LONG_SUM;
+    bool said = sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
     return (sched_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
                          .parts = !cuts                    ? 1
                                   : parts < TILE_MAX_SPLIT ? parts
-                                                           : TILE_MAX_SPLIT};
+                                                           : TILE_MAX_SPLIT,
+                         .sized = in_chain && terms < 0 && !said
+                                      ? sched_count_parts(p->k.s, express_terms(p))
+                                      : NULL};
 }
 
 /* The kernel ------------------------------------------------------------------------------------
@@ -365,29 +377,38 @@ static tile_value take_side(product *p, operand *side) {
     return end_with_k(p, side, sched_full(k, tile));
 }
 
-static void set_loop_clauses(product *p, tile_op loop) {
-    tile_function *f = p->k.f;
-    tile_op_set_expr(f, loop, TILE_ATTR_pipelined, param(p, "stages"));
-    if (has_param(p, "split")) {
-        tile_op_set_expr(f, loop, TILE_ATTR_split, param(p, "split"));
-        tile_op_set_expr(f, loop, TILE_ATTR_strategy, param(p, "strategy"));
-    }
-    if (has_param(p, "consumers"))
-        tile_op_set_expr(f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+static void set_split(product *p, tile_op loop) {
+    if (!has_param(p, "split")) return;
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_split, param(p, "split"));
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_strategy, param(p, "strategy"));
 }
 
-/* Tile by tile along k, or along the channels of each tap. */
+static void set_stages(product *p, tile_op loop) {
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_pipelined, param(p, "stages"));
+    if (has_param(p, "consumers"))
+        tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+}
+
+/* How many tiles there are along k; *along: those of a tap. */
+static tile_value count_steps(product *p, tile_value *along) {
+    sched_kernel *k = &p->k;
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
+    if (p->taps < 0) return *along;
+    const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
+    return tile_build_mul(&k->b, sched_number(k, taps), *along);
+}
+
+/* Tile by tile along k, or along the channels of each tap. *parts: tiles of a tap. */
 static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts) {
+    *parts = TILE_NO_VALUE;
     sched_kernel *k = &p->k;
     tile_value zero = tile_build_int(&k->b, 0);
     const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
-    *parts = TILE_NO_VALUE;
     if (p->taps < 0)
         return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
                                    sum, 1);
-    *parts = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
-    const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
-    tile_value steps = tile_build_mul(&k->b, sched_number(k, taps), *parts);
+    tile_value steps = count_steps(p, parts);
     return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
 }
 
@@ -399,14 +420,6 @@ static void enter_step(product *p, tile_value step, tile_value parts) {
     k->start[p->taps] = tile_build_div(&k->b, step, parts);
     k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
                                         sched_number(k, param(p, "block_k")));
-}
-
-static sched_long_sum begin_long(product *p, tile_value zero) {
-    sched_kernel *k = &p->k;
-    const tile_expr *block = param(p, "block_k");
-    const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
-    return sched_begin_long(k, tile_value_type(k->f, zero), sched_expr(k->s, p->extent_k), block,
-                            unit);
 }
 
 /* Copies and multiplies the tiles of a step. */
@@ -425,31 +438,83 @@ static tile_value build_step(product *p, tile_value sum) {
     return tile_build_dot(&p->k.b, taken[0], NULL, 0, taken[1], NULL, 0, sum);
 }
 
+/* The step that the builder's loop is at, at its end; all: NULL, or what sums are made of. */
+static void fill_loop(product *p, tile_op loop, tile_value step, tile_value parts,
+                      const sched_long_sum *all) {
+    sched_kernel *k = &p->k;
+    tile_region body = tile_op_region(k->f, loop, 0);
+    enter_step(p, step, parts);
+    tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
+    if (all) next = sched_step_long(k, all, tile_region_arg(k->f, body, 0), next);
+    tile_build_yield(&k->b, &next, 1);
+}
+
+static tile_builder enter_loop(product *p, tile_op loop) {
+    tile_builder outside = p->k.b;
+    p->k.b = tile_builder_at_end(p->k.f, tile_op_region(p->k.f, loop, 0));
+    p->k.b.loc = outside.loc;
+    return outside;
+}
+
+/* Parts of sums in chunks: each is an iteration of an outer loop, which split-k gives a block of
+ * its own, as in schedule_sums.c. What a loop that is split carries must be the sum. */
+static tile_value build_chunks_in_parts(product *p, tile_value zero) {
+    sched_kernel *k = &p->k;
+    tile_builder *b = &k->b;
+    const tile_type *type = tile_value_type(k->f, zero);
+    const tile_expr *block = param(p, "block_k");
+    tile_value none = tile_build_int(b, 0), one = tile_build_int(b, 1), along, steps;
+    tile_value buffer = sched_alloc_long(k, type), split = sched_number(k, param(p, "split"));
+    steps = count_steps(p, &along);
+    tile_op outer = tile_build_for_loop(b, none, split, one, &zero, 1);
+    set_split(p, outer);
+    tile_builder outside = enter_loop(p, outer);
+    tile_value part = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 0);
+    tile_value left = tile_build_max(b, tile_build_sub(b, steps, part), none);
+    sched_long_sum all =
+        sched_begin_long(k, buffer, type, express_terms(p), block, tile_expr_int(k->s->context, 1));
+    tile_value own = tile_build_zero(b, type);
+    tile_op loop = tile_build_for_loop(b, none, tile_build_ceildiv(b, left, split), one, &own, 1);
+    set_stages(p, loop);
+    tile_builder inside = enter_loop(p, loop);
+    tile_value number = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
+    tile_value step = tile_build_add(b, tile_build_mul(b, number, split), part);
+    if (p->taps < 0) step = tile_build_mul(b, step, sched_number(k, block));
+    fill_loop(p, loop, step, along, &all);
+    k->b = inside;
+    own = sched_end_long(k, &all, tile_op_result(k->f, loop, 0));
+    tile_value before = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 1);
+    tile_value next = tile_build_add(b, before, own);
+    tile_build_yield(b, &next, 1);
+    k->b = outside;
+    return tile_op_result(k->f, outer, 0);
+}
+
 /* The sums. */
 static tile_value build_loop(product *p) {
     sched_kernel *k = &p->k;
-    tile_builder outside = k->b;
     for (unsigned i = 0; i < 2; i++) {
         set_side(p, i);
         alloc_side(p, &p->sides[i]);
     }
     set_tiles(p, p->m, "block_m", p->n, "block_n");
-    tile_value sum = tile_build_zero(&k->b, sched_full_type(k, p->sum)), parts;
+    const tile_type *type = sched_full_type(k, p->sum);
+    tile_value zero = tile_build_zero(&k->b, type), parts;
     bool chunks = is_by_fma(p) && sched_is_long(count_terms(p));
+    if (chunks && has_param(p, "split")) return build_chunks_in_parts(p, zero);
+    const tile_expr *block = param(p, "block_k");
+    const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
     sched_long_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
-    if (chunks) all = begin_long(p, sum);
-    tile_op loop = build_steps(p, &sum, &parts);
-    set_loop_clauses(p, loop);
-    tile_region body = tile_op_region(k->f, loop, 0);
-    outside = k->b;
-    k->b = tile_builder_at_end(k->f, body);
-    k->b.loc = outside.loc;
-    enter_step(p, tile_region_arg(k->f, body, 0), parts);
-    tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
-    if (chunks) next = sched_step_long(k, &all, tile_region_arg(k->f, body, 0), next);
-    tile_build_yield(&k->b, &next, 1);
+    if (chunks)
+        all = sched_begin_long(k, sched_alloc_long(k, type), type, express_terms(p), block, unit);
+    tile_op loop = build_steps(p, &zero, &parts);
+    set_stages(p, loop);
+    set_split(p, loop);
+    tile_builder outside = enter_loop(p, loop);
+    tile_value step = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
+    fill_loop(p, loop, step, parts, chunks ? &all : NULL);
     k->b = outside;
-    sum = tile_op_result(k->f, loop, 0);
+    tile_value sum = tile_op_result(k->f, loop, 0);
     return chunks ? sched_end_long(k, &all, sum) : sum;
 }
 
@@ -514,7 +579,8 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
     sched_fixed fixed = fix_product(&p);
-    const sched_needs needs = find_needs(&p);
+    const sched_needs needs = find_needs(&p, &fixed);
+    g->parts = needs.sized;
     if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
         s->failed = true;
         return;

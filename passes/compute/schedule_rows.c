@@ -234,8 +234,7 @@ static const tile_expr *constant(const rows *r, int value) {
     return tile_expr_int(r->k.s->context, value);
 }
 
-/* Both dims of the tile, or the only one; the axis' has `along` elements. */
-static void set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along) {
+void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along) {
     bool before = beside >= 0 && beside < (int)r->axis;
     r->t = before ? 1 : 0;
     if (beside >= 0) sched_set_tile(&r->k, (unsigned)beside, before ? 0 : 1, other);
@@ -305,7 +304,7 @@ static void build_columns(rows *r, int beside) {
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"), sched_add_param(&r->k, "columns"),
                                  sched_add_param(&r->k, "num_warps")};
     const tile_expr *parts[2];
-    set_tiles(r, beside, params[1], params[0]);
+    rows_set_tiles(r, beside, params[1], params[0]);
     sched_add_tune(&r->k, params, 3, points, count);
     if (splits) rows_add_splits(r, along, blocks, LIKELY, parts);
     sched_set_warps(&r->k, params[2]);
@@ -326,7 +325,7 @@ static void build_known(rows *r, int beside) {
     const int points[] = {height, warps, height, warps / 2, 2 * height, warps, 1, warps};
     const tile_expr *params[] = {sched_add_param(&r->k, "rows"),
                                  sched_add_param(&r->k, "num_warps")};
-    set_tiles(r, beside, params[0], constant(r, block));
+    rows_set_tiles(r, beside, params[0], constant(r, block));
     sched_add_tune(&r->k, params, 2, points, height > 1 ? 4 : 2);
     sched_set_warps(&r->k, params[1]);
     sched_set_grid(&r->k, (int)r->axis);
@@ -345,7 +344,7 @@ static void build_either(rows *r, int beside, const tile_expr *others, const til
     tile_builder outside = k->b;
     for (unsigned i = 0; i < 2; i++) {
         k->b = tile_builder_at_end(k->f, tile_op_region(k->f, both, i));
-        set_tiles(r, beside, others, i ? looped : block);
+        rows_set_tiles(r, beside, others, i ? looped : block);
         if (i)
             build_in_steps(r);
         else
@@ -367,14 +366,14 @@ static void build_unknown(rows *r, int beside) {
     /* Rows whose number nobody knows are many, as a rule. */
     bool few = once || blocks >= 0 || rows_must_split(r);
     bool splits = few && rows_may_split(r, summed[0], blocks);
-    set_tiles(r, beside, constant(r, 1), params[0]);
+    rows_set_tiles(r, beside, constant(r, 1), params[0]);
     sched_add_tune(&r->k, params, 2, once ? summed : points, once ? 5 : 7);
     if (splits) rows_add_splits(r, summed[0], blocks, 1, parts);
     sched_set_warps(&r->k, params[1]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     if (!splits && r->known >= 0 && r->late_count)
-        set_tiles(r, beside, constant(r, 1), quarter(r, params[0]));
+        rows_set_tiles(r, beside, constant(r, 1), quarter(r, params[0]));
     if (splits)
         rows_build_in_parts(r, parts[0], parts[1]);
     else if (once || r->known >= 0)
@@ -383,8 +382,10 @@ static void build_unknown(rows *r, int beside) {
         build_either(r, beside, constant(r, 1), params[0], quarter(r, params[0]));
 }
 
-/* A scan or sort has all of a row in one tile; false after a report. */
+/* A sort has all of a row in one tile, and so has a scan among other reductions; false after a
+ * report. */
 static bool fits_along(rows *r) {
+    if (rows_may_chain(r)) return true;
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
         tile_op op = r->k.g->reductions[i];
         if (!is_along(r, i) || (r->known >= 0 && r->known <= TILE_MAX_SORTED_ROW)) continue;
@@ -512,16 +513,21 @@ static void build_given_beside(rows *r, int beside) {
     bool fits = r->known >= 0 && r->known <= along;
     const tile_expr *parts[2], *other = tile_expr_int(r->k.s->context, others);
     const tile_expr *block = tile_expr_int(r->k.s->context, along);
-    if (!fits && has_along(r))
+    bool chains = !fits && rows_may_chain(r);
+    if (!fits && !chains && has_along(r))
         SCHED_FAIL(r->k.s, rows_op(r, 0),
                    "%s: a block has a whole row, of %" PRId64 " elements, and the tile %" PRId64
                    " of it",
                    tile_op_name(r->k.s->compute, rows_op(r, 0)), r->known, along);
-    bool splits = !r->k.s->failed && rows_may_split(r, along, blocks);
+    bool splits = !r->k.s->failed && !chains && rows_may_split(r, along, blocks);
     if (r->k.s->failed) return;
     r->least = along;
-    set_tiles(r, beside, other, block);
+    rows_set_tiles(r, beside, other, block);
     add_warps(r, along * others);
+    if (chains) {
+        rows_build_chunks(r, beside);
+        return;
+    }
     if (splits) rows_add_splits(r, along, blocks, 1, parts);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
@@ -560,6 +566,8 @@ static void build(rows *r) {
         build_columns(r, beside);
     else if (r->known >= 0 && r->known <= 16384 && !rows_must_split(r))
         build_known(r, beside);
+    else if (rows_may_chain(r))
+        rows_build_chunks(r, beside);
     else
         build_unknown(r, beside);
 }

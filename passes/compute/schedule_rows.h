@@ -103,8 +103,20 @@ void rows_store_outputs(rows *r, bool of_rows);
 bool rows_is_long(const rows *r, const sched_output *output);
 bool rows_has_long_output(const rows *r);
 
+/* Both dims of the tile, or the only one; the axis' has `along` elements. */
+void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr *along);
+
+/* schedule_scan.c: scans of rows that no tile holds. */
+
+/* Whether its only reduction is a scan, which may go along the rows chunk by chunk. */
+bool rows_may_chain(const rows *r);
+/* Chunk by chunk, of tiles that are given (rows_set_tiles, and warps) or chosen here. */
+void rows_build_chunks(rows *r, int beside);
+
 /* schedule_sums.c: rows that no tile holds. */
 
+/* The reduction of two of its values. */
+tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b);
 void rows_build_tile_by_tile(rows *r);
 /* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
 void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy);

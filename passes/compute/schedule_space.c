@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
+#include "lib/ir/syntax.h"
 #include "matmul_text.h" /* matmul_text: tools/kernels/matmul.tile */
 
 #define PARAMS_PLAIN "block_m: int, block_n: int, block_k: int, stages: int, num_warps: int"
@@ -133,11 +134,10 @@ static tile_tune_clause *find_splits(const tile_function *f) {
 }
 
 /* So many parts come first; where nothing was split, whole sums after them. */
-static void add_first_split(schedule *s, tile_function *to, int64_t parts) {
+static void add_first_split(schedule *s, tile_function *to, const tile_expr *parts) {
     static const char *const names[] = {SCHED_SPLIT, SCHED_STRATEGY};
     enum { NAMES = sizeof names / sizeof *names };
-    const tile_expr *first[] = {tile_expr_int(s->context, parts),
-                                tile_expr_word(s->context, "workspace")};
+    const tile_expr *first[] = {parts, tile_expr_word(s->context, "workspace")};
     const tile_expr *whole[] = {tile_expr_int(s->context, 1), tile_expr_word(s->context, "serial")};
     tile_tune_clause *clause = find_splits(to);
     if (!clause) {
@@ -155,6 +155,44 @@ static void add_first_split(schedule *s, tile_function *to, int64_t parts) {
     clause->point_count++;
 }
 
+const tile_expr *sched_count_parts(schedule *s, const tile_expr *terms) {
+    const tile_expr *length = tile_expr_int(s->context, SCHED_MOST_IN_PART);
+    const tile_expr *parts = tile_expr_op(s->context, TILE_OP_ceildiv, terms, length, NULL);
+    const tile_expr *most = tile_expr_int(s->context, TILE_MAX_SPLIT);
+    const tile_expr *many = tile_expr_op(s->context, TILE_OP_gt, terms,
+                                         tile_expr_int(s->context, SCHED_LONG_SUM), NULL);
+    return tile_expr_op(s->context, TILE_OP_select, many,
+                        tile_expr_op(s->context, TILE_OP_min, parts, most, NULL),
+                        tile_expr_int(s->context, 0));
+}
+
+unsigned sched_count_sized(const tile_tune_clause *clause) {
+    return strcmp(clause->names[0], SCHED_SPLIT) == 0 && clause->point_count &&
+           tile_expr_holds(clause->values[0], TILE_EXPR_ARG);
+}
+
+/* Makes f's points those that it has at all sizes. */
+static void drop_sized(tile_function *f) {
+    tile_tune_clause *clause = find_splits(f);
+    size_t kept = 0;
+    if (clause && sched_count_sized(clause)) {
+        clause->values += clause->name_count;
+        clause->point_count--;
+    }
+    for (size_t i = 0; i < f->where_count; i++)
+        if (!tile_expr_holds(f->wheres[i], TILE_EXPR_ARG)) f->wheres[kept++] = f->wheres[i];
+    f->where_count = kept;
+}
+
+void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts) {
+    const tile_expr *one = tile_expr_int(s->context, 1);
+    drop_sized(f);
+    add_first_split(s, f, parts);
+    tile_function_add_where(
+        f, tile_expr_op(s->context, TILE_OP_ge, tile_expr_param(s->context, SCHED_SPLIT),
+                        tile_expr_op(s->context, TILE_OP_max, parts, one, NULL), NULL));
+}
+
 bool sched_take_space(schedule *s, tile_function *to, sched_space space, const sched_needs *needs,
                       const sched_fixed *fixed) {
     bool shipped = space == SCHED_SPACE_HALF;
@@ -168,7 +206,8 @@ bool sched_take_space(schedule *s, tile_function *to, sched_space space, const s
     tile_module_destroy(module);
     if (!fits) return sched_take_space(s, to, other, needs, fixed);
     if (needs->lean) add_lean_points(s, to);
-    if (needs->parts > 1) add_first_split(s, to, needs->parts);
+    if (needs->parts > 1) add_first_split(s, to, tile_expr_int(s->context, needs->parts));
+    if (needs->sized) sched_size_points(s, to, needs->sized);
     sched_fix_points(s, to, fixed);
     return true;
 }

@@ -22,7 +22,12 @@ typedef struct sched_needs {
      * more that need little shared memory. */
     bool lean;
     int64_t parts; /* of the sums, at the first point; 1: they may be whole */
+    /* Likewise, where only a launch tells, as sched_count_parts has it; NULL: it does not. */
+    const tile_expr *sized;
 } sched_needs;
+
+/* A sum on tensor cores that is longer than `long` is made of parts of at most so many terms. */
+enum { SCHED_LONG_SUM = 65536, SCHED_MOST_IN_PART = 16384 };
 
 /* Gives the kernel the clauses: parameters block_m, block_n, block_k, stages, num_warps, in some
  * spaces split, strategy and consumers, and what goes with them; a space with fewer
@@ -32,5 +37,13 @@ bool sched_take_space(schedule *s, tile_function *kernel, sched_space space,
 
 /* Gives `to` the parameters of `from` and the points that they may have. */
 void sched_copy_points(tile_function *to, const tile_function *from);
+
+/* The parts of a sum of so many terms: 0 where it may be whole. */
+const tile_expr *sched_count_parts(schedule *s, const tile_expr *terms);
+/* Launches take points with at least `parts` parts, and the one that has just so many first. Where
+ * `parts` is 0, and without a launch, there are the points that there were. */
+void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts);
+/* How many points at the beginning of the clause are of that kind: 0 or 1. */
+unsigned sched_count_sized(const tile_tune_clause *clause);
 
 #endif

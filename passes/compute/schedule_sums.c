@@ -26,7 +26,7 @@ static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
     return extreme;
 }
 
-static tile_value combine(rows *r, size_t index, tile_value a, tile_value b) {
+tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b) {
     tile_builder *to = &r->k.b;
     switch (rows_kind(r, index)) {
     case TILE_WORD_kind_add: return tile_build_add(to, a, b);
@@ -83,7 +83,7 @@ static void add_elements(rows *r, const rows_carried *c, tile_value *sums) {
         tile_value elements = rows_elements_of(r, index), sum = sums[at];
         if (!elements.id) return;
         if (!rows_finds_place(r, index)) {
-            sums[at] = combine(r, index, sum, elements);
+            sums[at] = rows_combine(r, index, sum, elements);
             continue;
         }
         tile_value better = is_better(r, index, sum, elements);
@@ -185,7 +185,7 @@ static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_
         tile_value before = tile_region_arg(r->k.f, body, at + 1);
         tile_value own = tile_op_result(r->k.f, inner, at);
         if (!rows_finds_place(r, index)) {
-            next[at] = combine(r, index, before, own);
+            next[at] = rows_combine(r, index, before, own);
             continue;
         }
         tile_value better = is_better(r, index, before, own);
@@ -387,7 +387,7 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
         if (rows_finds_place(r, index))
             next[i] = tile_build_max(&k->b, before, rows_build_key(r, index, best, place));
         else
-            next[i] = combine(r, index, before, best);
+            next[i] = rows_combine(r, index, before, best);
     }
 }
 

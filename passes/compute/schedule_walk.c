@@ -318,6 +318,7 @@ static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map) {
     }
     if (g->kind != SCHED_ROWS || (g->apart && w->inside) || !reduces_rows(s, g, op, map))
         return false;
+    if (g->chains ? op.id != g->root.id : sched_is_long_scan(s, op)) return false;
     sched_map at = sched_identity(&g->domain);
     bool inside = w->inside;
     w->inside = true;

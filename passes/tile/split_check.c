@@ -335,8 +335,7 @@ typedef struct access_search {
     bool writes; /* all of it */
 } access_search;
 
-static void find_access(tile_function *f, tile_op op, void *user) {
-    access_search *search = user;
+static void find_access(const tile_function *f, tile_op op, access_search *search) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
     for (unsigned i = 0; i < count; i++) {
@@ -349,21 +348,26 @@ static void find_access(tile_function *f, tile_op op, void *user) {
     }
 }
 
+/* Which of both comes first in the region; the operation of it that reads, none: no one does.
+ * Regions inside may run or not: what they write they have for themselves alone. */
+static tile_op search_region(const tile_function *f, tile_region region, access_search *search) {
+    TILE_FOR_EACH_OP (f, op, region) {
+        find_access(f, op, search);
+        for (unsigned r = 0; r < tile_op_at(f, op)->region_count && !search->writes; r++) {
+            access_search inner = {.buffer = search->buffer};
+            search_region(f, tile_op_region(f, op, r), &inner);
+            search->reads |= inner.reads;
+        }
+        if (search->reads) return op;
+        if (search->writes) break;
+    }
+    return TILE_NO_OP;
+}
+
 /* What an iteration reads it has written before, or nobody in the loop has. */
 static void check_buffer(checker *c, tile_value buffer) {
-    tile_region body = tile_op_region(c->f, c->s->loop, 0);
     access_search search = {.buffer = buffer};
-    tile_op place = TILE_NO_OP;
-    TILE_FOR_EACH_OP (c->f, op, body) {
-        bool nested = tile_op_at(c->f, op)->region_count != 0;
-        access_search inner = {.buffer = buffer};
-        find_access(c->f, op, &search);
-        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-            tile_walk(c->f, tile_op_region(c->f, op, r), find_access, &inner);
-        if (nested && !search.writes && (inner.reads || inner.writes)) search.reads = true;
-        if (search.reads && !place.id) place = op;
-        if (search.reads || search.writes) break;
-    }
+    tile_op place = search_region(c->f, tile_op_region(c->f, c->s->loop, 0), &search);
     if (search.reads) {
         FAIL(c, tile_op_loc(c->f, place),
              "%s may hold what another iteration of a split loop has written; write all of "

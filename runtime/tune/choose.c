@@ -45,7 +45,7 @@ static const tile_binding *take_fastest(const choices *c, const tile_device *dev
                                         unsigned *count) {
     choice *best;
     while ((best = find_fastest(c))) {
-        const tile_bound_params point = {c->f, best->params};
+        const tile_bound_params point = {c->f, best->params, NULL};
         const tile_binding *bindings =
             tune_name_point(&point, c->given, c->given_count, arena, count);
         if (tune_is_legal(device, module, c->f->name, bindings, *count)) return bindings;
@@ -62,7 +62,7 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
     const tile_pass_option *given = tune_make_options(c->given, c->given_count, &scratch);
     c->arena = &scratch;
     c->model = tune_model_create(device, c->f, sizes, &scratch);
-    if (tile_visit_points(c->f, given, c->given_count, &scratch, add_choice, c) &&
+    if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
         c->count <= TUNE_MOST_POINTS)
         found = take_fastest(c, device, module, arena, count);
     tile_arena_reset(&scratch);
@@ -76,7 +76,7 @@ static const tile_binding *choose_plan(const choices *c, const tile_device *devi
     tune_point *points;
     size_t point_count;
     const tune_point *best = NULL;
-    if (!tune_list_points(c->f, c->given, c->given_count, arena, &points, &point_count))
+    if (!tune_list_points(c->f, c->given, c->given_count, sizes, arena, &points, &point_count))
         return NULL;
     tune_estimate_points(device, module, c->f->name, sizes, NULL, points, point_count);
     for (size_t i = 0; i < point_count; i++) {

@@ -46,7 +46,7 @@ tile_status tile_list_points(const tile_module *module, const char *kernel,
     if (!module || !visit || !tile_bindings_are_complete(module->context, bindings, binding_count))
         return TILE_INVALID;
     const tile_function *f = find(module, kernel);
-    bool ok = f && tune_list_points(f, bindings, binding_count, &arena, &points, &count);
+    bool ok = f && tune_list_points(f, bindings, binding_count, NULL, &arena, &points, &count);
     for (size_t i = 0; ok && i < count && visit(points[i].c.text, user); i++) continue;
     tile_arena_reset(&arena);
     return ok ? TILE_OK : TILE_INVALID;

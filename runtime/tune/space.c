@@ -92,7 +92,8 @@ static bool fail(const tile_function *f, const char *why) {
 }
 
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
-                      tile_arena *arena, tune_point **points, size_t *point_count) {
+                      const int64_t *sizes, tile_arena *arena, tune_point **points,
+                      size_t *point_count) {
     list l = {.arena = arena, .given = bindings, .given_count = count};
     const tile_pass_option *options = tune_make_options(bindings, count, arena);
     for (unsigned i = 0; i < count; i++)
@@ -102,7 +103,7 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
                                  "ask for them with --split (tile_tune_options.split)")
                        : fail(f,
                               tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
-    if (!tile_visit_points(f, options, count, arena, add_point, &l)) return false;
+    if (!tile_visit_points(f, options, count, sizes, arena, add_point, &l)) return false;
     if (!l.count)
         return fail(f, f->tune_count
                            ? "has no point: none of 'tune' agrees with 'where' and what is given"

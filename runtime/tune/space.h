@@ -34,10 +34,12 @@ typedef struct tune_watch {
     void *user;
 } tune_watch;
 
-/* All points that agree with the bindings; without a `tune` the one that they are. False after a
- * report: the bindings are wrong, there is no point, or there are too many. */
+/* All points that agree with the bindings, and with the sizes (NULL: of no launch); without a
+ * `tune` the one that they are. False after a report: the bindings are wrong, there is no point, or
+ * there are too many. */
 bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
-                      tile_arena *arena, tune_point **points, size_t *point_count);
+                      const int64_t *sizes, tile_arena *arena, tune_point **points,
+                      size_t *point_count);
 
 /* The bindings as tile_visit_points takes them, in the arena. */
 tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,

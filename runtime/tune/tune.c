@@ -261,7 +261,7 @@ static int by_estimate(const void *a, const void *b) {
 static tile_status list_points(tuner *u) {
     tile_tuning *t = u->t;
     const tune_watch watch = {prepare_on, u};
-    if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, &t->arena,
+    if (!tune_list_points(u->f, u->options.bindings, u->options.binding_count, u->sizes, &t->arena,
                           &t->points, &t->count))
         return TILE_INVALID;
     if (u->options.split)

@@ -237,8 +237,8 @@ static bool lists_points(text_fixture *x, int count) {
     put(&p, "] grid [1] warps 1 { }\n");
     tile_module *module = tile_module_parse(x->context, "limits", p.text, p.length);
     cr_assert(module, "%s", x->messages);
-    bool ok =
-        tune_list_points(tile_module_function(module, 0), NULL, 0, &x->arena, &points, &listed);
+    bool ok = tune_list_points(tile_module_function(module, 0), NULL, 0, NULL, &x->arena, &points,
+                               &listed);
     cr_expect(!ok || listed == (size_t)count);
     for (size_t i = 0; ok && i < listed; i++) tile_arena_reset(&points[i].arena);
     tile_module_destroy(module);

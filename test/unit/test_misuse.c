@@ -140,10 +140,11 @@ Test(misuse, header_expressions) {
     REFUSED("`warps` may depend on compile-time parameters only",
             tile_function_set_warps(x->kernel, tile_expr_arg(x->context, 0)));
     REFUSED("needs `warps`", tile_function_set_warps(x->kernel, NULL));
-    REFUSED("`where` may depend on compile-time parameters only",
-            tile_function_add_where(x->kernel, NULL));
-    REFUSED("`where` may depend on compile-time parameters only",
-            tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
+    const char *where = "`where` may depend on compile-time parameters and integer arguments only";
+    REFUSED(where, tile_function_add_where(x->kernel, tile_expr_num_sms(x->context)));
+    REFUSED(where, tile_function_add_where(x->kernel, tile_expr_arg(x->context, 1))); /* pointer */
+    REFUSED(where, tile_function_add_where(x->kernel, NULL));
+    REFUSED(where, tile_function_add_where(x->kernel, tile_expr_float(x->context, NAN)));
 }
 
 Test(misuse, order_of_tiles) {

@@ -53,7 +53,7 @@ static void open_build(build_fixture *x, const char *ptxas) {
                           .argument_count = 5,
                           .arguments = x->arguments,
                           .small = x->small};
-    cr_assert(tune_list_points(x->f, NULL, 0, &x->text.arena, &x->points, &x->count));
+    cr_assert(tune_list_points(x->f, NULL, 0, NULL, &x->text.arena, &x->points, &x->count));
 }
 
 static void close_build(build_fixture *x) {

@@ -296,8 +296,8 @@ Test(tune_choose, the_tuner_begins_with_the_same_point) {
         tune_point *points;
         size_t count;
         const tune_point *best = NULL;
-        cr_assert(
-            tune_list_points(tile_module_find(module, "k"), NULL, 0, &x.arena, &points, &count));
+        cr_assert(tune_list_points(tile_module_find(module, "k"), NULL, 0, sizes, &x.arena, &points,
+                                   &count));
         tune_estimate_points(&device, module, "k", sizes, NULL, points, count);
         for (size_t p = 0; p < count; p++)
             if (points[p].c.state != TILE_CANDIDATE_dropped &&

@@ -8,6 +8,7 @@ typedef struct space_fixture {
     const tile_function *f;
     tune_point *points;
     size_t count;
+    const int64_t *sizes; /* of a launch, NULL: of none */
 } space_fixture;
 
 static void open_space(space_fixture *x, const char *text) {
@@ -27,7 +28,7 @@ static void close_space(space_fixture *x) {
 /* The points' texts, a line each. */
 static const char *list(space_fixture *x, const tile_binding *bindings, unsigned count) {
     const char *all = "";
-    if (!tune_list_points(x->f, bindings, count, &x->text.arena, &x->points, &x->count))
+    if (!tune_list_points(x->f, bindings, count, x->sizes, &x->text.arena, &x->points, &x->count))
         return x->text.messages;
     for (size_t i = 0; i < x->count; i++)
         all = tile_arena_format(&x->text.arena, "%s%s\n", all, x->points[i].c.text);
@@ -48,6 +49,30 @@ Test(tune_space, all_points_that_where_allows_are_listed) {
     cr_expect_str_eq(list(&x, given, 2),
                      "T=f32 a=2 b=1 c=2 fast=true\nT=f32 a=2 b=1 c=8 fast=true\n"
                      "T=f32 a=2 b=1 c=2 fast=false\nT=f32 a=2 b=1 c=8 fast=false\n");
+    close_space(&x);
+}
+
+/* Sizes are rounded up to their bucket: 65537 and 73727 are one of them. */
+Test(tune_space, sizes_decide_where_clauses_name_arguments) {
+    static const struct {
+        int64_t sizes[2];
+        const char *points;
+    } cases[] = {{{8, 4096}, "split=1\nsplit=16\n"},
+                 {{8, 65536}, "split=1\nsplit=16\n"},
+                 {{8, 65537}, "split=5\nsplit=16\n"},
+                 {{8, 73727}, "split=5\nsplit=16\n"},
+                 {{8, 1 << 20}, "split=64\n"}};
+    space_fixture x;
+    open_space(&x, "kernel @k<split: int>(%m: i32, %k: i32)\n"
+                   "    tune split in [select(%k > 65536, ceildiv(%k, 16384), 0), 1, 16]\n"
+                   "    where split > 0 & split >= ceildiv(%k, 16384) | split == 1 & %k <= 65536\n"
+                   "    grid [1] warps 1 {}\n");
+    cr_expect(tile_asks_sizes(x.f));
+    cr_expect_str_eq(list(&x, NULL, 0), "split=1\nsplit=16\n", "without a launch");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        x.sizes = cases[i].sizes;
+        cr_expect_str_eq(list(&x, NULL, 0), cases[i].points);
+    }
     close_space(&x);
 }
 

@@ -18,8 +18,19 @@ CASES = [
     ("columns", "y", [("a", (TERMS, 4), 0.1)], [f"m={TERMS}", "n=4"]),
     ("whole_columns", "y", [("a", (TERMS, 4), 0.1)], ["n=4"]),
     ("longest_scan", "y", [("a", (1, 16384), 0.1)], ["m=1"]),
+    ("scan", "y", [("a", (1, TERMS), 0.1)], ["m=1", f"n={TERMS}"]),
+    ("scan_back", "y", [("a", (2, TERMS), 0.1)], ["m=2"]),
+    ("scan_down", "y", [("a", (TERMS, 2), 0.1)], [f"m={TERMS}", "n=2"]),
     ("product", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
+    ("parts", "c", [("a", (1, TERMS), 0.1), ("b", (TERMS, 1), 1.0)], ["m=1", "n=1", f"k={TERMS}"]),
 ]
+# How many terms element i of a scan has.
+COUNTS = {
+    "longest_scan": lambda i: i + 1,
+    "scan": lambda i: i + 1,
+    "scan_back": lambda i: TERMS - i % TERMS,
+    "scan_down": lambda i: i // 2 + 1,
+}
 
 
 def save(path, shape, value):
@@ -51,8 +62,8 @@ def measure(file, folder, level, kernel, result, inputs, sizes):
         sys.exit(ran.stdout)
     term = struct.unpack("f", struct.pack("f", 0.1))[0]
     sums = load(out)
-    scans = kernel == "longest_scan"
-    return max(abs(v / (term * (i + 1 if scans else TERMS)) - 1) for i, v in enumerate(sums)) * 2**24
+    count = COUNTS.get(kernel, lambda i: TERMS)
+    return max(abs(v / (term * count(i)) - 1) for i, v in enumerate(sums)) * 2**24
 
 
 def main():

@@ -387,7 +387,7 @@ bool gen_axis(gen *g) {
         value wide = gen_value(g, a.scalar, a.shape, v.small);
         gen_say(g, "%s = broadcast %s : %s", wide.name, v.name, gen_dims(a.shape));
         gen_add(g, &wide);
-    } else if (choice < 8 && gen_is_dim(a.shape.dims[axis])) {
+    } else if (choice == 7 && gen_is_dim(a.shape.dims[axis])) {
         return false; /* in one tile, which has a size */
     } else if (choice < 7) {
         if (!sum) kind = "add";
@@ -399,8 +399,11 @@ bool gen_axis(gen *g) {
                                 ? ANYTHING
                                 : a.small * a.shape.dims[axis]);
         if (g->meaning && v.small == ANYTHING) return false;
-        gen_say(g, "%s = scan_%s %s {axis = %u%s%s}", v.name, kind, a.name, axis,
-                gen_word(g, "", "", ", reverse"), gen_word(g, "", "", ", exclusive"));
+        /* Of a length that the launch tells, so many elements at a time. */
+        bool chunks = gen_is_dim(a.shape.dims[axis]) && a.shape.rank < 3;
+        gen_say(g, "%s = scan_%s %s {axis = %u%s%s%s}", v.name, kind, a.name, axis,
+                gen_word(g, "", "", ", reverse"), gen_word(g, "", "", ", exclusive"),
+                chunks ? gen_given(g, a.shape, axis) : "");
         gen_add(g, &v);
     } else if (choice < 8 && a.small != ANYTHING) {
         value v = gen_value(g, a.scalar, a.shape, a.small);

@@ -1,0 +1,78 @@
+"""Long scans at every point of their kernels: right on the CPU device, or code for each target.
+
+usage: long_scans.py FILE run LEVEL | long_scans.py FILE compile TARGET..
+"""
+import random
+import re
+import subprocess
+import sys
+
+# Kernel: arguments whose lengths %d stands for.
+ARGUMENTS = {
+    "plain": ["a=rand:f32[2,%d]"],
+    "exclusive": ["a=int:f32[2,%d]"],
+    "back": ["a=rand:f16[2,%d]"],
+    "down": ["a=int:i32[%d,37]"],
+    "middle": ["a=int:i8[2,%d,33]"],
+    "one": ["a=rand:f64[%d]"],
+    "both": ["a=int:i32[2,%d]"],
+    "soft": ["a=rand:f32[2,%d]"],
+    "chained": ["a=int:i32[3,%d]"],
+    "known": ["a=int:bf16[2,20000]"],
+    "given": ["a=int:i32[5,%d]"],
+    "most": ["a=rand:f32[3,%d]"],
+    "least": ["a=rand:f32[1,%d]"],
+    "times": ["a=rand:f32[2,%d]"],
+}
+
+
+def output(words):
+    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if ran.returncode:
+        sys.exit(" ".join(words) + "\n" + ran.stdout)
+    return ran.stdout
+
+
+def points(file, kernel):
+    """The points of the kernel's only clause, as options; a plan is taken as it is."""
+    text = output(["tile-opt", file, "--schedule", f"--kernel={kernel}"])
+    clause = re.search(r"tune \(?([\w, ]+)\)? in \[(.*)\]", text)
+    if "\nplan " in text or not clause:
+        return [[]]
+    names = clause[1].split(", ")
+    return [[f"--param={n}={v}" for n, v in zip(names, point.strip("()").split(", "))]
+            for point in re.findall(r"\([^)]*\)|\d+", clause[2])]
+
+
+def lengths(point, draw):
+    """Around the length of a chunk, and some chunks."""
+    chunk = next((int(p.split("=")[-1]) for p in point if "block" in p or "rows" in p), 2048)
+    return [1, chunk - 1, chunk, chunk + 1, draw.randrange(2 * chunk, 5 * chunk)]
+
+
+def run(file, kernel, level, point, draw):
+    results = ["y=poison", "z=poison"] if kernel in ("both", "chained") else ["y=poison"]
+    for length in lengths(point, draw) if "%d" in ARGUMENTS[kernel][0] else [0]:
+        words = ["tile-run", file, f"--kernel={kernel}", "--device=cpu", f"--level={level}", "--check", *point]
+        for argument in ARGUMENTS[kernel] + results:
+            words += ["--arg", argument.replace("%d", str(length))]
+        checks = re.findall(r"^check .*", output(words), re.M)
+        if len(checks) != len(results) or not all(check.endswith(" 0 wrong") for check in checks):
+            sys.exit(" ".join(words) + "\n" + "\n".join(checks))
+
+
+def main():
+    file, action, *rest = sys.argv[1:]
+    draw = random.Random(7)
+    for kernel in ARGUMENTS:
+        space = points(file, kernel)
+        for point in space:
+            for each in rest:
+                if action == "run":
+                    run(file, kernel, each, point, draw)
+                else:
+                    output(["tilec", file, f"--kernel={kernel}", f"--target={each}", *point])
+        print(f"{kernel}: {len(space)} points, right")
+
+
+main()
