@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "lib/support/target.h"
 #include "tile/launch_limits.h"
-#include "tile/target.h"
 
 static const char text[] =
     "\n"
@@ -44,6 +44,20 @@ static void print_targets(const tile_out *out) {
                        target->sm_blocks);
 }
 
+/* What every target has is not worth a row. */
+static void print_features(const tile_out *out) {
+    char targets[TILE_TARGETS_TEXT];
+    tile_out_print(
+        out,
+        "\nTargets differ in their features. If the target lacks a feature,\n"
+        "the compiler selects other instructions where it can. It rejects an "
+        "operation that\nhas no other instruction.\n\n| feature | | targets |\n|---|---|---|\n");
+    for (unsigned i = TILE_FEATURE_base + 1; i < TILE_FEATURE_COUNT; i++)
+        tile_out_print(out, "| `%s` | %s | %s |\n", tile_feature_name((tile_feature)i),
+                       tile_feature_text((tile_feature)i),
+                       tile_feature_targets((tile_feature)i, targets, sizeof targets));
+}
+
 void tile_manual_print_launch(const tile_out *out) {
     static const struct {
         int number;
@@ -57,4 +71,5 @@ void tile_manual_print_launch(const tile_out *out) {
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
         tile_out_print(out, "| %d | %s |\n", rows[i].number, rows[i].subject);
     print_targets(out);
+    print_features(out);
 }

@@ -592,4 +592,4 @@ const char tile_manual_products[] =
     "`fma(dot(%a, %b, %nought), %scale, %sum)`.\n"
     "`--remarks` tells what is in the way; `{via = mma}` asks for "
     "mma.sync.\n\n"
-    "| instruction | lhs | rhs | acc | compute capability |\n|---|---|---|---|---|\n";
+    "| instruction | lhs | rhs | acc | targets |\n|---|---|---|---|---|\n";

@@ -310,8 +310,7 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
     loops found = {.count = 0};
     /* 1. The loop. */
     tile_walk(f, f->body, visit_loop, &found);
-    if (!found.count || !(pass->target->compute_capability == 90 && pass->target->arch_specific))
-        return TILE_OK;
+    if (!found.count || !tile_specializes_warps(pass->target)) return TILE_OK;
     if (found.count > 1) {
         tile_remark_missed(f, found.first, "not specialised",
                            "the kernel has several pipelined loops, and one warp serves one",

@@ -307,15 +307,9 @@ static void read_launch(scan *s) {
 }
 
 void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
-                    const tile_target *target, bool has_wgmma, unsigned num_sms, tile_arena *arena,
+                    const tile_target *target, unsigned num_sms, tile_arena *arena,
                     tune_work *work) {
-    scan s = {.f = f,
-              .point = point,
-              .sizes = sizes,
-              .target = target,
-              .has_wgmma = has_wgmma,
-              .groups = 1,
-              .w = work};
+    scan s = {.f = f, .point = point, .sizes = sizes, .target = target, .groups = 1, .w = work};
     *work = (tune_work){0};
     s.bindings = (tile_bindings){
         .param = scan_param_of, .arg = scan_size_of, .user = &s, .num_sms = (int64_t)num_sms};

@@ -45,8 +45,8 @@ bool scan_take_third(uint32_t dims[2]) {
 
 static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
     const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && scan_is_tile(m, n) &&
-           tile_wgmma_multiplies(types) &&
+    return tile_target_has(s->target, TILE_FEATURE_wgmma) && m > TILE_WGMMA_FEW_ROWS &&
+           scan_is_tile(m, n) && tile_wgmma_multiplies(types) &&
            (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps / s->groups) ||
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps / s->groups));
 }
