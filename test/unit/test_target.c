@@ -49,6 +49,16 @@ Test(target, rows_are_consistent) {
     cr_expect(tile_target_has(hopper, TILE_FEATURE_mbarrier));
     cr_expect_not(tile_target_has(tile_target_find("sm_90"), TILE_FEATURE_wgmma));
     cr_expect_not(tile_target_has(NULL, TILE_FEATURE_base));
+    const tile_target *center = tile_target_find("sm_100f"),
+                      *consumer = tile_target_find("sm_120f");
+    cr_expect(tile_target_has(center, TILE_FEATURE_multicast));
+    cr_expect_not(tile_target_has(consumer, TILE_FEATURE_multicast));
+    for (unsigned i = 0; i < 2; i++) {
+        const tile_target *later = i ? consumer : center;
+        cr_expect(tile_target_has(later, TILE_FEATURE_tma));
+        cr_expect(tile_target_has(later, TILE_FEATURE_setmaxnreg));
+        cr_expect_not(tile_target_has(later, TILE_FEATURE_wgmma), "wgmma is of sm_90a alone");
+    }
 }
 
 /* A row of the instructions names what LLVM's processor of a target with the feature knows. */
@@ -75,10 +85,16 @@ Test(target, of_a_gpu) {
     static const struct {
         unsigned capability;
         const char *name;
-    } cases[] = {{80, "sm_80"}, {86, "sm_86"}, {87, "sm_86"}, {89, "sm_89"}, {90, "sm_90a"}};
+    } cases[] = {{80, "sm_80"},    {86, "sm_86"},    {87, "sm_86"},    {89, "sm_89"},
+                 {90, "sm_90a"},   {100, "sm_100a"}, {103, "sm_103a"}, {107, "sm_100f"},
+                 {110, "sm_110a"}, {120, "sm_120a"}, {121, "sm_121a"}, {125, "sm_120f"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_str_eq(tile_target_for(cases[i].capability)->name, cases[i].name);
     cr_expect_null(tile_target_for(75));
+    const tile_target *family = tile_target_find("sm_100f");
+    cr_expect(tile_target_runs_on(family, 100) && tile_target_runs_on(family, 103));
+    cr_expect_not(tile_target_runs_on(family, 110) || tile_target_runs_on(family, 90));
+    cr_expect_not(tile_target_runs_on(tile_target_find("sm_121a"), 120));
     const tile_target *portable = tile_target_find("sm_80"), *specific = tile_target_find("sm_90a");
     cr_expect(tile_target_runs_on(portable, 80) && tile_target_runs_on(portable, 86));
     cr_expect_not(tile_target_runs_on(portable, 90) || tile_target_runs_on(portable, 75));
