@@ -55,7 +55,7 @@ static const char untested[] =
     "for each of them, and the CPU device executed kernels that were compiled for them. These "
     "targets\n"
     "have no wgmma, and the compiler does not use tcgen05: `mma.sync` computes their products. It\n"
-    "copies by `cp.async`, and by TMA where a kernel says `copy_async` with a barrier.\n";
+    "copies by TMA or `cp.async`.\n";
 
 static void print_targets(const tile_out *out) {
     const tile_target *target;

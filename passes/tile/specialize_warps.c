@@ -88,10 +88,10 @@
  *     }
  *   }
  *
- * Which loops. Those with `pipelined` on sm_90a whose products warpgroups compute (`via = wgmma`),
- * whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but `for`.
- * Each condition that fails is a remark at its line (specialize_plan.c), and the loop is left to
- * `pipeline`.
+ * Which loops. Those with `pipelined` on targets with TMA and setmaxnreg, whose products warpgroups
+ * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync); whose copies all run
+ * ahead and can be boxes of tensor maps, and which stand in nothing but `for`. Each condition that
+ * fails is a remark at its line (specialize_plan.c), and the loop is left to `pipeline`.
  *
  * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
  * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
@@ -265,7 +265,9 @@ static void serve(const specialist *s) {
     tile_op loop = s->ring.plan.loop;
     bool in_turn = warpgroup_asks_turns(f, loop);
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
-    if (in_turn && !s->chained)
+    if (in_turn && !specialize_has_wgmma(s))
+        tile_remark_missed(f, loop, "no turns", "the target has no wgmma", NULL);
+    else if (in_turn && !s->chained)
         tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
                            "leave `consumers` out");
     else if (in_turn && s->warps * s->sets == WARPGROUP)

@@ -175,7 +175,7 @@ static void predict_passes(sheet *s) {
     const tune_work *w = s->w;
     s->roles = w->may_have_roles;
     s->persistent = w->persistent && !s->strategy;
-    s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
+    s->turns = w->ping_pong && s->roles && s->m->wgmma > 0 && s->persistent && w->warps == 8;
     s->thirds = w->thirds && s->roles && !s->strategy;
     s->shared = w->shared;
     /* The ring is never free. */

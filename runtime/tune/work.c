@@ -50,6 +50,7 @@ static void note_consumers(scan *s, tile_op loop, tile_region body) {
     TILE_FOR_EACH_OP (s->f, op, body) products += tile_op_opcode(s->f, op) == TILE_OP_dot;
     s->w->ping_pong |= strcmp(word, "ping_pong") == 0;
     s->w->asks_thirds |= strcmp(word, "thirds") == 0;
+    if (!tile_target_has(s->target, TILE_FEATURE_wgmma)) return; /* turns are of wgmma, too */
     s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
 }
 
