@@ -160,7 +160,12 @@ static void find_chain(planner *p) {
 
 static void end_dots_at_once(planner *p) {
     tile_walk(p->f, p->body, visit_waiting_dot, p);
-    if (specialize_has_wgmma(p->s)) find_chain(p);
+    find_chain(p);
+    if (p->s->chained && !specialize_has_wgmma(p->s))
+        refuse(p, p->loop,
+               "a product by mma.sync takes what another one makes: the fragments of both would "
+               "spill in the registers that a block with a copying warp has",
+               NULL);
     if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
 }
 

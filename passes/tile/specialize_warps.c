@@ -89,9 +89,10 @@
  *   }
  *
  * Which loops. Those with `pipelined` on targets with TMA and setmaxnreg, whose products warpgroups
- * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync); whose copies all run
- * ahead and can be boxes of tensor maps, and which stand in nothing but `for`. Each condition that
- * fails is a remark at its line (specialize_plan.c), and the loop is left to `pipeline`.
+ * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync) independently of each
+ * other; whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but
+ * `for`. Each condition that fails is a remark at its line (specialize_plan.c), and the loop is
+ * left to `pipeline`.
  *
  * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
  * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
