@@ -20,7 +20,7 @@
 tile_status tile_run_ptxas(tile_context *context, tile_program *program, const tile_blob *ptx,
                            const tile_target *target, const char *ptxas, const char *option) {
     char arch[32];
-    snprintf(arch, sizeof arch, "-arch=%s", target->name);
+    snprintf(arch, sizeof arch, "-arch=%s", target->architecture);
     char *words[] = {(char *)ptxas,         arch,           (char *)"-", (char *)"-o",
                      (char *)"/dev/stdout", (char *)option, NULL};
     tile_status status = tile_program_open(context, program, ptx->data, ptx->size);
@@ -75,10 +75,14 @@ static tile_status link_in_context(tile_context *context, const tile_driver *dri
                                    tile_blob *cubin) {
     char *log = tile_malloc(LOG_BYTES);
     log[0] = 0;
-    unsigned base = target->arch_specific ? TILE_CU_COMPUTE_ACCELERATED_TARGET_BASE : 0;
+    static const unsigned bases[] = {
+        [TILE_TARGET_portable] = 0,
+        [TILE_TARGET_family] = TILE_CU_COMPUTE_FAMILY_TARGET_BASE,
+        [TILE_TARGET_specific] = TILE_CU_COMPUTE_ACCELERATED_TARGET_BASE,
+    };
     CUjit_option names[] = {TILE_CU_JIT_TARGET, TILE_CU_JIT_ERROR_LOG_BUFFER,
                             TILE_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {(void *)(uintptr_t)(base + target->compute_capability), log,
+    void *values[] = {(void *)(uintptr_t)(bases[target->form] + target->compute_capability), log,
                       (void *)(uintptr_t)LOG_BYTES};
     CUlinkState state = NULL;
     CUresult result = driver->cuLinkCreate(3, names, values, &state);

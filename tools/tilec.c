@@ -14,7 +14,11 @@ static const char help[] =
     "usage: tilec FILE [options]\n"
     "Compiles a kernel of a .tile file (-: standard input) for an NVIDIA GPU.\n"
     "\n"
-    "  --target=NAME         sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
+    "  --target=NAME         the GPU (default: sm_80), one of\n     "
+#define TARGET(name, ...) " " #name
+#include "tile/targets.def"
+#undef TARGET
+    "\n"
     "  --param NAME=VALUE    a compile-time parameter; may be repeated. A missing one takes its\n"
     "                        default, else its value in the first tune point that agrees\n"
     "  --kernel=NAME         which kernel, plan or compute (which becomes one of them), if the "

@@ -85,7 +85,6 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
 
 /* Threads' copies: what they load from the view, and store in the buffer. */
 static void look_at_copy(collecting *c, tile_op op) {
-    enum { FIRST_WITH_TMA = 90 };
     unsigned count;
     const char *remedy;
     const tile_value *from = tile_op_segment(c->f, op, 0, &count),
@@ -97,7 +96,7 @@ static void look_at_copy(collecting *c, tile_op op) {
         !has_layout(type, TILE_TYPE_SHARED))
         return;
     tile_value source = tile_shared_source(c->f, buffer[0]);
-    if (c->target->compute_capability >= FIRST_WITH_TMA &&
+    if (tile_target_has(c->target, TILE_FEATURE_tma) &&
         !tile_view_lacks_map(c->f, view[0], &c->arena, &remedy)) {
         add_use(c, source, op, (tile_layout_use){.way = "the bulk tensor copy (TMA), if it fits"});
         return;
@@ -117,7 +116,6 @@ static void look_at_copy(collecting *c, tile_op op) {
 /* Shared memory -------------------------------------------------------------------------------- */
 
 static void look_at_shared(collecting *c, tile_op op, bool loads) {
-    enum { FIRST_WITH_STMATRIX = 90 };
     unsigned count;
     tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
     tile_value buffer = tile_op_segment(c->f, op, loads ? 0 : 1, &count)[0];
@@ -125,7 +123,7 @@ static void look_at_shared(collecting *c, tile_op op, bool loads) {
     if (!has_layout(type, TILE_TYPE_TILE) || !has_layout(memory, TILE_TYPE_SHARED) ||
         type->rank != memory->rank)
         return;
-    bool matrices = loads || (c->target->compute_capability >= FIRST_WITH_STMATRIX &&
+    bool matrices = loads || (tile_target_has(c->target, TILE_FEATURE_stmatrix) &&
                               !tile_layout_redundant_threads(type->layout));
     tile_layout_use use =
         shared_use(loads, tile_traffic_shared(type->layout, memory->layout,
@@ -140,7 +138,7 @@ static void look_at_dot(collecting *c, tile_op op) {
     bool warpgroup = tile_op_word(c->f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_mma_query query = tile_product_query(c->f, op);
-    query.capability = c->target->compute_capability;
+    query.features = c->target->features;
     const tile_mma *row = acc->layout && !warpgroup ? tile_mma_find(&query) : NULL;
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(c->f, op, operand, &count)[0];

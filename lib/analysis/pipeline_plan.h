@@ -13,6 +13,7 @@
 #define TILE_LIB_ANALYSIS_PIPELINE_PLAN_H
 
 #include "lib/ir/function.h"
+#include "tile/target.h"
 
 /* A copy that runs ahead. */
 typedef struct tile_staged_copy {
@@ -50,6 +51,13 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
 /* The pipelined loop that op stands in, directly or in branches; none if it stands in another
  * region of it, or in no such loop. */
 tile_op tile_pipelined_around(const tile_function *f, tile_op op);
+
+/* Whether specialize-warps gives the copies of a pipelined loop a warp of their own: where TMA
+ * makes them, and the registers that the warp does not need go to the others. */
+static inline bool tile_specializes_warps(const tile_target *target) {
+    return tile_target_has(target, TILE_FEATURE_tma) &&
+           tile_target_has(target, TILE_FEATURE_setmaxnreg);
+}
 
 /* Whether a copy to a shared buffer stands before a pipelined loop, in the same region: where that
  * one's are copied in the background, it is, too. */

@@ -24,7 +24,7 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
         .acc = acc->scalar,
         .unsigned_lhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_lhs),
         .unsigned_rhs = tile_op_has_attr(f, op, TILE_ATTR_unsigned_rhs),
-        .capability = UINT_MAX,
+        .features = UINT32_MAX,
     };
     if (acc->kind != TILE_TYPE_TILE) return query;
     query.m = (uint32_t)tile_type_dim(acc, 0);

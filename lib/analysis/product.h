@@ -9,7 +9,7 @@
 /* Which dim of lhs or rhs of a dot of two dims lies along k. */
 unsigned tile_product_k_dim(const tile_function *f, tile_op dot, unsigned operand);
 /* Types and signs of both; extents and the accumulator's layout (if it has one) of a dot, which is
- * instantiated. Any capability: the caller sets it. */
+ * instantiated. All features: the caller sets the target's. */
 tile_mma_query tile_product_query(const tile_function *f, tile_op op);
 /* The row that an mma is; NULL if there is none, which the verifier refuses. */
 const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma);

@@ -215,16 +215,14 @@ static void visit_around(tile_function *f, tile_op op, void *user) {
 
 /* Whether any argument has one in variant 0. */
 static bool find_maps(derivation *d, const tile_target *target) {
-    enum { FIRST_WITH_MAPS = 90 };
     tile_function *f = (tile_function *)d->f; /* walking changes nothing */
     bool any = false;
     d->maps = TILE_NEW_ARRAY(d->arena, bool, f->arg_count + 1);
     d->feeds_dot = TILE_NEW_ARRAY(d->arena, bool, f->value_count + 1);
     tile_mark_dot_operands(f, f->body, d->feeds_dot);
-    if (target && target->compute_capability >= FIRST_WITH_MAPS)
-        tile_walk(f, f->body, visit_copy, d);
+    if (tile_target_has(target, TILE_FEATURE_tma)) tile_walk(f, f->body, visit_copy, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
-    if (any && target->arch_specific) tile_walk(f, f->body, visit_around, d);
+    if (any && tile_specializes_warps(target)) tile_walk(f, f->body, visit_around, d);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
     return any;
 }

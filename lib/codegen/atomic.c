@@ -24,8 +24,6 @@ typedef struct atomic_access {
     bool result; /* somebody takes the old elements */
 } atomic_access;
 
-enum { VECTORS = 90 }; /* the compute capability from which on `red` and `atom` take vectors */
-
 static const char *integer_type(tile_word kind, tile_scalar scalar) {
     _Static_assert(
         TILE_WORDS_kind == 16,
@@ -40,9 +38,10 @@ static const char *integer_type(tile_word kind, tile_scalar scalar) {
 }
 
 /* Parts are scalars, or pairs of 16-bit floats. */
-static instruction add_of_floats(const atomic_access *a, unsigned capability) {
+static instruction add_of_floats(const atomic_access *a, const tile_target *target) {
     unsigned parts = tile_part_count(a->type);
-    bool pairs = tile_pack(a->type) == 2, vectors = capability >= VECTORS && !a->shared;
+    bool newer = tile_target_has(target, TILE_FEATURE_vector_atomics);
+    bool pairs = tile_pack(a->type) == 2, vectors = newer && !a->shared;
     unsigned most = vectors ? 4 : 1;
     if (most > parts) most = parts;
     switch (a->type->scalar) {
@@ -50,7 +49,7 @@ static instruction add_of_floats(const atomic_access *a, unsigned capability) {
     case TILE_f64: return (instruction){".f64", 1};
     case TILE_f16: return (instruction){pairs ? ".f16x2" : ".f16", pairs ? most : 1};
     case TILE_bf16:
-        if (capability < VECTORS) break; /* as old as the vectors */
+        if (!newer) break; /* as old as the vectors */
         return (instruction){pairs ? ".bf16x2" : ".bf16", pairs ? most : 1};
     default: break;
     }
@@ -58,14 +57,14 @@ static instruction add_of_floats(const atomic_access *a, unsigned capability) {
 }
 
 /* PTX's minima of floats would not do: NaN is to lose, whichever side it is on. */
-static instruction choose(const atomic_access *a, unsigned capability) {
+static instruction choose(const atomic_access *a, const tile_target *target) {
     tile_scalar scalar = a->type->scalar;
     bool word = tile_scalar_bits(scalar) >= 32;
     if (a->kind == TILE_WORD_kind_exch)
         return (instruction){!word ? NULL : tile_scalar_bits(scalar) == 64 ? ".b64" : ".b32", 1};
     if (!tile_scalar_is_floating(scalar) && a->kind)
         return (instruction){word ? integer_type(a->kind, scalar) : NULL, 1};
-    return a->kind == TILE_WORD_kind_add ? add_of_floats(a, capability) : (instruction){NULL, 1};
+    return a->kind == TILE_WORD_kind_add ? add_of_floats(a, target) : (instruction){NULL, 1};
 }
 
 static atomic_access access_of(const tile_function *f, tile_op op, const uint32_t *uses) {
@@ -92,21 +91,21 @@ static tile_machine machine_of(const tile_function *f, const atomic_access *a, u
     return predicated ? TILE_MACHINE_atom_if : TILE_MACHINE_atom;
 }
 
-tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability,
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, const tile_target *target,
                                  const uint32_t *uses) {
     atomic_access a = access_of(f, op, uses);
-    instruction one = choose(&a, capability);
+    instruction one = choose(&a, target);
     return one.type ? machine_of(f, &a, one.parts, false) : TILE_MACHINE_atom_cas;
 }
 
 /* Words of the instruction --------------------------------------------------------------------- */
 
-/* Below sm_90 there are no clusters: the whole device is more than is asked for. */
+/* Where there are no clusters the whole device is more than is asked for. */
 static const char *scope_of(const tile_emitter *e, tile_op op) {
     const char *scope = tile_op_attr_text(e->f, op, TILE_ATTR_scope);
     if (!scope) return "gpu";
     bool cluster = strcmp(scope, "cluster") == 0;
-    return cluster && e->options->target->compute_capability < 90 ? "gpu" : scope;
+    return cluster && !tile_target_has(e->options->target, TILE_FEATURE_cluster) ? "gpu" : scope;
 }
 
 static const char *ordering_of(const tile_emitter *e, tile_op op) {
@@ -330,7 +329,7 @@ static void set_nothing(tile_emitter *e, const atomic_access *a) {
 
 void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
     atomic_access a = access_of(e->f, op, e->uses);
-    instruction one = choose(&a, e->options->target->compute_capability);
+    instruction one = choose(&a, e->options->target);
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
     if (tile_is_never(predicate))
         set_nothing(e, &a);

@@ -181,7 +181,7 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
     char features[16];
     snprintf(features, sizeof features, "+ptx%u", ptx_version);
     LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
-    LLVMTargetMachineOptionsSetCPU(options, target->name);
+    LLVMTargetMachineOptionsSetCPU(options, target->architecture);
     LLVMTargetMachineOptionsSetFeatures(options, features);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
     backend->machine = LLVMCreateTargetMachineWithOptions(nvptx, "nvptx64-nvidia-cuda", options);

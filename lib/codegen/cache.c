@@ -68,7 +68,7 @@ tile_cache_hint tile_find_cache_hint(const tile_function *f, tile_op op, bool re
 static const char *explain(const tile_function *f, tile_op op, const tile_target *target,
                            unsigned ptx_version, tile_machine machine) {
     if (machine != TILE_MACHINE_COUNT) {
-        if (target->compute_capability < tile_machine_capability(machine))
+        if (!tile_target_has(target, tile_machine_feature(machine)))
             return "the target has no instruction that says it";
         return ptx_version < tile_machine_ptx(machine) ? "PTX has it from 7.4 on" : NULL;
     }

@@ -245,12 +245,12 @@ static void to_tf32(tile_emitter *e, elements *x, tile_manner manner) {
 /* From 8-bit floats -----------------------------------------------------------------------------
  */
 
-static bool has_byte_floats(unsigned capability) {
-    return capability >= tile_machine_capability(TILE_MACHINE_f32_to_e4m3);
+static bool has_byte_floats(const tile_target *target) {
+    return tile_target_has(target, TILE_FEATURE_cvt_float8);
 }
 
 static LLVMValueRef upper_half(tile_emitter *e, LLVMValueRef word) {
-    if (!has_byte_floats(e->options->target->compute_capability)) return shift_right(e, word, 16);
+    if (!has_byte_floats(e->options->target)) return shift_right(e, word, 16);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_upper_half);
     LLVMValueRef half;
     tile_ptx_add_results(&ptx, &e->i32, 1);
@@ -299,8 +299,7 @@ static LLVMValueRef widen_by_hand(tile_emitter *e, LLVMValueRef pair, tile_scala
 }
 
 static LLVMValueRef widen_pair(tile_emitter *e, LLVMValueRef pair, tile_scalar from) {
-    if (!has_byte_floats(e->options->target->compute_capability))
-        return widen_by_hand(e, pair, from);
+    if (!has_byte_floats(e->options->target)) return widen_by_hand(e, pair, from);
     tile_machine machine = from == TILE_e4m3 ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_e5m2_to_f16;
     return tile_machine_call(e, machine, &pair, 1);
 }
@@ -366,7 +365,7 @@ static LLVMValueRef narrow_by_hand(tile_emitter *e, LLVMValueRef value, tile_sca
 static LLVMValueRef narrow_pair(tile_emitter *e, LLVMValueRef low, LLVMValueRef high,
                                 tile_scalar from, tile_scalar to) {
     bool e4m3 = to == TILE_e4m3;
-    if (!has_byte_floats(e->options->target->compute_capability)) {
+    if (!has_byte_floats(e->options->target)) {
         LLVMValueRef code = shift_left(e, narrow_by_hand(e, high, to), 8);
         code = LLVMBuildOr(e->builder, code, narrow_by_hand(e, low, to), "");
         return LLVMBuildTrunc(e->builder, code, e->i16, "");
@@ -386,7 +385,7 @@ static void to_byte_floats(tile_emitter *e, elements *x, tile_value result) {
     unsigned pack = tile_pack(type);
     LLVMValueRef *parts = tile_new_parts(e, type);
     LLVMTypeRef shorts = LLVMVectorType(e->i16, 2);
-    bool halves = x->scalar == TILE_f16 && has_byte_floats(e->options->target->compute_capability);
+    bool halves = x->scalar == TILE_f16 && has_byte_floats(e->options->target);
     if (!halves) to_f32(e, x);
     for (unsigned i = 0; i < x->count; i += 2) {
         LLVMValueRef high = i + 1 < x->count ? x->values[i + 1] : x->values[i];
@@ -409,10 +408,10 @@ static void to_byte_floats(tile_emitter *e, elements *x, tile_value result) {
 /* -----------------------------------------------------------------------------------------------
  */
 
-tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, unsigned capability) {
+tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_target *target) {
     if (from == to) return TILE_MACHINE_COUNT;
     if (to == TILE_tf32 && !tile_scalar_contains(TILE_tf32, from)) return TILE_MACHINE_f32_to_tf32;
-    if (!has_byte_floats(capability)) return TILE_MACHINE_COUNT;
+    if (!has_byte_floats(target)) return TILE_MACHINE_COUNT;
     if (is_byte_float(to)) return TILE_MACHINE_f32_to_e4m3; /* all of them need the same */
     return is_byte_float(from) ? TILE_MACHINE_e4m3_to_f16 : TILE_MACHINE_COUNT;
 }

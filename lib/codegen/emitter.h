@@ -21,7 +21,7 @@
 #include "tile/compile.h"
 
 typedef enum tile_machine {
-#define MACHINE(name, form, text, overload, marks, capability, ptx) TILE_MACHINE_##name,
+#define MACHINE(name, form, text, overload, marks, feature, ptx) TILE_MACHINE_##name,
 #include "lib/codegen/machine.def"
 #undef MACHINE
     TILE_MACHINE_FIRST_MMA,
@@ -129,11 +129,11 @@ LLVMValueRef tile_machine_call_typed(tile_emitter *e, tile_machine machine, LLVM
                                      LLVMValueRef *args, unsigned count);
 /* Bounds what a call returns: low <= result < high. */
 void tile_machine_set_range(tile_emitter *e, LLVMValueRef call, uint32_t low, uint32_t high);
-/* A row's columns: the intrinsic's name or the template; the marks; the least compute capability
- * and PTX version. */
+/* A row's columns: the intrinsic's name or the template; the marks; what a target must have and
+ * the least PTX version. */
 const char *tile_machine_text(tile_machine machine);
 unsigned tile_machine_marks(tile_machine machine);
-unsigned tile_machine_capability(tile_machine machine);
+tile_feature tile_machine_feature(tile_machine machine);
 unsigned tile_machine_ptx(tile_machine machine);
 /* Puts a row's marks on a call of it. */
 void tile_machine_mark(tile_emitter *e, tile_machine machine, LLVMValueRef call);
@@ -151,7 +151,7 @@ tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hint
 
 /* atomic.c: the row that an atomic operation needs most for on such a target; atom_cas where it is
  * a loop for each element. uses: of each value (tile_count_uses). */
-tile_machine tile_atomic_machine(const tile_function *f, tile_op op, unsigned capability,
+tile_machine tile_atomic_machine(const tile_function *f, tile_op op, const tile_target *target,
                                  const uint32_t *uses);
 
 /* value.c: how values are held */
@@ -221,7 +221,7 @@ LLVMValueRef tile_math_cos(tile_emitter *e, LLVMValueRef x, bool fast);
 void tile_emit_cast(tile_emitter *e, tile_op op);
 /* The conversion instruction between the types that not all targets have, TILE_MACHINE_COUNT where
  * other instructions do it. */
-tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, unsigned capability);
+tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_target *target);
 /* What a loop-carried i32 is at the head of every round of `copies` iterations: true if that is
  * always the same constant. */
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,

@@ -243,7 +243,7 @@ static void set_launch_attributes(tile_emitter *e) {
     unsigned warps = tile_executors_of_block(e->f).warps;
     unsigned blocks = blocks_with_all_registers(e, warps);
     set_attribute(e, "nvvm.reqntid", tile_arena_format(&e->arena, "%u", 32 * warps));
-    if (e->options->target->arch_specific && tile_sets_registers(e->f))
+    if (tile_target_has(e->options->target, TILE_FEATURE_setmaxnreg) && tile_sets_registers(e->f))
         set_attribute(e, "nvvm.maxnreg",
                       tile_arena_format(&e->arena, "%u", tile_entry_registers(warps)));
     else if (blocks)

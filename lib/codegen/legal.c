@@ -5,6 +5,7 @@
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 #include "lib/support/integer.h"
+#include "lib/support/target.h"
 
 enum { MAX_COPIES = 256 };
 
@@ -68,14 +69,20 @@ static void check_arithmetic(checker *c, tile_op op) {
              tile_scalar_is_floating(src->scalar) ? "f32" : "i32");
 }
 
+static void refuse_feature(checker *c, tile_loc loc, const char *operation, tile_feature feature) {
+    char targets[TILE_TARGETS_TEXT];
+    FAIL(c, loc, "%s needs %s, which %s lacks; compile for %s", operation,
+         tile_feature_text(feature), c->target->name,
+         tile_feature_targets(feature, targets, sizeof targets));
+}
+
 /* The row that an operation is emitted as for this target. */
 static tile_machine machine_of(const checker *c, tile_op op) {
     if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
-        return tile_atomic_machine(c->f, op, c->target->compute_capability, c->uses);
+        return tile_atomic_machine(c->f, op, c->target, c->uses);
     if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
     return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
-                             tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar,
-                             c->target->compute_capability);
+                             tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar, c->target);
 }
 
 static void check_machine(checker *c, tile_op op) {
@@ -83,11 +90,8 @@ static void check_machine(checker *c, tile_op op) {
     if (machine == TILE_MACHINE_COUNT) return;
     bool said = c->lacks_clusters && (tile_op_needs_cluster(tile_op_opcode(c->f, op)) ||
                                       machine == TILE_MACHINE_st_cluster_if);
-    if (c->target->compute_capability < tile_machine_capability(machine) && !said)
-        FAIL(c, tile_op_loc(c->f, op), "%s needs compute capability %u.%u, %s has %u.%u",
-             op_name(c, op), tile_machine_capability(machine) / 10,
-             tile_machine_capability(machine) % 10, c->target->name,
-             c->target->compute_capability / 10, c->target->compute_capability % 10);
+    if (!tile_target_has(c->target, tile_machine_feature(machine)) && !said)
+        refuse_feature(c, tile_op_loc(c->f, op), op_name(c, op), tile_machine_feature(machine));
     if (c->ptx_version < tile_machine_ptx(machine)) c->ptx_version = tile_machine_ptx(machine);
 }
 
@@ -127,13 +131,6 @@ static void check_wait(checker *c, tile_op op) {
              op_name(c, op));
 }
 
-/* Only sm_90a has it, not what comes after it. */
-static void check_warpgroup(checker *c, tile_op op) {
-    if (c->target->compute_capability == 90 && !c->target->arch_specific)
-        FAIL(c, tile_op_loc(c->f, op), "%s is an instruction of sm_90a, and the target is %s",
-             op_name(c, op), c->target->name);
-}
-
 static void check_roles(checker *c, tile_op op) {
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
         if (!tile_executors_of_role(c->f, op, r).warps)
@@ -161,7 +158,6 @@ static void check_op(checker *c, tile_op op) {
     if (opcode == TILE_OP_alloc_shared) check_alloc(c, op);
     if (opcode == TILE_OP_wait_group || opcode == TILE_OP_wgmma_wait || opcode == TILE_OP_bulk_wait)
         check_wait(c, op);
-    if (tile_op_get_info(opcode)->effects & TILE_EFFECT_WARPGROUP) check_warpgroup(c, op);
     if (opcode == TILE_OP_roles) check_roles(c, op);
 }
 
@@ -203,7 +199,7 @@ static int64_t weight_of_function(const checker *c, tile_op op, tile_opcode opco
 /* How many additions take LLVM and ptxas the time that one element of this takes. Measured: the
  * longest code of each kind takes ptxas 10 to 20 seconds. */
 static int64_t weight_of(const checker *c, tile_op op) {
-    enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12, FIRST_WITH_FLOAT8 = 89 };
+    enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
     tile_scalar from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar;
     tile_scalar to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar;
@@ -220,7 +216,7 @@ static int64_t weight_of(const checker *c, tile_op op) {
     int64_t function = weight_of_function(c, op, opcode);
     if (function) return from == TILE_f64 ? 2 * function : function + (narrow ? NARROW : 0);
     if (opcode == TILE_OP_cast && (is_float8(from) || is_float8(to)) &&
-        c->target->compute_capability < FIRST_WITH_FLOAT8)
+        !tile_target_has(c->target, TILE_FEATURE_cvt_float8))
         return FLOAT8_CAST;
     return 1;
 }
@@ -273,6 +269,7 @@ static void check_region(checker *c, tile_region region, int64_t copies) {
 
 static void check_frame(checker *c) {
     const tile_function *f = c->f;
+    char targets[TILE_TARGETS_TEXT];
     int64_t cluster[3];
     if (!tile_executors_of_block(f).warps)
         FAIL(c, f->loc, "@%s: the number of warps must be a constant from 1 to 32", f->name);
@@ -282,13 +279,13 @@ static void check_frame(checker *c) {
             FAIL(c, f->loc, "@%s: argument %%%s must be a view, a pointer or a scalar", f->name,
                  f->args[i].name ? f->args[i].name : "");
     if (!tile_check_barriers(f)) c->errors++;
-    c->lacks_clusters = f->cluster_rank && c->target->compute_capability < 90;
+    c->lacks_clusters = f->cluster_rank && !tile_target_has(c->target, TILE_FEATURE_cluster);
     if (c->lacks_clusters)
         FAIL(c, f->loc,
-             "@%s: clusters need compute capability 9.0, %s has %u.%u; compile for sm_90, or write "
-             "the kernel without `cluster`, also as a strategy of `split`",
-             f->name, c->target->name, c->target->compute_capability / 10,
-             c->target->compute_capability % 10);
+             "@%s needs %s, which %s lacks; compile for %s, or write the kernel without `cluster`, "
+             "also as a strategy of `split`",
+             f->name, tile_feature_text(TILE_FEATURE_cluster), c->target->name,
+             tile_feature_targets(TILE_FEATURE_cluster, targets, sizeof targets));
     if (!tile_cluster_extents(f, cluster))
         FAIL(c, f->loc, "@%s: a cluster's extents must be constants and their product at most %d",
              f->name, TILE_MAX_CLUSTER);
@@ -318,10 +315,9 @@ static void check_parameters(checker *c, const tile_abi_parameter *parameters, u
 }
 
 static void check_maps(checker *c, tile_loc loc) {
-    enum { FIRST_WITH_MAPS = 90, PTX_WITH_MAPS = 80 };
-    if (c->target->compute_capability < FIRST_WITH_MAPS)
-        FAIL(c, loc, "tensor_map needs compute capability 9.0, %s has %u.%u", c->target->name,
-             c->target->compute_capability / 10, c->target->compute_capability % 10);
+    enum { PTX_WITH_MAPS = 80 };
+    if (!tile_target_has(c->target, TILE_FEATURE_tma))
+        refuse_feature(c, loc, "tensor_map", TILE_FEATURE_tma);
     if (c->ptx_version < PTX_WITH_MAPS) c->ptx_version = PTX_WITH_MAPS;
 }
 
@@ -372,6 +368,7 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
 
 static void remark_roles(tile_function *f, tile_op op, void *user) {
     const tile_target *target = user;
+    char targets[TILE_TARGETS_TEXT];
     bool said = false;
     if (tile_op_opcode(f, op) != TILE_OP_roles) return;
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
@@ -379,11 +376,13 @@ static void remark_roles(tile_function *f, tile_op op, void *user) {
     if (said)
         tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
                     "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
-                    "threads have as many as ptxas gives the kernel; compile for sm_90a",
-                    f->name, target->name);
+                    "threads have as many as ptxas gives the kernel; compile for %s",
+                    f->name, target->name,
+                    tile_feature_targets(TILE_FEATURE_setmaxnreg, targets, sizeof targets));
 }
 
 void tile_remark_registers(tile_function *kernel, const tile_target *target) {
     tile_target copy = *target;
-    if (!target->arch_specific) tile_walk(kernel, kernel->body, remark_roles, &copy);
+    if (!tile_target_has(target, TILE_FEATURE_setmaxnreg))
+        tile_walk(kernel, kernel->body, remark_roles, &copy);
 }

@@ -15,7 +15,7 @@ static const struct {
     bool is_ptx;
     enum overload overload;
     unsigned marks;
-    unsigned capability;
+    tile_feature feature;
     unsigned ptx;
 } machines[] = {
 #define INTRINSIC false
@@ -24,12 +24,12 @@ static const struct {
 #define CONVERGENT TILE_MACHINE_CONVERGENT
 #define MEMORY TILE_MACHINE_MEMORY
 #define PURE TILE_MACHINE_PURE
-#define MACHINE(name, form, text, overload, marks, capability, ptx) \
-    {text, form, OVERLOAD_##overload, marks, capability, ptx},
+#define MACHINE(name, form, text, overload, marks, feature, ptx) \
+    {text, form, OVERLOAD_##overload, marks, TILE_FEATURE_##feature, ptx},
 #include "lib/codegen/machine.def"
 #undef MACHINE
-#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, capability, ptx, intrinsic) \
-    {intrinsic, false, OVERLOAD_none, CONVERGENT, capability, ptx},
+#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx, intrinsic) \
+    {intrinsic, false, OVERLOAD_none, CONVERGENT, TILE_FEATURE_##feature, ptx},
 #include "lib/layout/mma.def"
 };
 
@@ -43,8 +43,8 @@ unsigned tile_machine_marks(tile_machine machine) {
     return machines[machine].marks;
 }
 
-unsigned tile_machine_capability(tile_machine machine) {
-    return machines[machine].capability;
+tile_feature tile_machine_feature(tile_machine machine) {
+    return machines[machine].feature;
 }
 
 unsigned tile_machine_ptx(tile_machine machine) {

@@ -317,13 +317,13 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
 
 /* Words between blocks ------------------------------------------------------------------------- */
 
-/* LLVM's names of PTX's scopes; below sm_90 a cluster's is the device's. */
+/* LLVM's names of PTX's scopes; without clusters one's is the device's. */
 static const char *scope_of(const tile_emitter *e, tile_op op) {
     _Static_assert(TILE_WORDS_scope == 4, "gpu goes without saying, each other one has a case");
     switch (tile_op_word(e->f, op, TILE_ATTR_scope)) {
     case TILE_WORD_scope_cta: return "block";
     case TILE_WORD_scope_cluster:
-        return e->options->target->compute_capability < 90 ? "device" : "cluster";
+        return tile_target_has(e->options->target, TILE_FEATURE_cluster) ? "cluster" : "device";
     case TILE_WORD_scope_sys: return "";
     default: return "device";
     }

@@ -35,9 +35,9 @@ void tile_emit_fence_async(tile_emitter *e, tile_op op) {
     tile_machine_call(e, tile_machine_of_op(e->f, op), NULL, 0);
 }
 
-/* Below sm_90 launches do not overlap. */
+/* On targets without it launches do not overlap. */
 static void emit_pdl(tile_emitter *e, tile_machine machine) {
-    if (e->options->target->compute_capability < tile_machine_capability(machine)) return;
+    if (!tile_target_has(e->options->target, tile_machine_feature(machine))) return;
     tile_ptx ptx = tile_ptx_begin(e, machine);
     tile_ptx_call(&ptx, NULL);
 }

@@ -162,7 +162,7 @@ static void emit_registers(tile_emitter *e, unsigned before, unsigned after) {
     before = before ? before : entry;
     after = after ? after : entry;
     LLVMValueRef number = tile_llvm_int(e->i32, after);
-    if (before == after || !e->options->target->arch_specific) return;
+    if (before == after || !tile_target_has(e->options->target, TILE_FEATURE_setmaxnreg)) return;
     tile_machine_call(
         e, after > before ? TILE_MACHINE_more_registers : TILE_MACHINE_fewer_registers, &number, 1);
 }

@@ -9,6 +9,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/layout/mma.h"
 #include "lib/layout/wgmma.h"
+#include "lib/support/target.h"
 #include "tile/compile.h"
 
 static void print_infix(const tile_out *out) {
@@ -167,18 +168,21 @@ static void print_attrs(const tile_out *out) {
 }
 
 static void print_products(const tile_out *out) {
+    char targets[TILE_TARGETS_TEXT];
     tile_out_print(out, "\n## Products\n\n");
     out->writer(tile_manual_products, strlen(tile_manual_products), out->user);
     for (unsigned i = 0; tile_mma_at(i); i++) {
         const tile_mma *row = tile_mma_at(i);
-        tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %u.%u |\n", row->shape,
+        tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %s |\n", row->shape,
                        row->unsigned_lhs ? "unsigned " : "", tile_scalar_name(row->lhs),
                        row->unsigned_rhs ? "unsigned " : "", tile_scalar_name(row->rhs),
-                       tile_scalar_name(row->acc), row->capability / 10, row->capability % 10);
+                       tile_scalar_name(row->acc),
+                       tile_feature_targets(row->feature, targets, sizeof targets));
     }
 #define WGMMA(lhs, rhs, acc, k, elements) \
-    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | 9.0a |\n", k, \
-                   TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 alone" : "");
+    tile_out_print(out, "| `wgmma m64nNk%d`%s | " #lhs " | " #rhs " | " #acc " | %s |\n", k, \
+                   TILE_WGMMA_##elements == TILE_WGMMA_bits ? ", of bits, at level 3 alone" : "", \
+                   tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets));
 #include "lib/layout/wgmma.def"
 }
 

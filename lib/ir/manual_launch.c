@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "lib/support/target.h"
 #include "tile/launch_limits.h"
-#include "tile/target.h"
 
 static const char text[] =
     "\n"
@@ -33,6 +33,30 @@ static const char text[] =
     "| at most | |\n"
     "|---|---|\n";
 
+static const char features[] =
+    "\n"
+    "Targets differ in their features. If the target lacks a feature, the compiler selects other\n"
+    "instructions where it can. It rejects an operation that has no other instruction. \"Or "
+    "later\"\n"
+    "refers to the order of the table above.\n"
+    "\n"
+    "| feature | what it is | targets |\n"
+    "|---|---|---|\n";
+
+static const char untested[] =
+    "\n"
+    "A target whose name ends with `f` is a family: its code runs on every GPU of the same major\n"
+    "compute capability, from the one in its name on. The code of a target that ends with `a` runs "
+    "on\n"
+    "that compute capability alone.\n"
+    "\n"
+    "The targets after `sm_90a` were not run on silicon. ptxas assembled the kernels in "
+    "`tools/kernels`\n"
+    "for each of them, and the CPU device executed kernels that were compiled for them. These "
+    "targets\n"
+    "have no wgmma, and the compiler does not use tcgen05: `mma.sync` computes their products. It\n"
+    "copies by TMA or `cp.async`.\n";
+
 static void print_targets(const tile_out *out) {
     const tile_target *target;
     tile_out_print(out, "\nA multiprocessor holds at most (shared memory in bytes):\n\n"
@@ -42,6 +66,23 @@ static void print_targets(const tile_out *out) {
         tile_out_print(out, "| `%s` | %u | %u | %u | %u |\n", target->name,
                        target->max_shared_bytes, target->sm_shared_bytes, target->sm_warps,
                        target->sm_blocks);
+}
+
+/* `base` is what every target has. */
+static void print_features(const tile_out *out) {
+    char targets[TILE_TARGETS_TEXT];
+    tile_out_print(out,
+                   "\nTargets differ in their features. If the target lacks a feature,\n"
+                   "the compiler selects other instructions where it can. It rejects an "
+                   "operation that\nhas no other instruction. \"Or later\" is meant in the order "
+                   "of the table above.\n\n| feature | what it is | targets |\n|---|---|---|\n");
+    for (unsigned i = TILE_FEATURE_base + 1; i < TILE_FEATURE_COUNT; i++)
+        out->writer(features, strlen(features), out->user);
+    for (unsigned i = TILE_FEATURE_base + 1; i < TILE_FEATURE_COUNT; i++)
+        tile_out_print(out, "| `%s` | %s | %s |\n", tile_feature_name((tile_feature)i),
+                       tile_feature_text((tile_feature)i),
+                       tile_feature_targets((tile_feature)i, targets, sizeof targets));
+    out->writer(untested, strlen(untested), out->user);
 }
 
 void tile_manual_print_launch(const tile_out *out) {
@@ -57,4 +98,5 @@ void tile_manual_print_launch(const tile_out *out) {
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
         tile_out_print(out, "| %d | %s |\n", rows[i].number, rows[i].subject);
     print_targets(out);
+    print_features(out);
 }

@@ -419,8 +419,9 @@ const char tile_manual_executors[] =
     "  numbers; the CPU device reports what is not, and who waits for ever.\n"
     "* Behind its region a warp waits for nobody. After the roles all warps go on together.\n"
     "\n"
-    "On sm_90a a `pipelined` loop becomes roles by itself where its products are wgmma and its "
-    "copies can be\n"
+    "On sm_90a a `pipelined` loop becomes roles by itself where its products are wgmma, and on "
+    "later targets\n"
+    "where they are mma.sync, if its copies can be\n"
     "boxes of tensor maps (arguments with `{tensor_map}`): one warp copies, the kernel's `warps` "
     "multiply, and\n"
     "the block has four more. It copies what the loop loads, and the whole buffers that `copy` "
@@ -578,4 +579,4 @@ const char tile_manual_products[] =
     "`fma(dot(%a, %b, %nought), %scale, %sum)`.\n"
     "`--remarks` tells what is in the way; `{via = mma}` asks for "
     "mma.sync.\n\n"
-    "| instruction | lhs | rhs | acc | compute capability |\n|---|---|---|---|---|\n";
+    "| instruction | lhs | rhs | acc | targets |\n|---|---|---|---|---|\n";

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/ir/scalar.h"
+#include "lib/support/target.h"
 
 /* The table ----------------------------------------------------------------------------------- */
 
@@ -20,7 +21,7 @@
 
 /* Each row as it is, then exchanged: of those that fit, the first one is taken. */
 static const tile_mma table[] = {
-#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, capability, ptx, intrinsic) \
+#define MMA(name, m, n, k, lhs, rhs, acc, signs, lhs_place, rhs_place, feature, ptx, intrinsic) \
     {"m" #m "n" #n "k" #k, \
      false, \
      m, \
@@ -31,7 +32,7 @@ static const tile_mma table[] = {
      TILE_##acc, \
      SIGNS_##signs, \
      PLACES(lhs_place, rhs_place), \
-     capability, \
+     TILE_FEATURE_##feature, \
      ptx}, \
         {"m" #m "n" #n "k" #k, \
          true, \
@@ -43,7 +44,7 @@ static const tile_mma table[] = {
          TILE_##acc, \
          EXCHANGED_##signs, \
          PLACES(rhs_place, lhs_place), \
-         capability, \
+         TILE_FEATURE_##feature, \
          ptx},
 #include "lib/layout/mma.def"
 };
@@ -87,8 +88,12 @@ static bool divides(const tile_mma *row, const tile_mma_query *q) {
     return q->m % row->m == 0 && q->n % row->n == 0 && q->k % row->k == 0;
 }
 
+static bool is_there(const tile_mma *row, const tile_mma_query *q) {
+    return q->features >> row->feature & 1;
+}
+
 static bool fits(const tile_mma *row, const tile_mma_query *q) {
-    return row->capability <= q->capability && divides(row, q) &&
+    return is_there(row, q) && divides(row, q) &&
            (!q->acc_layout || tile_mma_holds(row, q->acc_layout));
 }
 
@@ -110,7 +115,7 @@ static const tile_mma *nearest(const tile_mma_query *q) {
     for (unsigned i = 0; i < ROWS; i++) {
         if (table[i].exchanged || !has_types(&table[i], q)) continue;
         if (!best) best = &table[i];
-        if (table[i].capability <= q->capability && !divides(best, q)) best = &table[i];
+        if (is_there(&table[i], q) && !divides(best, q)) best = &table[i];
     }
     return best;
 }
@@ -125,13 +130,14 @@ static bool fits_with_rows(const tile_mma_query *q, uint32_t rows) {
 void tile_mma_explain(const tile_mma_query *q, char *text, size_t size) {
     const tile_mma *row = nearest(q);
     const char *lhs = tile_scalar_name(q->lhs), *rhs = tile_scalar_name(q->rhs);
+    char targets[TILE_TARGETS_TEXT];
     if (!row)
         snprintf(text, size, "no mma instruction multiplies %s%s by %s%s and accumulates in %s",
                  q->unsigned_lhs ? "unsigned " : "", lhs, q->unsigned_rhs ? "unsigned " : "", rhs,
                  tile_scalar_name(q->acc));
-    else if (row->capability > q->capability)
-        snprintf(text, size, "mma %s on %s and %s needs compute capability %u.%u", row->shape, lhs,
-                 rhs, row->capability / 10, row->capability % 10);
+    else if (!is_there(row, q))
+        snprintf(text, size, "mma %s on %s and %s needs %s", row->shape, lhs, rhs,
+                 tile_feature_targets(row->feature, targets, sizeof targets));
     else if (!divides(row, q))
         snprintf(text, size, "mma %s needs multiples of its extents, not m %u, n %u, k %u%s",
                  row->shape, (unsigned)q->m, (unsigned)q->n, (unsigned)q->k,

@@ -27,6 +27,7 @@
 
 #include "lib/layout/layout.h"
 #include "tile/ir.h"
+#include "tile/target.h"
 
 typedef enum tile_mma_place { TILE_MMA_PLACE_registers } tile_mma_place;
 
@@ -41,7 +42,8 @@ typedef struct tile_mma {
     tile_scalar lhs, rhs, acc;
     bool unsigned_lhs, unsigned_rhs;
     tile_mma_place lhs_place, rhs_place;
-    unsigned capability, ptx_version;
+    tile_feature feature; /* what the target must have */
+    unsigned ptx_version;
 } tile_mma;
 
 /* The row as it is; NULL past the end. */
@@ -58,7 +60,7 @@ typedef struct tile_mma_query {
     tile_scalar lhs, rhs, acc;
     bool unsigned_lhs, unsigned_rhs;
     uint32_t m, n, k;
-    unsigned capability;
+    uint32_t features;             /* the target's */
     const tile_layout *acc_layout; /* NULL: none yet */
 } tile_mma_query;
 
@@ -71,7 +73,7 @@ const tile_mma *tile_mma_find_wider(const tile_mma_query *query);
 void tile_mma_explain(const tile_mma_query *query, char *text, size_t size);
 
 /* The row with the query's types whose fragments have so many elements of lhs, rhs and acc in one
- * lane; NULL if there is none. Extents and capability do not matter. */
+ * lane; NULL if there is none. Extents and features do not matter. */
 const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t counts[3]);
 
 /* Layouts ------------------------------------------------------------------------------------- */

@@ -43,10 +43,10 @@ tile_layout_name tile_layout_name_of(const tile_layout *named) {
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-/* The instruction whose fragments an operand of such elements has: the first one for elements of
- * their size whose extents divide the tile's. */
+/* The instruction whose fragments an operand of such elements has: of those that
+ * all targets with mma have, the first one for elements of their size whose extents divide the
+ * tile's. */
 static const tile_mma *find_row(const tile_type *type, unsigned operand) {
-    enum { OLDEST = 80 };
     unsigned bits = tile_scalar_bits(type->scalar);
     uint32_t rows = (uint32_t)tile_type_dim(type, 0), columns = (uint32_t)tile_type_dim(type, 1);
     const tile_mma *row;
@@ -56,7 +56,7 @@ static const tile_mma *find_row(const tile_type *type, unsigned operand) {
         uint32_t wide = operand == TILE_MMA_LHS ? row->k : row->n;
         bool like = operand == TILE_MMA_ACC ? (bits == 64) == (row->acc == TILE_f64)
                                             : tile_scalar_bits(scalars[operand]) == bits;
-        if (like && row->capability <= OLDEST && rows % high == 0 && columns % wide == 0)
+        if (like && row->feature == TILE_FEATURE_mma && rows % high == 0 && columns % wide == 0)
             return row;
     }
     return NULL;

@@ -73,7 +73,7 @@ static doubt estimate(const tile_function *f, const tile_bound_params *bound,
     enum { ADDED_BYTES = 16384 };
     if (f->level == 3) return SURE; /* it is as its author wrote it */
     tile_fit_estimate e = tile_estimate_fit(f, bound);
-    bool clusters = target->compute_capability < 90 && has_clusters(f, bound);
+    bool clusters = !tile_target_has(target, TILE_FEATURE_cluster) && has_clusters(f, bound);
     if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters) return OF_CODE;
     return 2 * (e.shared_bytes + ADDED_BYTES) > target->max_shared_bytes ? OF_SHARED_MEMORY : SURE;
 }

@@ -86,7 +86,7 @@ bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op o
 const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
                                    bool laid_out) {
     tile_mma_query query = tile_product_query(f, dot);
-    query.capability = pass->target->compute_capability;
+    query.features = pass->target->features;
     if (!laid_out) query.acc_layout = NULL;
     return tile_mma_find(&query);
 }

@@ -70,6 +70,7 @@
 #include "lib/ir/remark.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/shape.h"
+#include "lib/support/target.h"
 #include "passes/tile/prepare.h"
 #include "passes/tile/warpgroup.h"
 
@@ -554,16 +555,22 @@ static bool is_flat(const chooser *c, tile_op dot) {
     return tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 0) <= TILE_WGMMA_FEW_ROWS;
 }
 
+static void refuse_target(chooser *c, tile_op dot) {
+    char targets[TILE_TARGETS_TEXT];
+    tile_arena *arena = c->pass->scratch;
+    tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets);
+    refuse(c, dot, tile_arena_format(arena, "%s has no wgmma", c->pass->target->name),
+           tile_arena_format(arena, "compile for %s, or leave `via` to the compiler", targets));
+}
+
 static void decide(chooser *c, tile_op dot) {
-    const tile_target *target = c->pass->target;
-    bool has = target->compute_capability == 90 && target->arch_specific;
     bool forced = warpgroup_takes(c->f, dot);
     unsigned row_dim = TILE_WGMMA_PLAIN;
     tile_value was[2];
     obstacle o = {.found = false};
     if (warpgroup_is_declined(c->f, dot)) return;
-    if (!has) {
-        if (forced) refuse(c, dot, "only sm_90a has it", "leave `via` to the compiler");
+    if (!tile_target_has(c->pass->target, TILE_FEATURE_wgmma)) {
+        if (forced) refuse_target(c, dot);
         return;
     }
     take_turned(c, dot, was);

@@ -222,7 +222,7 @@ static void put_operand_in_shared(conversions *c, tile_op op, unsigned operand, 
 static void explain_layout(conversions *c, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(c->f, op);
-    query.capability = c->pass->target->compute_capability;
+    query.features = c->pass->target->features;
     if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
     tile_mma_explain(&query, why, sizeof why);
     tile_report(c->pass->context, TILE_REMARK, tile_op_loc(c->f, op),

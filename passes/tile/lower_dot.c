@@ -39,7 +39,7 @@ static tile_value find_fragment(const fragment_table *table, int64_t row, int64_
 
 const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot) {
     tile_mma_query query = tile_product_query(f, dot);
-    query.capability = pass->target->compute_capability;
+    query.features = pass->target->features;
     return tile_mma_find(&query);
 }
 

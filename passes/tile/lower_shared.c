@@ -211,10 +211,9 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
 
 void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map *map,
                         const tile_type *tile) {
-    enum { FIRST_WITH_STMATRIX = 90 };
     tile_value predicate = lower_first_holder(l, tile->layout);
     bool plain = !predicate.id && !tile_value_type(l->f, map->buffer)->cluster;
-    if (plain && l->pass->target->compute_capability >= FIRST_WITH_STMATRIX &&
+    if (plain && tile_target_has(l->pass->target, TILE_FEATURE_stmatrix) &&
         store_matrices(l, fragment, map, tile))
         return;
     lower_shared_access a = lower_start_shared(l, map, tile->layout, lower_widest(tile->scalar));

@@ -189,7 +189,8 @@ static void share_boxes(tma_copy *c) {
 static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
     const char *rule;
     *remedy = NULL;
-    if (l->pass->target && l->pass->target->compute_capability < 90) return "the target has none";
+    if (l->pass->target && !tile_target_has(l->pass->target, TILE_FEATURE_tma))
+        return "the target has none";
     if (c->type->scalar != c->view_type->scalar) {
         *remedy = "make the buffer's element type that of the view";
         return "a tensor copy does not convert elements";

@@ -216,7 +216,7 @@ static bool cut_operands(const prefetch *p, const tile_mma *row, const tile_layo
 
 static const tile_mma *find_instruction(const prefetch *p, tile_op dot) {
     tile_mma_query query = tile_product_query(p->f, dot);
-    query.capability = p->pass->target->compute_capability;
+    query.features = p->pass->target->features;
     return tile_mma_find(&query);
 }
 

@@ -74,7 +74,7 @@ static void turn_tiles(tile_function *f, tile_op op) {
 static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     char why[160];
     tile_mma_query query = tile_product_query(f, op);
-    query.capability = pass->target->compute_capability;
+    query.features = pass->target->features;
     query.acc_layout = NULL;
     if (warpgroup_takes(f, op)) turn_tiles(f, op);
     if (warpgroup_takes(f, op) || tile_mma_find(&query)) return;

@@ -67,6 +67,7 @@
  * launched. */
 #include <string.h>
 
+#include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/range.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
@@ -268,7 +269,7 @@ static void find_unknown(rounding *r) {
     r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->common = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
-    r->shares = target->compute_capability == 90 && target->arch_specific;
+    r->shares = tile_specializes_warps(target) && tile_target_has(target, TILE_FEATURE_multicast);
     spread_unknown(r);
     if (r->shares) tile_walk(r->f, r->f->body, check_common, r);
     if (r->is_lost) {

@@ -76,6 +76,11 @@ static inline tile_op specialize_top(const specialist *s) {
     return s->around_count ? s->around[0] : s->ring.plan.loop;
 }
 
+/* Else the products are warps' (mma.sync): they wait for themselves, and consumers are one set. */
+static inline bool specialize_has_wgmma(const specialist *s) {
+    return tile_target_has(s->ring.pass->target, TILE_FEATURE_wgmma);
+}
+
 static inline bool specialize_is_outside(const specialist *s, tile_op op) {
     return op.id >= s->old_ops || s->outside[op.id];
 }

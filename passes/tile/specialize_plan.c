@@ -1,6 +1,7 @@
 /* Whether a loop can be run by roles, and how: conditions, each with its remark. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
@@ -58,12 +59,21 @@ static void check_clauses(planner *p) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
+static bool has_instruction(const planner *p, tile_op dot) {
+    tile_mma_query query = tile_product_query(p->f, dot);
+    query.features = p->s->ring.pass->target->features;
+    return tile_mma_find(&query);
+}
+
 static void visit_dot(tile_function *f, tile_op op, void *user) {
     planner *p = user;
     if (tile_op_opcode(f, op) != TILE_OP_dot) return;
     p->dots++;
-    if (!warpgroup_takes(f, op))
+    bool wgmma = specialize_has_wgmma(p->s);
+    if (wgmma && !warpgroup_takes(f, op))
         refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
+    else if (!wgmma && !has_instruction(p, op))
+        refuse(p, op, "no mma instruction computes it", NULL);
 }
 
 static void check_dots(planner *p) {
@@ -79,7 +89,8 @@ static tile_op next_of_chain(planner *p, tile_value value) {
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
             tile_op_segment(p->f, op, TILE_MMA_ACC, &size)->id == value.id &&
-            !warpgroup_promotes(p->f, op) && ring_may_pend(&p->s->ring, op))
+            warpgroup_takes(p->f, op) && !warpgroup_promotes(p->f, op) &&
+            ring_may_pend(&p->s->ring, op))
             return op;
     return TILE_NO_OP;
 }
@@ -150,6 +161,11 @@ static void find_chain(planner *p) {
 static void end_dots_at_once(planner *p) {
     tile_walk(p->f, p->body, visit_waiting_dot, p);
     find_chain(p);
+    if (p->s->chained && !specialize_has_wgmma(p->s))
+        refuse(p, p->loop,
+               "a product by mma.sync takes what another one makes: the fragments of both would "
+               "spill in the registers that a block with a copying warp has",
+               NULL);
     if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
 }
 

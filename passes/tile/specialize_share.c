@@ -57,12 +57,21 @@ static void find_cluster_op(tile_function *f, tile_op op, void *user) {
     *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
 }
 
+/* round_grid.c asks the same: with shared copies all blocks of a cluster come to the loop. */
+static bool has_multicast(const specialist *s) {
+    return tile_target_has(s->ring.pass->target, TILE_FEATURE_multicast);
+}
+
 /* Unless the kernel has its cluster for something else. */
 static void remark_none(const specialist *s) {
     tile_function *f = s->ring.f;
     bool named = false;
     tile_walk(f, f->body, find_cluster_op, &named);
-    if (!named)
+    if (!named && !has_multicast(s))
+        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
+                           "the target has none at full rate, and each block copies for itself",
+                           "leave `cluster` out");
+    else if (!named)
         tile_remark_missed(f, s->ring.plan.loop, "no multicast",
                            "each block of a cluster copies something else, or another number of "
                            "times",
@@ -75,7 +84,7 @@ void specialize_plan_sharing(specialist *s) {
     for (unsigned d = 0; d < DIMS; d++) {
         if (extent_of(f, d) == 1) continue;
         any = true;
-        share_along(s, d);
+        if (has_multicast(s)) share_along(s, d);
     }
     if (any && !s->shares) remark_none(s);
 }

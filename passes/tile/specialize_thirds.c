@@ -68,6 +68,8 @@ static bool can_divide(specialist *s) {
     tile_function *f = s->ring.f;
     unsigned row_dim;
     s->dealt_dim = TILE_MAX_RANK;
+    if (!specialize_has_wgmma(s))
+        return miss(s, s->ring.plan.loop, "the target has no wgmma", NULL);
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
         if (!warpgroup_row_dim(f, op, &row_dim) || !warpgroup_admits_thirds(f, op, row_dim))

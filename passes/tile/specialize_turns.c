@@ -67,6 +67,7 @@ static void visit_counted(tile_function *f, tile_op op, void *user) {
 static bool can_take_turns(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
+    if (!specialize_has_wgmma(s)) return miss(s, loop, "the target has no wgmma", NULL);
     if (s->warps != GROUPS * WARPGROUP)
         return miss(s, loop, "two groups of 4 warps take turns", "say `warps 8`");
     if (s->around_count != 1 || !tile_op_has_attr(f, s->around[0], TILE_ATTR_independent) ||

@@ -88,10 +88,11 @@
  *     }
  *   }
  *
- * Which loops. Those with `pipelined` on sm_90a whose products warpgroups compute (`via = wgmma`),
- * whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but `for`.
- * Each condition that fails is a remark at its line (specialize_plan.c), and the loop is left to
- * `pipeline`.
+ * Which loops. Those with `pipelined` on targets with TMA and setmaxnreg, whose products warpgroups
+ * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync) independently of each
+ * other; whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but
+ * `for`. Each condition that fails is a remark at its line (specialize_plan.c), and the loop is
+ * left to `pipeline`.
  *
  * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
  * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
@@ -265,7 +266,9 @@ static void serve(const specialist *s) {
     tile_op loop = s->ring.plan.loop;
     bool in_turn = warpgroup_asks_turns(f, loop);
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
-    if (in_turn && !s->chained)
+    if (in_turn && !specialize_has_wgmma(s))
+        tile_remark_missed(f, loop, "no turns", "the target has no wgmma", NULL);
+    else if (in_turn && !s->chained)
         tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
                            "leave `consumers` out");
     else if (in_turn && s->warps * s->sets == WARPGROUP)
@@ -310,8 +313,7 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
     loops found = {.count = 0};
     /* 1. The loop. */
     tile_walk(f, f->body, visit_loop, &found);
-    if (!found.count || !(pass->target->compute_capability == 90 && pass->target->arch_specific))
-        return TILE_OK;
+    if (!found.count || !tile_specializes_warps(pass->target)) return TILE_OK;
     if (found.count > 1) {
         tile_remark_missed(f, found.first, "not specialised",
                            "the kernel has several pipelined loops, and one warp serves one",

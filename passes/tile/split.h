@@ -21,7 +21,7 @@ typedef struct split_strategy {
     bool only_adds;      /* other reductions would need a start that changes nothing */
     bool
         last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
-    unsigned capability;                    /* compute capability that it needs */
+    tile_feature needs;                     /* what the target must have */
     const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
 

@@ -146,7 +146,7 @@ unsigned tile_split_space(const tile_function *f, const tile_target *target,
     const split_strategy *strategy;
     tile_op loop = loop_of(f);
     for (unsigned i = 0; loop.id && (strategy = split_strategy_at(i)); i++)
-        if (target->compute_capability >= strategy->capability)
+        if (tile_target_has(target, strategy->needs))
             count += add_points(f, target, loop, strategy, points + count);
     return count;
 }

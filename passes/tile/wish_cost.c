@@ -448,7 +448,7 @@ static uint64_t product_cost(assignment *a, const term *t, const tile_layout *la
     strength how_much = wish_of_sum(a, t->op, &own);
     if (wgmma && how_much && tile_layout_equal(&own, layout)) return 0;
     tile_mma_query query = tile_product_query(a->f, t->op);
-    query.capability = a->pass->target->compute_capability;
+    query.features = a->pass->target->features;
     query.acc_layout = layout;
     const tile_mma *row = tile_mma_find(&query);
     uint64_t bytes = tile_scalar_bytes(query.lhs);

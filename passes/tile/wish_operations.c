@@ -111,7 +111,7 @@ bool wish_fragment(const assignment *a, tile_op op, unsigned operand, const tile
     if (!wish_is_tile(a, value)) return false;
     if (warpgroup_takes(a->f, op)) return takes_fragment(a, op, operand, sum, fragment);
     tile_mma_query query = tile_product_query(a->f, op);
-    query.capability = a->pass->target->compute_capability;
+    query.features = a->pass->target->features;
     query.acc_layout = sum;
     const tile_mma *row = tile_mma_find(&query);
     if (row) *fragment = tile_product_fragment(row, sum, operand, tile_value_type(a->f, value));

@@ -243,27 +243,11 @@ static tile_status choose_context(cuda_device *d, int ordinal) {
     return status;
 }
 
-/* The target with the most features that the GPU runs: the `a` form fits exactly one capability,
- * plain ones fit all later minor versions and generations. */
-static const tile_target *choose_target(int capability) {
-    const tile_target *best = NULL;
-    for (unsigned i = 0; tile_target_at(i); i++) {
-        const tile_target *target = tile_target_at(i);
-        int wanted = (int)target->compute_capability;
-        if (target->arch_specific ? wanted == capability : wanted <= capability) best = target;
-    }
-    return best;
-}
-
-/* Cubins of a target run on later minor versions of its generation. */
-static tile_status take_target(cuda_device *d, const tile_target *wanted, int capability) {
-    bool runs = wanted->arch_specific ? (int)wanted->compute_capability == capability
-                                      : (int)wanted->compute_capability / 10 == capability / 10 &&
-                                            (int)wanted->compute_capability <= capability;
+static tile_status take_target(cuda_device *d, const tile_target *wanted, unsigned capability) {
     d->base.target = wanted;
-    if (runs) return TILE_OK;
+    if (tile_target_runs_on(wanted, capability)) return TILE_OK;
     tile_report(d->base.context, TILE_ERROR, no_place,
-                "code for %s does not run on %s, whose compute capability is %d.%d", wanted->name,
+                "code for %s does not run on %s, whose compute capability is %u.%u", wanted->name,
                 d->name, capability / 10, capability % 10);
     return TILE_UNSUPPORTED;
 }
@@ -293,14 +277,14 @@ static tile_status describe(cuda_device *d, const tile_target *target) {
     d->base.memory_clock = (unsigned)memory_clock;
     d->base.memory_bus = (unsigned)memory_bus;
     d->base.clock = (unsigned)clock;
-    d->base.target = choose_target(10 * major + minor);
+    d->base.target = tile_target_for((unsigned)(10 * major + minor));
     if (status == TILE_OK && !d->base.target) {
         tile_report(d->base.context, TILE_ERROR, no_place,
                     "%s has compute capability %d.%d; 8.0 is needed", d->name, major, minor);
         return TILE_UNSUPPORTED;
     }
     if (status != TILE_OK || !target) return status;
-    return take_target(d, target, 10 * major + minor);
+    return take_target(d, target, (unsigned)(10 * major + minor));
 }
 
 /* Whether there is a GPU of that number. */

@@ -175,7 +175,7 @@ static void predict_passes(sheet *s) {
     const tune_work *w = s->w;
     s->roles = w->may_have_roles;
     s->persistent = w->persistent && !s->strategy;
-    s->turns = w->ping_pong && s->roles && s->persistent && w->warps == 8;
+    s->turns = w->ping_pong && s->roles && s->m->wgmma > 0 && s->persistent && w->warps == 8;
     s->thirds = w->thirds && s->roles && !s->strategy;
     s->shared = w->shared;
     /* The ring is never free. */
@@ -197,7 +197,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     unsigned threads = 32 * multiplying_warps(s);
     if (threads > 1024)
         return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
-    if (s->w->cluster > 1 && target->compute_capability < 90)
+    if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))
         return tile_arena_format(arena, "%s has no clusters", target->name);
     if (s->shared > (int64_t)target->max_shared_bytes)
         return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
@@ -423,7 +423,7 @@ static double estimate_plan(const tile_function *f, const int64_t *sizes, const 
         int64_t factor;
         const char *strategy;
         if (!kernel) continue;
-        tune_read_work(kernel, NULL, own, m->target, m->wgmma > 0, (unsigned)m->sms, arena, &work);
+        tune_read_work(kernel, NULL, own, m->target, (unsigned)m->sms, arena, &work);
         tune_read_split(kernel, NULL, &factor, &strategy);
         seconds += estimate_work(m, &work, factor, strategy, arena, why);
     }
@@ -431,25 +431,13 @@ static double estimate_plan(const tile_function *f, const int64_t *sizes, const 
     return seconds;
 }
 
-static void take_rates(machine *m) {
-    static const double rates[][2] = {
-#define TARGET(name, capability, specific, ptx, shared, warps, blocks, sm_shared, mma, wgmma) \
-    {mma, wgmma},
-#include "tile/targets.def"
-#undef TARGET
-    };
-    unsigned row = 0;
-    while (strcmp(tile_target_at(row)->name, m->target->name) != 0) row++;
-    m->mma = rates[row][0];
-    m->wgmma = rates[row][1];
-}
-
 static machine describe(const tile_device *device) {
     machine m = {.target = device->target,
                  .sms = device->num_sms ? device->num_sms : 132,
                  .clock = device->clock ? 1e3 * device->clock : 1.98e9,
-                 .bandwidth = 4.8e12};
-    take_rates(&m);
+                 .bandwidth = 4.8e12,
+                 .mma = device->target->mma_rate,
+                 .wgmma = device->target->wgmma_rate};
     if (device->memory_clock && device->memory_bus)
         m.bandwidth = 2e3 * device->memory_clock * device->memory_bus / 8;
     return m;
@@ -508,8 +496,8 @@ static const tune_work *find_work(tune_model *model, const tile_bound_params *po
     size_t size = sizeof *point->params * (model->f->param_count + !model->f->param_count);
     added->params = tile_arena_copy(model->arena, point->params, size);
     added->next = *head;
-    tune_read_work(model->f, point, model->sizes, model->m.target, model->m.wgmma > 0,
-                   (unsigned)model->m.sms, model->arena, &added->work);
+    tune_read_work(model->f, point, model->sizes, model->m.target, (unsigned)model->m.sms,
+                   model->arena, &added->work);
     *head = added;
     return &added->work;
 }

@@ -50,6 +50,7 @@ static void note_consumers(scan *s, tile_op loop, tile_region body) {
     TILE_FOR_EACH_OP (s->f, op, body) products += tile_op_opcode(s->f, op) == TILE_OP_dot;
     s->w->ping_pong |= strcmp(word, "ping_pong") == 0;
     s->w->asks_thirds |= strcmp(word, "thirds") == 0;
+    if (!tile_target_has(s->target, TILE_FEATURE_wgmma)) return; /* turns are of wgmma, too */
     s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
 }
 
@@ -307,15 +308,9 @@ static void read_launch(scan *s) {
 }
 
 void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
-                    const tile_target *target, bool has_wgmma, unsigned num_sms, tile_arena *arena,
+                    const tile_target *target, unsigned num_sms, tile_arena *arena,
                     tune_work *work) {
-    scan s = {.f = f,
-              .point = point,
-              .sizes = sizes,
-              .target = target,
-              .has_wgmma = has_wgmma,
-              .groups = 1,
-              .w = work};
+    scan s = {.f = f, .point = point, .sizes = sizes, .target = target, .groups = 1, .w = work};
     *work = (tune_work){0};
     s.bindings = (tile_bindings){
         .param = scan_param_of, .arg = scan_size_of, .user = &s, .num_sms = (int64_t)num_sms};

@@ -59,11 +59,10 @@ static inline double most(double a, double b) {
     return a > b ? a : b;
 }
 
-/* point: NULL if the kernel is instantiated. sizes: an integer for each argument. has_wgmma: so the
- * target has. */
+/* point: NULL if the kernel is instantiated. sizes: an integer for each argument. */
 void tune_read_work(const tile_function *kernel, const tile_bound_params *point,
-                    const int64_t *sizes, const tile_target *target, bool has_wgmma,
-                    unsigned num_sms, tile_arena *arena, tune_work *work);
+                    const int64_t *sizes, const tile_target *target, unsigned num_sms,
+                    tile_arena *arena, tune_work *work);
 
 /* The `split` clause's factor at the point, and its strategy's word; 1 and NULL without one. */
 void tune_read_split(const tile_function *kernel, const tile_bound_params *point, int64_t *factor,

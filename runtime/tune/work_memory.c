@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/analysis/pipeline_plan.h"
 #include "lib/ir/gather.h"
 #include "lib/layout/wgmma.h"
 #include "lib/support/integer.h"
@@ -45,8 +46,8 @@ bool scan_take_third(uint32_t dims[2]) {
 
 static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
     const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return s->has_wgmma && m > TILE_WGMMA_FEW_ROWS && scan_is_tile(m, n) &&
-           tile_wgmma_multiplies(types) &&
+    return tile_target_has(s->target, TILE_FEATURE_wgmma) && m > TILE_WGMMA_FEW_ROWS &&
+           scan_is_tile(m, n) && tile_wgmma_multiplies(types) &&
            (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps / s->groups) ||
             tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps / s->groups));
 }
@@ -225,6 +226,8 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
         s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
                           types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
     } else {
+        bool wgmma = tile_target_has(s->target, TILE_FEATURE_wgmma);
+        s->w->may_have_roles |= s->piped && !wgmma && tile_specializes_warps(s->target);
         s->cost->reads += times * width *
                           reads_of_warps(of, rows, columns, k, s->w->warps / s->groups,
                                          scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));

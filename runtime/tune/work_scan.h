@@ -12,7 +12,6 @@ typedef struct scan {
     const tile_bound_params *point;
     const int64_t *sizes;
     const tile_target *target;
-    bool has_wgmma;
     tile_bindings bindings;
     int64_t *values; /* by value id */
     bool *known;

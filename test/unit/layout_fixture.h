@@ -15,7 +15,7 @@ static inline tile_mma_query layout_half_query(void) {
                             .m = 16,
                             .n = 8,
                             .k = 16,
-                            .capability = 80};
+                            .features = tile_target_find("sm_80")->features};
 }
 
 static inline const tile_mma *layout_half_row(void) {

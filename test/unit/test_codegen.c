@@ -35,7 +35,7 @@ Test(codegen, vector_add_for_every_target) {
     for (unsigned i = 0; tile_target_at(i); i++) {
         char target[32];
         tile_blob ptx = codegen_of(vector_add, TILE_EMIT_PTX, tile_target_at(i)->name);
-        snprintf(target, sizeof target, ".target %s\n", tile_target_at(i)->name);
+        snprintf(target, sizeof target, ".target %s\n", tile_target_at(i)->architecture);
         expect(ptx.data, target,
                1); /* with nothing behind: `, debug` would turn ptxas' optimiser off */
         expect(ptx.data, ".reqntid 128", 1);
@@ -133,7 +133,11 @@ Test(codegen, collective_calls_stay_one) {
 
 /* What is wrong with a kernel is told before LLVM sees it. */
 Test(codegen, refusals) {
-    static const tile_target old = {"sm_70", 70, false, 70, 98304, 64, 32, 98304};
+    static const tile_target old = {.name = "sm_70",
+                                    .architecture = "sm_70",
+                                    .features = 1 << TILE_FEATURE_base,
+                                    .ptx_version = 70,
+                                    .max_shared_bytes = 98304};
     static const struct {
         const char *text;
         const tile_target *target;
@@ -159,9 +163,12 @@ Test(codegen, refusals) {
                                  "  %b = splat e4m3(1.0) : vector<e4m3[8]>\n"
                                  "  %c = splat 0.0 : vector<f32[4]>\n"
                                  "  %d = mma %a, %b, %c : vector<f32[4]>\n"),
-         NULL, 0, "mma needs compute capability 8.9, sm_80 has 8.0"},
+         NULL, 0,
+         "mma needs 8-bit floating-point matrix products (mma.sync), which sm_80 lacks; compile "
+         "for "
+         "sm_89"},
         {KERNEL("%x: ptr<f16>", "  commit_group\n"), &old, 0,
-         "commit_group needs compute capability 8.0, sm_70 has 7.0"},
+         "commit_group needs asynchronous copies (cp.async), which sm_70 lacks"},
         {KERNEL("%x: ptr<i32>",
                 "  for %i = 0 to 9 step 1 unroll (20) {\n"
                 "    for %j = 0 to 9 step 1 unroll (20) { st_global %j, %x[%i] }\n  }\n"),
@@ -184,7 +191,7 @@ Test(codegen, refusals) {
          NULL, 0, "sqrt: here one thread's code exceeds 49152 instructions"},
         {KERNEL("", ""), NULL, 79, "PTX version 7.9 is not supported"},
         {"kernel @k() grid [1] cluster [2] warps 4 {\n}\n", NULL, 0,
-         "clusters need compute capability"},
+         "@k needs thread block clusters (barrier.cluster, mapa), which sm_80 lacks"},
         {"compute @k(%x: tensor<f16[8]>) -> (%y: tensor<f16[8]>) { %y = add %x, %x : "
          "tensor<f16[8]> }\n",
          NULL, 0, "@k is a compute, and PTX is generated from kernels only"},

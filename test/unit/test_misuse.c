@@ -426,7 +426,7 @@ Test(misuse, compiling) {
     cr_expect_eq(tile_emit(x.kernel, (tile_emit_kind)7, &options, &blob), TILE_INVALID);
     cr_expect_str_eq(x.last, "there is no output of kind 7");
     /* LLVM would take sm_1234 for a processor, and print a warning that nobody asked for. */
-    const tile_target invented = {"sm_1234", 80, false, 70, 1000, 64, 32, 1000},
+    const tile_target invented = {.name = "sm_1234", .architecture = "sm_1234"},
                       nameless = {.name = NULL};
     tile_target changed = *options.target;
     changed.max_shared_bytes *= 2;

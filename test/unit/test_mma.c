@@ -2,10 +2,12 @@
  * shape as they stand there; the choice among rows; layouts of tiles made of fragments. */
 #include "test/unit/layout_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/ir/scalar.h"
+#include "lib/support/target.h"
 
 /* Fragments ------------------------------------------------------------------------------------ */
 
@@ -304,7 +306,7 @@ Test(mma, every_row_is_found_by_what_it_is) {
                                 .m = row->m,
                                 .n = row->n,
                                 .k = row->k,
-                                .capability = row->capability};
+                                .features = UINT32_C(1) << row->feature};
         int64_t counts[3];
         cr_assert_eq(tile_mma_find(&query), row);
         for (unsigned o = 0; o < 3; o++) counts[o] = tile_mma_elements(row, o);
@@ -315,7 +317,7 @@ Test(mma, every_row_is_found_by_what_it_is) {
 }
 
 static void expect_reason(const tile_mma_query *query, const char *reason) {
-    char text[160];
+    char text[320];
     tile_mma_explain(query, text, sizeof text);
     cr_assert_null(tile_mma_find(query));
     cr_assert_str_eq(text, reason);
@@ -361,12 +363,12 @@ Test(mma, small_products_are_exchanged) {
     query.m = 8;
     query.lhs = TILE_e4m3;
     query.rhs = TILE_e5m2;
-    query.capability = 89;
+    query.features = tile_target_find("sm_89")->features;
     query.k = 32;
     cr_assert_eq(tile_mma_find(&query)->lhs, TILE_e4m3);
     query.lhs = query.rhs = query.acc = TILE_f64;
     expect_shape(tile_mma_find(&query), "m8n8k4");
-    query.capability = 90;
+    query.features = tile_target_find("sm_90")->features;
     expect_shape(tile_mma_find(&query), "m16n8k16");
 }
 
@@ -428,8 +430,11 @@ Test(mma, the_table_says_why_nothing_fits) {
     query = layout_half_query();
     query.lhs = query.rhs = TILE_e4m3;
     query.k = 32;
-    expect_reason(&query, "mma m16n8k32 on e4m3 and e4m3 needs compute capability 8.9");
-    query.capability = 89;
+    char targets[TILE_TARGETS_TEXT], reason[256];
+    snprintf(reason, sizeof reason, "mma m16n8k32 on e4m3 and e4m3 needs %s",
+             tile_feature_targets(TILE_FEATURE_mma_float8, targets, sizeof targets));
+    expect_reason(&query, reason);
+    query.features = tile_target_find("sm_89")->features;
     expect_shape(tile_mma_find(&query), "m16n8k32");
     query = layout_half_query();
     query.lhs = query.rhs = TILE_f32;

@@ -32,7 +32,7 @@ static void read_text(fixture *x, const char *text, const tile_pass_option *opti
     x->f = tile_module_find(x->module, "k");
     cr_assert(tile_bind_params(x->f, options, count, &x->text.arena, &x->point), "%s",
               x->text.messages);
-    tune_read_work(x->f, &x->point, sizes, tile_target_find("sm_90a"), true, 132, &x->text.arena,
+    tune_read_work(x->f, &x->point, sizes, tile_target_find("sm_90a"), 132, &x->text.arena,
                    &x->work);
 }
 
@@ -75,8 +75,7 @@ Test(tune_work, a_block_does_its_tile) {
     cr_expect_eq(w.arrays, 2.0 * (4096 * 1000 + 1000 * 2048 + 4096 * 2048));
     cr_expect(w.grid[0] == 32 && w.grid[1] == 8 && w.grid[2] == 1 && w.warps == 8);
     cr_expect(w.persistent && w.may_have_roles && !w.ping_pong && !w.semaphores);
-    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90"), false, 132, &x.text.arena,
-                   &x.work);
+    tune_read_work(x.f, &x.point, sizes, tile_target_find("sm_90"), 132, &x.text.arena, &x.work);
     cr_expect(x.work.loop.wgmma == 0 && !x.work.may_have_roles);
     close_point(&x);
 }

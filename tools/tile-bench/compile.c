@@ -17,7 +17,11 @@ static const char help[] =
     "\n"
     "  --kernel=NAME         which kernel, if the file has several\n"
     "  --param NAME=VALUE    only points with this value; may be repeated\n"
-    "  --target=sm_90a       sm_80, sm_86, sm_89, sm_90, sm_90a\n"
+    "  --target=sm_90a       the GPU, one of\n     "
+#define TARGET(name, ...) " " #name
+#include "tile/targets.def"
+#undef TARGET
+    "\n"
     "  --workers=1,2         numbers of threads, one row each (default 1)\n"
     "  --emit=ptx            ptx or cubin (with ptxas, a process for each)\n"
     "  --ptxas=PATH          which assembler\n"

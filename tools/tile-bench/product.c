@@ -6,8 +6,8 @@
 /* Types --------------------------------------------------------------------------------------- */
 
 static const bench_type types[] = {
-#define TYPE(name, operand, result, a, c, compute, scale, p80, p86, p89, p90) \
-    {#name, TILE_##operand, TILE_##result, a, c, compute, scale, {p80, p86, p89, p90}},
+#define TYPE(name, operand, result, a, c, compute, scale, p80, p86, p89, p90, p100, p120) \
+    {#name, TILE_##operand, TILE_##result, a, c, compute, scale, {p80, p86, p89, p90, p100, p120}},
 #include "tools/tile-bench/types.def"
 #undef TYPE
 };
@@ -23,13 +23,10 @@ const bench_type *bench_type_find(const char *name) {
 }
 
 unsigned bench_type_peak(const bench_type *type, unsigned capability) {
-    switch (capability) {
-    case 80: return type->peak[0];
-    case 86: return type->peak[1];
-    case 89: return type->peak[2];
-    case 90: return type->peak[3];
-    default: return 0;
-    }
+    static const unsigned capabilities[BENCH_PEAKS] = {80, 86, 89, 90, 100, 120};
+    for (unsigned i = 0; i < BENCH_PEAKS; i++)
+        if (capabilities[i] == capability) return type->peak[i];
+    return 0;
 }
 
 static const char *const trans_names[2][2] = {{"NN", "NT"}, {"TN", "TT"}};

@@ -6,11 +6,13 @@
 #include "tile/ir.h"
 #include "tools/common/tool.h"
 
+enum { BENCH_PEAKS = 6 /* generations of which types.def has the peaks */ };
+
 typedef struct bench_type {
     const char *name;
     tile_scalar operand, result;
     int cublas_operand, cublas_result, cublas_compute, cublas_scale;
-    unsigned peak[4]; /* FLOP in a clock of a multiprocessor of 8.0, 8.6, 8.9, 9.0 */
+    unsigned peak[BENCH_PEAKS]; /* FLOP in a clock of a multiprocessor: types.def */
 } bench_type;
 
 typedef struct bench_product {

@@ -15,7 +15,11 @@ static const char help[] =
     "  --pass-pipeline=PASS,...      the passes, each with options: instantiate{block_m=128},cse\n"
     "  --PASS[=OPTIONS]              one pass: --cse, --instantiate='block_m=128 block_n=64'\n"
     "  --kernel=NAME                 only this function\n"
-    "  --target=NAME                 sm_80 (default), sm_86, sm_89, sm_90, sm_90a\n"
+    "  --target=NAME                 the GPU (default: sm_80), one of\n     "
+#define TARGET(name, ...) " " #name
+#include "tile/targets.def"
+#undef TARGET
+    "\n"
     "  --print-ir-before=PASS        show the IR before each run of this pass\n"
     "  --print-ir-after=PASS         and after it\n"
     "  --print-ir-before-all, --print-ir-after-all\n"

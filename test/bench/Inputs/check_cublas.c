@@ -32,7 +32,7 @@ _Static_assert(sizeof(cublas_heuristic) == sizeof(cublasLtMatmulHeuristicResult_
 #define SAME(w, x, y, z, a, c, compute, scale) \
     ((int)(w) == (a) && (int)(x) == (c) && (int)(y) == (compute) && (int)(z) == (scale))
 #define COMPARE(...) SAME(__VA_ARGS__)
-#define TYPE(name, operand, result, a, c, compute, scale, p80, p86, p89, p90) \
+#define TYPE(name, operand, result, a, c, compute, scale, ...) \
     _Static_assert(COMPARE(WANT_##name, a, c, compute, scale), #name " is another type");
 #include "tools/tile-bench/types.def"
 #undef TYPE

@@ -21,7 +21,7 @@ def verdict(*command):
 
 differ = 0
 for kernel in kernels:
-    for target in ("sm_80", "sm_86", "sm_90a"):
+    for target in ("sm_80", "sm_86", "sm_90a", "sm_100f", "sm_120f"):
         wanted = verdict("tilec", path, "--kernel=" + kernel, "--target=" + target, "-o", "/dev/null")
         if wanted:
             print(f"{kernel} {target}: {wanted}")

@@ -42,7 +42,7 @@ static bool is_limit(const char *reports) {
                                          "split-k: ",
                                          "a loop that is split",
                                          "has clusters of its own",
-                                         "clusters need compute capability"};
+                                         "needs thread block clusters"};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (strstr(reports, limits[i])) return true;
     return false;

@@ -1,0 +1,76 @@
+"""What a target has is asked of features.def: code compares no compute capability and no name of a target, and each
+feature is asked somewhere.
+
+usage: target_features.py ROOT
+
+Lists, as FILE:LINE: TEXT, the code outside of the table that looks at what a target is in place of what it has, and the
+features that nothing asks for.
+"""
+import pathlib
+import re
+import sys
+
+FOLDERS = ("include", "lib", "passes", "runtime", "tools", "test/fuzz")
+
+# Where a compute capability is a number: what the table is, which GPU runs a target's code (target.c), the name by which
+# the driver's assembler knows a target, and the peaks of GPUs that tile-bench has measured on.
+NUMBERS = {"include/tile/target.h", "lib/support/target.c", "runtime/assemble.c", "tools/tile-bench/product.c"}
+FACTS = re.compile(r"compute_capability|arch_specific|capability *(<|>|==|!=)|switch \(.*capability"
+                   r"|TILE_TARGET_(portable|family|specific)|\btarget(->|\.)form\b")
+# tile_target_find("sm_80") is a default, and random tests choose targets by name; any other use of a name in code is a
+# question about the target.
+NAMES = re.compile(r'"sm_\d+[af]?"')
+DEFAULT = re.compile(r'tile_target_find\([^()]*"sm_\d+[af]?"\)')
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+def without_comments(text):
+    return COMMENT.sub(lambda found: "\n" * found.group().count("\n"), text)
+
+
+def is_table(path):
+    return path.suffix == ".def"
+
+
+def questions(root):
+    """Lines of code that ask what a target is."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            name = path.relative_to(root).as_posix()
+            for number, line in enumerate(without_comments(path.read_text()).splitlines(), 1):
+                named = folder != "test/fuzz" and NAMES.search(DEFAULT.sub("", line))
+                if name not in NUMBERS and (FACTS.search(line) or named):
+                    yield f"{name}:{number}: {line.strip()}"
+
+
+def features(root):
+    text = without_comments((root / "include/tile/features.def").read_text())
+    return re.findall(r"(?m)^FEATURE\((\w+)", text)
+
+
+def asked(root):
+    """Features that code asks for, or that a row of the instructions needs."""
+    names = set()
+    for folder in ("lib", "passes", "runtime"):
+        for path in (root / folder).rglob("*.[ch]"):
+            names.update(re.findall(r"TILE_FEATURE_(\w+)", without_comments(path.read_text())))
+    machine = without_comments((root / "lib/codegen/machine.def").read_text())
+    products = without_comments((root / "lib/layout/mma.def").read_text())
+    names.update(re.findall(r"MACHINE\(.*, +(\w+), +\d+\)", machine))
+    names.update(re.findall(r"MMA\(.*registers, (\w+), \d+, ", products))
+    return names
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    for line in questions(root):
+        print(line)
+    known, used = features(root), asked(root)
+    for name in known:
+        if name not in used:
+            print(f"features.def: nothing asks for {name}")
+    print(f"{len(known)} features, {len(used & set(known))} asked for")
+
+
+if __name__ == "__main__":
+    main()
