@@ -9,7 +9,7 @@ The working tree is taken as it is, with uncommitted changes. What is compared:
 
     ptx        PTX (without .loc, .file and comments), launch interface, errors and kinds of remarks of each kernel,
                plan and compute in tools/kernels at --sample points of its space, for each target; and the list of
-               points. A type parameter without a default and a value in `tune` takes each of TYPES.
+               points. A parameter without a default and without values in `tune` takes each of CHOICES.
     schedule   the module after `schedule` of --computes computes that the base's tile-random draws, likewise
     effort     instructions (valgrind) of a fixed sample of these compilations; fails above --effort-limit
     tests      lit and unit tests: the status by name (only with --tests)
@@ -42,7 +42,7 @@ import trees
 from trees import say
 
 PARTS = ("ptx", "schedule", "effort", "tests")
-TYPES = ("f16", "bf16", "f32", "i32", "e4m3")
+CHOICES = {"type": ("f16", "bf16", "f32", "i32", "e4m3"), "int": ("64", "32")}
 CHUNK = 16          # compilations of one process
 DIFF_LINES = 16     # of one difference
 UNCOMPARED = re.compile(rb"^[ \t]*(?:\.(?:loc|file)\b|//).*\n|[ \t]*//.*$", re.M)
@@ -140,14 +140,14 @@ class Function:
     def __init__(self, path, name, head):
         self.path, self.name = path, name
         parameters = re.match(r"\s*<(.*?)>\s*\(", head, re.S)
-        types = re.findall(r"(\w+)\s*:\s*type\b(?!\s*=)", parameters[1]) if parameters else []
+        declared = re.findall(r"(\w+)\s*:\s*(\w+)\b(?!\s*=)", parameters[1]) if parameters else []
         tuned = set(re.findall(r"\w+", " ".join(re.findall(r"\btune\s*(\([^)]*\)|\w+)\s*in\b", head))))
-        self.open_types = [word for word in types if word not in tuned]
+        self.open = [(word, kind) for word, kind in declared if kind in CHOICES and word not in tuned]
 
     def bindings(self):
         """What the parameters that nothing binds may be."""
-        for values in itertools.product(TYPES, repeat=len(self.open_types)):
-            yield " ".join(f"{name}={value}" for name, value in zip(self.open_types, values))
+        for values in itertools.product(*(CHOICES[kind] for _, kind in self.open)):
+            yield " ".join(f"{name}={value}" for (name, _), value in zip(self.open, values))
 
 
 def list_functions(tree, path):
