@@ -16,8 +16,9 @@ The working tree is taken as it is, with uncommitted changes. What is compared:
 
 Each difference is printed with kernel, target and point; the last line sums up. Exit status: 1 if there is one, else 0.
 
-Folders: --work (default: build-compare) holds a git worktree of the base, both builds, and the emit programs; a second
-run takes them again. `git worktree remove --force build-compare/base` removes the worktree.
+Folders: --work (default: build-compare) holds a git worktree of the base, both builds, the emit programs, and digests of
+what the base made, so that a second run compiles little of it. `git worktree remove --force build-compare/base` removes
+the worktree.
 
 --renames=FILE has lines `old new`: in what the base wrote, each word `old` is replaced before it is compared, and the
 head is asked with the new words.
@@ -232,20 +233,29 @@ class Comparison:
         return ([emitter.request(verb, old.path, old.name, target, point) for point in points],
                 [emitter.request(verb, new.path, new.name, target, self.renames(point)) for point in points])
 
-    def compile_chunk(self, chunk):
+    def compile_chunk(self, chunk, digests):
+        """The chunk, and for each point both answers; no base's where the head's is equal to what is known of it."""
         lines = self.requests("ptx", *chunk)
-        return chunk, self.ask(self.base, lines[0]), self.ask(self.head, lines[1])
+        head = self.ask(self.head, lines[1])
+        asked = [i for i, line in enumerate(lines[0]) if digests.known.get(line) != head[i].digest()]
+        base = dict(zip(asked, self.ask(self.base, [lines[0][i] for i in asked])))
+        digests.known.update((lines[0][i], answer.digest()) for i, answer in base.items())
+        return chunk, [base.get(i) for i in range(len(head))], head
 
     def compare_ptx(self):
         chunks = [(old, new, target, points[i:i + CHUNK]) for old, new, target, points in self.all_pairs()
                   for i in range(0, len(points), CHUNK)]
         say(f"{sum(len(chunk[3]) for chunk in chunks)} compilations of each side")
-        made = self.pool.map(self.compile_chunk, chunks)
+        files = [self.base.emitter, self.base.build / "lib" / "libtile.so", *self.base.kernel_files()]
+        digests = emitter.Digests(self.options.work, files)
+        made = self.pool.map(lambda chunk: self.compile_chunk(chunk, digests), chunks)
         for (_, new, target, points), base, head in self.progress(made, len(chunks)):
             for point, one, other in zip(points, base, head):
                 self.report.count("compilations")
-                self.report.count("refusals", one.status != "ok")
-                compare_answers(self.report, f"{place(new)} for {target} at {point}", one, other, self.renames)
+                self.report.count("refusals", other.status != "ok")
+                if one:
+                    compare_answers(self.report, f"{place(new)} for {target} at {point}", one, other, self.renames)
+        digests.save()
 
     def progress(self, things, count):
         for i, thing in enumerate(things, 1):

@@ -1,5 +1,8 @@
 """Requests to an emit program (emit.c) and its answers."""
 import dataclasses
+import hashlib
+import json
+import pathlib
 import subprocess
 
 KIND_WORDS = 3  # of a remark: what its kind is
@@ -25,6 +28,26 @@ class Answer:
             self.remarks.append(f"{kind}: {' '.join(data.decode().split()[:KIND_WORDS])}")
         else:
             self.texts.append((kind, name, data))
+
+    def digest(self):
+        parts = (self.status, self.points, self.errors, self.remarks, self.texts)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+class Digests:
+    """Of answers that an earlier run got from the same program, library and input files, in a file."""
+
+    def __init__(self, folder, files):
+        key = hashlib.sha256()
+        for file in files:
+            key.update(hashlib.sha256(pathlib.Path(file).read_bytes()).digest())
+        self.path = pathlib.Path(folder) / f"answers-{key.hexdigest()[:16]}.json"
+        self.known = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def save(self):
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(self.known))
+        part.replace(self.path)
 
 
 def request(verb, path, function="", target="sm_80", bindings=""):
