@@ -2,7 +2,7 @@
 #include "runtime/program.h"
 
 #include <errno.h>
-#include <spawn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "lib/support/arena.h"
-
-extern char **environ;
+#include "lib/support/child.h"
 
 static tile_status fail_system(tile_context *context, const char *what, int error) {
     tile_report(context, TILE_ERROR, (tile_loc){0}, "%s: %s", what, strerror(error));
@@ -52,26 +51,14 @@ char *tile_program_read(FILE *file, size_t *size) {
     return data;
 }
 
-/* errno's number if it does not run. */
-static int spawn_and_wait(char **words, tile_program *program) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fileno(program->in), 0);
-    posix_spawn_file_actions_adddup2(&actions, fileno(program->out), 1);
-    posix_spawn_file_actions_adddup2(&actions, fileno(program->messages), 2);
-    pid_t child;
-    int state, error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error) return error;
-    while (waitpid(child, &state, 0) < 0)
-        if (errno != EINTR) return errno;
-    program->code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-    return 0;
-}
-
 tile_status tile_program_run(tile_context *context, tile_program *program, char **words) {
-    int error = spawn_and_wait(words, program);
-    return error ? fail_system(context, words[0], error) : TILE_OK;
+    const int files[] = {fileno(program->in), fileno(program->out), fileno(program->messages)};
+    tile_child child;
+    int error = tile_child_start(&child, (const char *const *)words, true, files);
+    if (error) return fail_system(context, words[0], error);
+    tile_child_wait(&child, HUGE_VAL);
+    program->code = WIFEXITED(child.state) ? WEXITSTATUS(child.state) : -1;
+    return TILE_OK;
 }
 
 /* Its own words; trailing line breaks are cut off. */

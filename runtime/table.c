@@ -11,9 +11,9 @@
 #include "lib/support/context.h"
 
 /* What a table depends on: its cost, which is one expression for each text; the extents' values;
- * whether it is dealt out; and the values of the arguments that the cost names, which tells their
+ * and the values of the arguments that the cost names, which tells their
  * number. Devices have tables of their own. */
-enum { MAX_KEY = 5 + TILE_MAX_ARGUMENTS };
+enum { MAX_KEY = 4 + TILE_MAX_ARGUMENTS };
 typedef struct table_key {
     unsigned length; /* in use of these */
     int64_t value[MAX_KEY];
@@ -30,8 +30,7 @@ struct tile_host_table {
 static bool make_key(const tile_abi *abi, unsigned index, const int64_t *args, table_key *key) {
     const tile_table *table = &abi->tables[index];
     key->value[0] = (int64_t)(uintptr_t)table->cost;
-    key->value[4] = table->dealt;
-    key->length = 5;
+    key->length = 4;
     if (tile_abi_table_extents(abi, index, args, &key->value[1]) != TILE_OK) return false;
     for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++)
         if (tile_arg_set_has(&table->args, i)) key->value[key->length++] = args[i];
@@ -69,7 +68,7 @@ static tile_status make(tile_device *device, tile_host_table *table, const tile_
                         unsigned index, const int64_t *args) {
     const tile_launch_facts facts = {.size = sizeof facts, .num_sms = device->num_sms};
     const int64_t *extents = &table->key.value[1];
-    table->bytes = sizeof(int32_t) * (size_t)tile_table_entries(&abi->tables[index], extents);
+    table->bytes = sizeof(int32_t) * (size_t)tile_table_entries(extents);
     int32_t *entries = tile_malloc(table->bytes);
     tile_status status = tile_abi_make_table(abi, index, args, &facts, entries);
     if (status == TILE_OK) status = device->ops->allocate(device, table->bytes, &table->address);
@@ -103,7 +102,7 @@ tile_status tile_take_tables(tile_device *device, const int64_t *args, tile_laun
         tile_launch_table *table = &launch->tables[i];
         table_key key;
         if (!make_key(abi, i, args, &key)) return TILE_INVALID;
-        table->entries = (int32_t)tile_table_entries(&abi->tables[i], &key.value[1]);
+        table->entries = (int32_t)tile_table_entries(&key.value[1]);
         if ((table->address = find_table(device, &key))) continue;
         status = tile_refuse_capture(device, abi->entry, launch->stream);
         if (status != TILE_OK) return status;

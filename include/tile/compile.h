@@ -104,21 +104,19 @@ TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                                       const tile_launch_facts *facts, int64_t *clean_bytes,
                                       int64_t *plain_bytes);
 
-/* The host tables behind the parameters of kind `table`: the numbers of a grid's tiles, x +
- * extents[0] * (y + extents[1] * z), by falling cost, equal ones by rising number. */
-enum { TILE_MAX_TABLE_ENTRIES = 1 << 22 };
-/* A table with "dealt" says which tiles each of min(tiles, num_sms) blocks gets: entry b is where
- * those of block b begin in the table, entry b + 1 where they end. */
-/* The extents for these arguments; TILE_INVALID where they are not 1 to TILE_MAX_TABLE_ENTRIES
+/* The host tables behind the parameters of kind `table` say which tiles of a grid each of min(tiles,
+ * num_sms) blocks gets: entry b is where the tiles of block b begin in the table, entry b + 1 where
+ * they end. A tile is its number, x + extents[0] * (y + extents[1] * z). */
+enum { TILE_MAX_TABLE_TILES = 1 << 22 };
+/* The extents for these arguments; TILE_INVALID where they are not 1 to TILE_MAX_TABLE_TILES
  * tiles. */
 TILE_API tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index,
                                             const int64_t *args, int64_t extents[3]);
-/* How many entries the table has: the product of the extents; of a dealt one twice as many and one.
- */
+/* How many entries the table has: twice as many as there are tiles, and one. */
 TILE_API tile_status tile_abi_table_entries(const tile_abi *abi, unsigned index,
                                             const int64_t *args, int64_t *entries);
-/* The table. TILE_INVALID if a tile has no cost, which divides by zero, and if tiles are dealt out
- * and the facts, which may be NULL otherwise, do not say how many multiprocessors there are. */
+/* The table. TILE_INVALID if a tile has no cost, which divides by zero, and if the facts do not say
+ * how many multiprocessors there are. */
 TILE_API tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64_t *args,
                                          const tile_launch_facts *facts, int32_t *entries);
 

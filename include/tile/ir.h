@@ -267,7 +267,6 @@ typedef enum tile_raster {
     TILE_RASTER_NONE = 0, /* x first, then y */
     TILE_RASTER_ROWS,     /* groups of rows (neighbours in x); in each x first, then y */
     TILE_RASTER_COLUMNS,  /* groups of columns (neighbours in y); in each y first, then x */
-    TILE_RASTER_HILBERT,  /* a curve along which tiles that are near stay near */
 } tile_raster;
 
 /* Host expressions ---------------------------------------------------------------------------- */
@@ -282,7 +281,7 @@ typedef enum tile_expr_kind {
     TILE_EXPR_PARAM,    /* a compile-time parameter, by name */
     TILE_EXPR_ARG,      /* an argument of the function, by index */
     TILE_EXPR_NUM_SMS,  /* streaming multiprocessors of the device that a launch goes to */
-    TILE_EXPR_BLOCK_ID, /* a coordinate of the tile, by dim: only in the cost of `persistent by` */
+    TILE_EXPR_BLOCK_ID, /* a coordinate of the tile, by dim: only in the cost of a tile */
     TILE_EXPR_WORD,     /* a word, or a scalar type's name: equal to itself only */
     TILE_EXPR_OP,       /* an arithmetic operation of ops.def on one to three expressions */
 } tile_expr_kind;
@@ -504,18 +503,16 @@ TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);
 /* Warps of a block: an expression over parameters. */
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
-/* The order in which tiles are visited; block_id goes on to be a tile's coordinates. group: of ROWS
- * and COLUMNS, an expression over parameters from 1 to TILE_MAX_RASTER_GROUP; else NULL. */
+/* The order in which tiles are visited; block_id goes on to be a tile's coordinates. group: an
+ * expression over parameters from 1 to TILE_MAX_RASTER_GROUP; NULL for TILE_RASTER_NONE. */
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);
-/* `persistent`: as many blocks are launched as run at once, and each visits many tiles. cost (NULL:
- * all cost the same): of a tile, over parameters, integer arguments and tile_expr_block_id; all
- * blocks get about the same. */
+/* `persistent`: as many blocks are launched as run at once, and each visits many tiles. With a cost
+ * of a tile, over parameters, integer arguments and tile_expr_block_id, `persistent dealt by`:
+ * tiles come in the order of their numbers, each to the block that has the least to do so far.
+ * cost: NULL if all cost the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
                                            const tile_expr *cost);
-/* `persistent dealt by`, behind tile_function_set_persistent with a cost: tiles come in the order
- * of their numbers, each to the block that has the least to do so far. */
-TILE_API void tile_function_set_dealt(tile_function *function, bool is_dealt);
 /* `persistent if`: only where the condition, over parameters, is not 0; NULL: always. */
 TILE_API void tile_function_set_persistent_if(tile_function *function, const tile_expr *condition);
 /* `sync explicit`: the user writes every barrier. */

@@ -418,7 +418,7 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_warp_id:
         return (tile_range){0, range_of_thread(tile_executors_in(a->f, op->parent)).max / 32, 1, 0};
     case TILE_OP_scratch: return (tile_range){INT64_MIN, INT64_MAX, 256, 0};
-    case TILE_OP_tile_by_cost: return (tile_range){0, INT32_MAX - 1, 1, 0};
+    case TILE_OP_tile_schedule: return (tile_range){0, INT32_MAX - 1, 1, 0};
     case TILE_OP_iota: return range_of_iota(a->f, tile_value_def(a->f, op->first_result), type);
     case TILE_OP_view:
     case TILE_OP_base:

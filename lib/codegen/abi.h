@@ -24,24 +24,23 @@ typedef struct tile_scratch {
 /* The buffers in the order in which they lie in their memory; the array is in the arena. */
 tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count);
 
-/* The order of a grid's tiles by falling cost, or which of them each block gets, which the launch
- * makes for the operations that look it up. Extents are over the kernel's arguments, NULL if one
- * cannot be known before the launch; the cost also over a tile's coordinates. */
+/* Which tiles of a grid each block gets, which the launch makes for the operations that look it up.
+ * Extents are over the kernel's arguments, NULL if one cannot be known before the launch; the cost
+ * also over a tile's coordinates. */
 typedef struct tile_table {
     tile_op op; /* the first one that uses it */
     const tile_expr *extents[3];
     const tile_expr *cost;
-    bool dealt;        /* out to blocks, in the order of the tiles' numbers */
     tile_arg_set args; /* that the cost names */
 } tile_table;
 
 /* The kernel's tables, each once, in the order of their first uses; the array is in the arena. */
 tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count);
-/* Which one of them a tile_by_cost looks up. */
+/* Which one of them a tile_schedule looks up. */
 unsigned tile_table_index(const tile_function *kernel, tile_op op, const tile_table *list,
                           unsigned count);
-/* How many entries it has for these extents. */
-int64_t tile_table_entries(const tile_table *table, const int64_t extents[3]);
+/* How many entries a table has for these extents. */
+int64_t tile_table_entries(const int64_t extents[3]);
 /* False after a diagnostic if a launch could not make them. */
 bool tile_table_check(const tile_function *kernel, const tile_table *list, unsigned count);
 

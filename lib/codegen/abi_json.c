@@ -26,17 +26,16 @@
  *     "scratch"       the buffers behind the two scratch parameters in order, each with
  *       "clean"         true: zero before a launch, and left so by it
  *       "bytes"         an expression; the buffer takes that, rounded up to 256
- *     "tables"        what the "table" parameters point to, in order: arrays of i32 that hold the
- *                     numbers of a grid's tiles by falling cost, equal ones by rising number. A
- *                     tile's number is x + extents[0] * (y + extents[1] * z). Each has
+ *     "tables"        what the "table" parameters point to, in order: arrays of i32 that say which
+ *                     tiles each of min(tiles, num_sms) blocks gets: entry b is where those of
+ *                     block b begin in the array, entry b + 1 where they end; it has twice as many
+ *                     entries as there are tiles, and one. A tile is its number, x + extents[0] *
+ *                     (y + extents[1] * z). Tiles go in the order of their numbers to the block
+ *                     whose tiles cost least so far, of several to the first one; a cost below 1
+ *                     is 1. Each has
  *       "extents"       of the grid: three expressions over the arguments, at least 1
- *       "cost"          an expression over the arguments and block_id(0), block_id(1), block_id(2),
+ *       "tile_cost"     an expression over the arguments and block_id(0), block_id(1), block_id(2),
  *                       which are x, y and z
- *       "dealt"         true where the array says which tiles each of min(tiles, num_sms) blocks
- *                       gets: entry b is where those of block b begin in it, entry b + 1 where they
- *                       end; it has twice as many entries as there are tiles, and one. Tiles go in
- *                       the order of their numbers to the block whose tiles cost least so far, of
- *                       several to the first one; a cost below 0 is 0
  *     "tensor_maps"   what the parameters of kind "tensor_map" hold, in order: 128 bytes each that
  *                     cuTensorMapEncodeTiled makes (its dims in the opposite order, strides in
  *                     bytes), without interleaving, zeros outside of the array. Each has
@@ -170,8 +169,7 @@ static void put_tables(out *o, const tile_abi *abi) {
         put(o, "%s\n    {\"extents\": [", i ? "," : "");
         for (unsigned d = 0; d < 3; d++)
             put(o, "%s%s", d ? ", " : "", quoted(o, table->extents[d]));
-        put(o, "], \"cost\": %s%s}", quoted(o, table->cost),
-            abi->tables[i].dealt ? ", \"dealt\": true" : "");
+        put(o, "], \"tile_cost\": %s}", quoted(o, table->cost));
     }
     put(o, "%s]", abi->table_count ? "\n  " : "");
 }

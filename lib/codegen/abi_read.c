@@ -94,12 +94,10 @@ static bool add_grid(reader *r) {
 
 static bool add_table(reader *r, const tile_json *table) {
     const char *extents = three_extents(r, table, "extents");
-    const char *cost = tile_json_find_text(table, "cost");
-    const tile_json *dealt = tile_json_find(table, "dealt", TILE_JSON_BOOL);
-    if (!extents || !cost) return fail(r, "a table needs three extents and a cost");
-    const char *how = dealt && dealt->truth ? "dealt " : "";
+    const char *cost = tile_json_find_text(table, "tile_cost");
+    if (!extents || !cost) return fail(r, "a table needs three extents and a tile_cost");
     add_head(r, tile_arena_format(&r->arena, "_table_%u", r->table_count++),
-             tile_arena_format(&r->arena, " persistent %sby %s", how, cost), extents, 1);
+             tile_arena_format(&r->arena, " persistent dealt by %s", cost), extents, 1);
     return true;
 }
 

@@ -136,7 +136,7 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
 /* Host tables ---------------------------------------------------------------------------------- */
 
 /* The launch has seen that the extents are positive and their product fits an i32. */
-void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
+void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
     const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
     LLVMValueRef rank = tile_get_scalar(e, tile_op_operand(e->f, op, 0)), last = NULL;
     for (unsigned d = 0; d < 3; d++) {
@@ -144,8 +144,7 @@ void tile_emit_tile_by_cost(tile_emitter *e, tile_op op) {
         last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;
     }
     last = LLVMBuildTrunc(e->builder, last, e->i32, "");
-    last = table->dealt ? LLVMBuildShl(e->builder, last, tile_llvm_int(e->i32, 1), "")
-                        : LLVMBuildSub(e->builder, last, tile_llvm_int(e->i32, 1), "");
+    last = LLVMBuildShl(e->builder, last, tile_llvm_int(e->i32, 1), "");
     rank = tile_emit_int_op(e, TILE_OP_max, rank, tile_llvm_int(e->i32, 0));
     rank = tile_emit_int_op(e, TILE_OP_min, rank, last);
     rank = LLVMBuildZExt(e->builder, rank, e->i64, "");

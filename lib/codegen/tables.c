@@ -8,7 +8,7 @@
 #include "lib/support/options.h"
 
 static bool is_same(const tile_table *a, const tile_table *b) {
-    bool same = a->cost == b->cost && a->dealt == b->dealt;
+    bool same = a->cost == b->cost;
     for (unsigned d = 0; d < 3; d++) same &= a->extents[d] == b->extents[d];
     return same;
 }
@@ -17,7 +17,6 @@ static tile_table table_of(const tile_function *f, tile_op op) {
     unsigned count;
     const tile_value *extents = tile_op_segment(f, op, 1, &count);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
-    table.dealt = tile_op_has_attr(f, op, TILE_ATTR_dealt);
     for (unsigned d = 0; d < 3; d++) {
         const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
                                             : tile_expr_int(tile_function_context(f), 1);
@@ -41,7 +40,7 @@ static void add_args(const tile_expr *expr, tile_arg_set *args) {
 
 tile_table *tile_table_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
     unsigned makers;
-    const tile_op *ops = tile_find_ops(kernel, TILE_OP_tile_by_cost, arena, &makers);
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_tile_schedule, arena, &makers);
     tile_table *list = TILE_NEW_ARRAY(arena, tile_table, makers + 1u);
     *count = 0;
     for (unsigned i = 0; i < makers; i++) {
@@ -62,13 +61,13 @@ bool tile_table_check(const tile_function *f, const tile_table *list, unsigned c
     for (unsigned i = 0; i < count; i++)
         if (!is_known(&list[i])) {
             tile_report(context, TILE_ERROR, tile_op_loc(f, list[i].op),
-                        "tile_by_cost: the extents must be computable from the kernel's arguments "
+                        "tile_schedule: the extents must be computable from the kernel's arguments "
                         "alone");
             return false;
         }
     if (count <= TILE_MAX_TABLES) return true;
     tile_report(context, TILE_ERROR, tile_op_loc(f, list[TILE_MAX_TABLES].op),
-                "tile_by_cost: a kernel has at most %d orders of tiles, differing in extents or "
+                "tile_schedule: a kernel has at most %d tables of tiles, differing in extents or "
                 "cost",
                 TILE_MAX_TABLES);
     return false;
@@ -92,7 +91,7 @@ bool tile_abi_fill_tables(tile_abi *abi, const tile_function *f) {
 
 void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walker) {
     tile_table *table = &abi->tables[index];
-    *table = (tile_table){.cost = walker->cost, .dealt = walker->is_dealt};
+    *table = (tile_table){.cost = walker->cost};
     add_args(walker->cost, &table->args);
     for (unsigned d = 0; d < 3; d++) table->extents[d] = walker->grid[d];
     set_texts(abi, index, walker);
@@ -106,54 +105,41 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
     if (!abi || index >= abi->table_count) return TILE_INVALID;
     for (unsigned d = 0; d < 3; d++) {
         bool known = tile_abi_evaluate(abi, abi->tables[index].extents[d], args, NULL, &extents[d]);
-        if (known && extents[d] >= 1 && extents[d] <= TILE_MAX_TABLE_ENTRIES / count) {
+        if (known && extents[d] >= 1 && extents[d] <= TILE_MAX_TABLE_TILES / count) {
             count *= extents[d];
             continue;
         }
         tile_report(abi->context, TILE_ERROR, abi->loc,
-                    "@%s: these arguments give no order of tiles by cost: dim %u is %s, and "
-                    "there must be 1 to %d tiles; launch less at once, or leave out the `by` of "
-                    "`persistent`",
-                    abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_ENTRIES);
+                    "@%s: tiles cannot be dealt out for these arguments: dim %u is %s, and there "
+                    "must be 1 to %d tiles; launch less at once, or write `persistent` without "
+                    "`dealt by`",
+                    abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
         return TILE_INVALID;
     }
     return TILE_OK;
 }
 
-int64_t tile_table_entries(const tile_table *table, const int64_t extents[3]) {
-    int64_t tiles = extents[0] * extents[1] * extents[2];
-    return table->dealt ? 2 * tiles + 1 : tiles;
+int64_t tile_table_entries(const int64_t extents[3]) {
+    return 2 * extents[0] * extents[1] * extents[2] + 1;
 }
 
 tile_status tile_abi_table_entries(const tile_abi *abi, unsigned index, const int64_t *args,
                                    int64_t *entries) {
     int64_t extents[3];
     tile_status status = tile_abi_table_extents(abi, index, args, extents);
-    if (status == TILE_OK) *entries = tile_table_entries(&abi->tables[index], extents);
+    if (status == TILE_OK) *entries = tile_table_entries(extents);
     return status;
 }
 
-typedef struct priced {
-    int64_t cost;
-    int32_t tile;
-} priced;
-
-static int dearest_first(const void *a, const void *b) {
-    const priced *x = a, *y = b;
-    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
-    return (x->tile > y->tile) - (x->tile < y->tile);
-}
-
+/* The costs of all tiles, by their numbers. */
 static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args,
-                        const int64_t extents[3], priced *tiles) {
+                        const int64_t extents[3], int64_t *costs) {
     int64_t at[3];
     int32_t tile = 0;
     for (at[2] = 0; at[2] < extents[2]; at[2]++)
         for (at[1] = 0; at[1] < extents[1]; at[1]++)
             for (at[0] = 0; at[0] < extents[0]; at[0]++) {
-                tiles[tile].tile = tile;
-                if (tile_abi_evaluate_cost(abi, abi->tables[index].cost, args, at,
-                                           &tiles[tile++].cost))
+                if (tile_abi_evaluate_cost(abi, abi->tables[index].cost, args, at, &costs[tile++]))
                     continue;
                 tile_report(abi->context, TILE_ERROR, abi->loc,
                             "@%s: with these arguments the tile %d %d %d has no cost: %s divides "
@@ -187,13 +173,13 @@ static void sink_first(share *heap, int32_t count) {
 }
 
 /* Where each block's tiles begin, where the last one's end, then the tiles; the rest is 0. */
-static void deal_tiles(const priced *tiles, int32_t count, int32_t blocks, int32_t *entries) {
+static void deal_tiles(const int64_t *costs, int32_t count, int32_t blocks, int32_t *entries) {
     share *heap = tile_malloc(sizeof *heap * (size_t)blocks);
     int32_t *owner = tile_malloc(sizeof *owner * (size_t)count);
     memset(entries, 0, sizeof *entries * (2 * (size_t)count + 1));
     for (int32_t b = 0; b < blocks; b++) heap[b] = (share){0, b};
     for (int32_t i = 0; i < count; i++) {
-        int64_t cost = tiles[i].cost > 1 ? tiles[i].cost : 1; /* a visit */
+        int64_t cost = costs[i] > 1 ? costs[i] : 1; /* a visit */
         owner[i] = heap[0].block;
         if (__builtin_add_overflow(heap[0].load, cost, &heap[0].load)) heap[0].load = INT64_MAX;
         sink_first(heap, blocks);
@@ -202,12 +188,12 @@ static void deal_tiles(const priced *tiles, int32_t count, int32_t blocks, int32
     entries[0] = blocks + 1;
     for (int32_t b = 0; b < blocks; b++) entries[b + 1] += entries[b];
     for (int32_t b = 0; b < blocks; b++) heap[b].block = entries[b]; /* where its next one goes */
-    for (int32_t i = 0; i < count; i++) entries[heap[owner[i]].block++] = tiles[i].tile;
+    for (int32_t i = 0; i < count; i++) entries[heap[owner[i]].block++] = i;
     free(owner);
     free(heap);
 }
 
-/* The blocks of a dealt table; 0 after a diagnostic. */
+/* The blocks that share the tiles; 0 after a diagnostic. */
 static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, int64_t tiles) {
     tile_launch_facts known;
     tile_take_options(&known, sizeof known, facts);
@@ -222,17 +208,14 @@ tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64
                                 const tile_launch_facts *facts, int32_t *entries) {
     TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
     int64_t extents[3];
-    int32_t blocks = 0;
     tile_status status = tile_abi_table_extents(abi, index, args, extents);
     if (status != TILE_OK) return status;
     size_t count = (size_t)(extents[0] * extents[1] * extents[2]);
-    bool dealt = abi->tables[index].dealt;
-    if (dealt && !(blocks = blocks_of(abi, facts, (int64_t)count))) return TILE_INVALID;
-    priced *tiles = tile_malloc(sizeof *tiles * count);
-    if (!price_tiles(abi, index, args, extents, tiles)) status = TILE_INVALID;
-    if (status == TILE_OK && dealt) deal_tiles(tiles, (int32_t)count, blocks, entries);
-    if (status == TILE_OK && !dealt) qsort(tiles, count, sizeof *tiles, dearest_first);
-    for (size_t i = 0; i < count && status == TILE_OK && !dealt; i++) entries[i] = tiles[i].tile;
-    free(tiles);
-    return status;
+    int32_t blocks = blocks_of(abi, facts, (int64_t)count);
+    if (!blocks) return TILE_INVALID;
+    int64_t *costs = tile_malloc(sizeof *costs * count);
+    bool priced = price_tiles(abi, index, args, extents, costs);
+    if (priced) deal_tiles(costs, (int32_t)count, blocks, entries);
+    free(costs);
+    return priced ? TILE_OK : TILE_INVALID;
 }

@@ -148,7 +148,6 @@ struct tile_function {
     bool is_persistent;
     const tile_expr *persistent_if; /* over parameters, until they are bound; NULL: always */
     const tile_expr *cost;          /* of a tile; NULL: all alike */
-    bool is_dealt;                  /* by that cost, in the order of the tiles' numbers */
     bool sync_explicit;
     const char *instance_of; /* the kernel that a plan's launch made this one of; NULL: none */
     const char *reference;   /* of @reference<values>; NULL: none */

@@ -364,7 +364,7 @@ static bool tile_infer_index(tile_infer *infer) {
     return result(infer, scalar_type(infer, TILE_i32));
 }
 
-static bool tile_infer_tile_by_cost(tile_infer *infer) {
+static bool tile_infer_tile_schedule(tile_infer *infer) {
     unsigned extents;
     segment(infer, 1, &extents);
     if (extents < 1 || extents > 3) return fail(infer, "a grid has 1 to 3 extents", NULL, "", NULL);

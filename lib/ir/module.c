@@ -290,11 +290,6 @@ void tile_function_set_persistent(tile_function *f, bool persistent, const tile_
     if (!f) return;
     f->is_persistent = persistent;
     f->cost = cost;
-    f->is_dealt &= cost != NULL;
-}
-
-void tile_function_set_dealt(tile_function *f, bool is_dealt) {
-    if (f) f->is_dealt = is_dealt;
 }
 
 void tile_function_set_persistent_if(tile_function *f, const tile_expr *condition) {

@@ -240,38 +240,39 @@ static bool parse_sync(tile_parser *p) {
     return tile_parse_expect_word(p, "explicit");
 }
 
-/* "raster" ("rows" | "columns") "(" expr ")" | "raster" "hilbert" */
+/* "raster" ("rows" | "columns") "(" expr ")" */
 static bool parse_raster(tile_parser *p) {
     tile_raster raster = TILE_RASTER_ROWS;
     const char *name;
     const tile_expr *group = NULL;
     while ((name = tile_raster_name(raster)) && !tile_parse_at_word(p, name)) raster++;
-    if (!name) return tile_parse_expected(p, "rows(n), columns(n) or hilbert");
+    if (!name && tile_parse_old_word(p, "raster")) return false;
+    if (!name) return tile_parse_expected(p, "rows(n) or columns(n)");
     tile_parse_advance(p);
-    if (raster != TILE_RASTER_HILBERT &&
-        (!tile_parse_expect(p, "(") ||
-         !(group = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false)) ||
-         !tile_parse_expect(p, ")")))
+    if (!tile_parse_expect(p, "(") ||
+        !(group = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false)) ||
+        !tile_parse_expect(p, ")"))
         return false;
     tile_function_set_raster(p->function, raster, group);
     return true;
 }
 
-/* "persistent" ["if" expr] [["dealt"] "by" expr] */
+/* "persistent" ["if" expr] ["dealt" "by" expr] */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
     bool depends = tile_parse_take_word(p, "if");
     if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (depends && !condition) return false;
-    bool dealt = tile_parse_take_word(p, "dealt"), by = tile_parse_take_word(p, "by");
-    if (dealt && !by) return tile_parse_expected(p, "by, and the cost of a tile");
-    p->has_block_id = by;
-    if (by) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+    if (tile_parse_old_word(p, "persistent")) return false;
+    bool dealt = tile_parse_take_word(p, "dealt");
+    if (dealt && !tile_parse_take_word(p, "by"))
+        return tile_parse_expected(p, "by, and the cost of a tile");
+    p->has_block_id = dealt;
+    if (dealt) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
     p->has_block_id = false;
     tile_function_set_persistent(p->function, true, cost);
-    tile_function_set_dealt(p->function, dealt);
     tile_function_set_persistent_if(p->function, condition);
-    return !by || cost;
+    return !dealt || cost;
 }
 
 static bool parse_level(tile_parser *p) {

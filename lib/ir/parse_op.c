@@ -20,6 +20,7 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
     const tile_token *token = &p->token;
     tile_guess guess = tile_guess_start(token->text, token->length);
     const char *words = "";
+    const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
     for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
         if (token->kind == TILE_TOKEN_WORD && strlen(attr->text) == token->length &&
             memcmp(attr->text, token->text, token->length) == 0) {
@@ -38,6 +39,7 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
         tile_parse_advance(p);
         return true;
     }
+    if (tile_parse_old_word(p, behind)) return false;
     return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
                             words,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
@@ -442,20 +444,6 @@ typedef struct other_name {
     const char *other, *is;
 } other_name;
 
-static const char *find_name(const other_name *names, size_t count, const tile_token *token) {
-    for (size_t i = 0; i < count; i++)
-        if (strlen(names[i].other) == token->length &&
-            memcmp(names[i].other, token->text, token->length) == 0)
-            return names[i].is;
-    return NULL;
-}
-
-/* Operations under the names that they once had. */
-static const char *new_name(const tile_token *token) {
-    static const other_name names[] = {{"shuffle", "permute"}};
-    return find_name(names, sizeof names / sizeof *names, token);
-}
-
 /* Operations under the names that CUDA and PTX have for them. */
 static const char *own_name(const tile_token *token) {
     static const other_name names[] = {
@@ -481,7 +469,11 @@ static const char *own_name(const tile_token *token) {
         {"mapa", "map_shared"},
         {"cluster_ctarank", "cluster_rank"},
     };
-    return find_name(names, sizeof names / sizeof *names, token);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].other) == token->length &&
+            memcmp(names[i].other, token->text, token->length) == 0)
+            return names[i].is;
+    return NULL;
 }
 
 bool tile_parse_at_foreign_op(const tile_parser *p) {
@@ -490,13 +482,9 @@ bool tile_parse_at_foreign_op(const tile_parser *p) {
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
-    const char *name = new_name(token);
+    const char *name = own_name(token);
+    if (tile_parse_old_word(p, "")) return NULL;
     if (name) {
-        tile_parse_error(p, token->loc, "'%.*s' has been renamed to '%s'", (int)token->length,
-                         token->text, name);
-        return NULL;
-    }
-    if ((name = own_name(token))) {
         tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
                          (int)token->length, token->text, name);
         return NULL;

@@ -145,6 +145,9 @@ const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *wh
 /* Always false. */
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) TILE_PRINTF(3, 4);
 bool tile_parse_expected(tile_parser *p, const char *what);
+/* True after an error if the token is a word that the language had behind that one (old_words.def).
+ */
+bool tile_parse_old_word(tile_parser *p, const char *behind);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);

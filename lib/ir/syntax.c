@@ -110,7 +110,6 @@ const char *tile_raster_name(tile_raster raster) {
     static const char *const names[] = {
         [TILE_RASTER_ROWS] = "rows",
         [TILE_RASTER_COLUMNS] = "columns",
-        [TILE_RASTER_HILBERT] = "hilbert",
     };
     return (unsigned)raster < sizeof names / sizeof *names ? names[raster] : NULL;
 }

@@ -292,9 +292,9 @@ static unsigned dims_named(const tile_expr *expr) {
 
 static void check_raster(checker *c) {
     const tile_function *f = c->f;
-    bool grouped = f->raster == TILE_RASTER_ROWS || f->raster == TILE_RASTER_COLUMNS;
+    bool grouped = f->raster != TILE_RASTER_NONE;
     int64_t group;
-    if (f->raster != TILE_RASTER_NONE && !tile_raster_name(f->raster))
+    if (grouped && !tile_raster_name(f->raster))
         FAIL(c, f->loc, "this is no `raster`");
     else if (grouped != (f->raster_group != NULL) ||
              (grouped && !is_expr(f, f->raster_group, SCOPE_PARAMS)))
@@ -306,7 +306,7 @@ static void check_raster(checker *c) {
              (group < 1 || group > TILE_MAX_RASTER_GROUP))
         FAIL(c, f->loc, "`raster` %s takes 1 to %d, not %lld", tile_raster_name(f->raster),
              TILE_MAX_RASTER_GROUP, (long long)group);
-    else if (f->raster && f->grid_rank == 1)
+    else if (grouped && f->grid_rank == 1)
         FAIL(c, f->loc, "`raster` orders the first two dims of a grid, and this one has one dim");
 }
 
@@ -331,9 +331,7 @@ static void check_persistent(checker *c) {
         FAIL(c, f->loc, "`persistent if` may depend on compile-time parameters only");
     else if (f->persistent_if)
         check_division(c, f->loc, f->persistent_if);
-    if (f->is_dealt && !f->cost)
-        FAIL(c, f->loc, "`persistent dealt` deals tiles out by a cost: write `dealt by`");
-    else if (f->is_dealt && f->raster)
+    if (f->cost && f->raster)
         FAIL(c, f->loc,
              "`persistent dealt` visits tiles in the order of their numbers: leave `raster` out, "
              "or write a grid of one dim and compute from block_id(0) which tile is meant");

@@ -58,9 +58,8 @@ static bool check_warps(const tile_function *f, tile_op op) {
 
 /* As for the clause of a kernel. */
 static bool check_raster(const tile_function *f, tile_op op) {
-    const char *raster = tile_op_attr_text(f, op, TILE_ATTR_raster);
     bool grouped = tile_op_has_attr(f, op, TILE_ATTR_group);
-    if (grouped && (!raster || strcmp(raster, "hilbert") == 0))
+    if (grouped && !tile_op_has_attr(f, op, TILE_ATTR_raster))
         return FAIL(f, op, "%s: `group` is of rows or columns of tiles: `raster = rows`",
                     tile_op_name(f, op));
     return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);

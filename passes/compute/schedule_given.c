@@ -84,10 +84,7 @@ void sched_set_raster(schedule *s, tile_op op, tile_function *kernel) {
     if (!word) return;
     while (strcmp(tile_raster_name(raster), word) != 0) raster++;
     if (!group) group = tile_expr_int(s->context, LIKELY);
-    if (raster == TILE_RASTER_HILBERT)
-        group = NULL;
-    else
-        group = clusters_of(kernel, group, raster == TILE_RASTER_COLUMNS);
+    group = clusters_of(kernel, group, raster == TILE_RASTER_COLUMNS);
     tile_function_set_raster(kernel, raster, group);
 }
 

@@ -152,7 +152,6 @@ static void set_persistent(walked *w, const tile_expr *cost) {
     int64_t most = deep > wide ? deep : wide;
     if (!online_is_all_half(w)) return;
     tile_function_set_persistent(w->k.f, true, cost);
-    tile_function_set_dealt(w->k.f, cost != NULL);
     tile_function_set_persistent_if(
         w->k.f, make(w, TILE_OP_ge, tile_expr_multiply(w->k.s->context, w->rows, w->columns),
                      number(w, (LARGE_TILE + most - 1) / most)));

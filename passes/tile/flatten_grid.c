@@ -104,7 +104,7 @@ static tile_value find_extent(const folding *s, tile_builder *b, unsigned d) {
     int64_t known;
     const tile_expr *expr = extent_of(s, d);
     if (tile_expr_is_int(expr, &known)) return tile_build_int(b, known < 1 ? 1 : known);
-    tile_value extent = host_value_as(b, host_value(b, expr, NULL), TILE_i32);
+    tile_value extent = host_value_as(b, host_value(b, expr), TILE_i32);
     return tile_build_max(b, extent, tile_build_int(b, 1));
 }
 

@@ -51,14 +51,14 @@ static bool can_be_short(tile_opcode opcode, const sized *args, unsigned count, 
     return fits;
 }
 
-static sized build(tile_builder *b, const tile_expr *expr, const tile_value *block_id);
+static sized build(tile_builder *b, const tile_expr *expr);
 
-static sized operation(tile_builder *b, const tile_expr *expr, const tile_value *block_id) {
+static sized operation(tile_builder *b, const tile_expr *expr) {
     sized args[3];
     tile_range ranges[3];
     unsigned count = 0;
     for (; count < 3 && expr->args[count]; count++) {
-        args[count] = build(b, expr->args[count], block_id);
+        args[count] = build(b, expr->args[count]);
         ranges[count] = args[count].range;
     }
     tile_range range = tile_range_apply(expr->opcode, TILE_i64, ranges);
@@ -74,20 +74,20 @@ static sized operation(tile_builder *b, const tile_expr *expr, const tile_value 
     return (sized){host_value_as(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
-static sized build(tile_builder *b, const tile_expr *expr, const tile_value *block_id) {
+static sized build(tile_builder *b, const tile_expr *expr) {
     switch (expr->kind) {
     case TILE_EXPR_INT: return whole_number(b, expr);
     case TILE_EXPR_ARG: return argument(b, expr);
-    case TILE_EXPR_BLOCK_ID: return (sized){block_id[expr->integer], {0, INT32_MAX, 1, 0}};
-    case TILE_EXPR_OP: return operation(b, expr, block_id);
+    case TILE_EXPR_OP: return operation(b, expr);
     case TILE_EXPR_FLOAT: /* the verifier refuses these */
     case TILE_EXPR_PARAM:
     case TILE_EXPR_WORD:
-    case TILE_EXPR_NUM_SMS: break;
+    case TILE_EXPR_NUM_SMS:
+    case TILE_EXPR_BLOCK_ID: break;
     }
     return (sized){TILE_NO_VALUE, tile_range_of_scalar(TILE_i64)};
 }
 
-tile_value host_value(tile_builder *b, const tile_expr *expr, const tile_value *block_id) {
-    return build(b, expr, block_id).value;
+tile_value host_value(tile_builder *b, const tile_expr *expr) {
+    return build(b, expr).value;
 }

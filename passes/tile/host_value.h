@@ -4,10 +4,9 @@
 
 #include "passes/pass.h"
 
-/* Builds an expression over arguments and, if it has any, the coordinates that block_id stands for
- * (i32, x y z; NULL: the expression has none). It is computed exactly, as the launch does: the
- * result is an i64, or an i32 where all numbers on the way fit one. Parameters are bound. */
-tile_value host_value(tile_builder *b, const tile_expr *expr, const tile_value *block_id);
+/* Builds an expression over arguments, computed exactly, as the launch does: the result is an i64,
+ * or an i32 where all numbers on the way fit one. Parameters are bound. */
+tile_value host_value(tile_builder *b, const tile_expr *expr);
 
 /* a * b of numbers that are not negative, as a host expression, or more than `most` (at most 2^31)
  * where that is more: where 64 bits may not hold the product, factors are cut. */

@@ -288,7 +288,7 @@ static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d
     int64_t known;
     if (d >= r->f->grid_rank) return tile_build_int(b, 1);
     if (tile_expr_is_int(r->f->grid[d], &known)) return tile_build_int(b, known);
-    return host_value_as(b, host_value(b, r->f->grid[d], NULL), TILE_i32);
+    return host_value_as(b, host_value(b, r->f->grid[d]), TILE_i32);
 }
 
 /* Values that came since are all known. */

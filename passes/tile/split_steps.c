@@ -74,7 +74,7 @@ static void place_scratch(place *p, tile_op op) {
     b.loc = tile_op_loc(p->to, p->launch);
     for (unsigned d = 0; d < count; d++) {
         const tile_expr *extent = outer_expr(p, tile_value_as_expr(p->plan, given[d]));
-        extents[d] = host_value_as(&b, host_value(&b, extent, NULL), TILE_i32);
+        extents[d] = host_value_as(&b, host_value(&b, extent), TILE_i32);
     }
     tile_scalar scalar = tile_value_type(p->plan, from)->scalar;
     tile_value to = tile_build_scratch(&b, extents, count,
@@ -91,7 +91,7 @@ static tile_value outer_value(const place *p, tile_builder *b, tile_value value)
     if (data->kind == TILE_VALUE_CONSTANT)
         return tile_function_constant(p->to, data->type, data->expr);
     const tile_expr *expr = outer_expr(p, tile_value_as_expr(p->plan, value));
-    return host_value_as(b, host_value(b, expr, NULL), data->type->scalar);
+    return host_value_as(b, host_value(b, expr), data->type->scalar);
 }
 
 static void place_launch(place *p, tile_op op, bool first) {
@@ -165,7 +165,7 @@ void split_become_plan(tile_function *f) {
     tile_function_set_flat(f, false);
     f->warps = f->raster_group = f->cost = NULL;
     f->raster = TILE_RASTER_NONE;
-    f->is_persistent = f->is_dealt = false;
+    f->is_persistent = false;
     f->persistent_if = NULL;
     for (unsigned i = 0; i < f->arg_count; i++) {
         f->args[i].divisible = 0;

@@ -52,7 +52,7 @@ const char *split_stream_k_refuses(const split *s) {
 
 static tile_value bound(stream *t, tile_builder *b, unsigned i) {
     tile_value value = tile_op_operand(t->f, t->s->loop, i);
-    return host_value_as(b, host_value(b, tile_value_as_expr(t->f, value), NULL), TILE_i32);
+    return host_value_as(b, host_value(b, tile_value_as_expr(t->f, value)), TILE_i32);
 }
 
 static tile_value number(tile_builder *b, int64_t value) {
@@ -106,7 +106,7 @@ static tile_value declared_extent(stream *t, tile_builder *b, unsigned d) {
     int64_t known;
     if (d >= t->f->grid_rank) return number(b, 1);
     if (tile_expr_is_int(t->f->grid[d], &known)) return number(b, known < 1 ? 1 : known);
-    tile_value extent = host_value_as(b, host_value(b, t->f->grid[d], NULL), TILE_i32);
+    tile_value extent = host_value_as(b, host_value(b, t->f->grid[d]), TILE_i32);
     return tile_build_max(b, extent, number(b, 1));
 }
 

@@ -186,7 +186,7 @@ tile_status split_workspace(split *s) {
     split_become_plan(s->f);
     tile_builder b = tile_builder_at_end(s->f, s->f->body);
     b.loc = loc;
-    tile_value count = host_value_as(&b, host_value(&b, parts, NULL), TILE_i32);
+    tile_value count = host_value_as(&b, host_value(&b, parts), TILE_i32);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value extents[TILE_MAX_RANK] = {count};
         for (unsigned d = 0; d < types[i]->rank; d++)

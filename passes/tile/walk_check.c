@@ -24,9 +24,10 @@ static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
     if (!f->is_persistent || !f->cluster_rank) return false;
     if (f->cost) {
         r.found = true;
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
-                    "neighbours, whatever they cost; leave one of them out");
+        tile_report(
+            pass->context, TILE_ERROR, f->loc,
+            "`persistent dealt by` and `cluster` exclude each other: the tiles of a cluster are "
+            "neighbours, whatever they cost; leave one of them out");
     } else {
         tile_walk(f, f->body, find_wait, &r);
     }

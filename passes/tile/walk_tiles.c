@@ -83,19 +83,6 @@
  * one at most. Of how many the device holds at once only the GPU knows, so that no tile may wait
  * for another one.
  *
- * `persistent by`: tiles are numbered from the dearest to the cheapest, and dealt out in turns,
- * each round in the reverse order of the one before: who got the dearest of one round gets the
- * cheapest of the next.
- *
- *       round 0:   block 0  1  2  3
- *       round 1:         3  2  1  0        tiles 0 to 10 on 4 blocks: 0 7 8, 1 6 9, 2 5 10, 3 4
- *       round 2:         0  1  2
- *
- * Along one dim a cost that only grows or only falls, as under a causal mask, needs no more than a
- * look at both ends: the tiles of the dearer end come first, then the next coordinate's. Any other
- * order is sorted by the launch, into a table that tile_by_cost reads: 4 bytes for each tile of the
- * dims that the cost names, one load a tile.
- *
  * `persistent dealt by`: tiles come in the order of their numbers, x first, each to the block whose
  * tiles cost least so far. The launch plays that through, once for a shape: its table says where a
  * block's tiles begin, and which they are, side by side, so that one access to memory brings
@@ -120,9 +107,7 @@ typedef struct walk {
     tile_function *f;
     tile_context *context;
     int64_t group;
-    unsigned sorted; /* dims, a set, by what their tiles cost */
-    bool is_steady;  /* the cost only grows or only falls along the one dim that it names */
-    size_t old_ops;  /* those of the body as it was */
+    size_t old_ops; /* those of the body as it was */
 } walk;
 
 /* Values --------------------------------------------------------------------------------------- */
@@ -265,7 +250,7 @@ static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
     if (d >= w->f->grid_rank) return tile_build_int(b, 1);
     if (tile_expr_is_int(w->f->grid[d], &known))
         return tile_build_int(b, known < 1 ? 1 : known > INT32_MAX ? INT32_MAX : known);
-    tile_value extent = host_value(b, w->f->grid[d], NULL);
+    tile_value extent = host_value(b, w->f->grid[d]);
     return tile_build_max(b, host_value_as(b, extent, TILE_i32), tile_build_int(b, 1));
 }
 
@@ -275,12 +260,12 @@ typedef struct numbering {
     raster_divisor slice; /* the tiles of one z; none: there is one z */
 } numbering;
 
-static numbering plan_numbers(const walk *w, tile_builder *b, tile_raster raster, const grid *g,
-                              bool before_loop) {
+/* b stands before the loop over tiles. */
+static numbering plan_numbers(const walk *w, tile_builder *b, const grid *g) {
     int64_t known;
-    numbering n = {.order = raster_plan(b, raster, w->group, g->extent, before_loop)};
+    numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
     bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
-    if (!flat) n.slice = raster_divide_by(b, product(b, g->extent, 2), before_loop);
+    if (!flat) n.slice = raster_divide_by(b, product(b, g->extent, 2), true);
     return n;
 }
 
@@ -296,96 +281,10 @@ static void tile_of_number(tile_builder *b, const numbering *n, tile_value numbe
     for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
 }
 
-/* The dims that the cost names, a set. */
-static unsigned cost_dims(const tile_expr *cost) {
-    unsigned dims = cost->kind == TILE_EXPR_BLOCK_ID ? 1u << cost->integer : 0;
-    for (unsigned i = 0; i < 3 && cost->args[i]; i++) dims |= cost_dims(cost->args[i]);
-    return dims;
-}
-
-/* Whether an operation on a rising or falling operand, the left one or not, rises or falls. */
-static bool keeps_order(tile_opcode opcode, bool left) {
-    bool either = opcode == TILE_OP_add || opcode == TILE_OP_sub || opcode == TILE_OP_mul ||
-                  opcode == TILE_OP_min || opcode == TILE_OP_max || opcode == TILE_OP_neg;
-    bool of_left = opcode == TILE_OP_div || opcode == TILE_OP_ceildiv || opcode == TILE_OP_shr;
-    return either || (of_left && left);
-}
-
-/* Whether the cost surely only grows or only falls along one dim: block_id stands in it once, and
- * what is done to it keeps that order or turns it round. */
-static bool is_steady(const tile_expr *cost) {
-    if (cost->kind == TILE_EXPR_BLOCK_ID || !cost_dims(cost)) return true;
-    bool left = cost_dims(cost->args[0]), right = cost->args[1] && cost_dims(cost->args[1]);
-    return left != right && keeps_order(cost->opcode, left) && is_steady(cost->args[left ? 0 : 1]);
-}
-
-static tile_value cost_at(const walk *w, tile_builder *b, const tile_value *block_id) {
-    return host_value_as(b, host_value(b, w->f->cost, block_id), TILE_i64);
-}
-
-/* By dim: whether its last coordinate costs more than the first one, the others being 0. */
-static void find_dear_ends(const walk *w, tile_builder *b, const grid *g, tile_value grows[3]) {
-    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    const tile_value first[3] = {zero, zero, zero};
-    tile_value low = cost_at(w, b, first);
-    for (unsigned d = 0; d < 3; d++) {
-        if (!(w->sorted >> d & 1)) continue;
-        tile_value last[3] = {zero, zero, zero};
-        last[d] = tile_build_sub(b, g->extent[d], one);
-        grows[d] = tile_build_gt(b, cost_at(w, b, last), low);
-    }
-}
-
-/* The coordinates along the dims that the cost names: from the dearer end of the one there is. */
-static void sort_by_ends(const walk *w, tile_builder *b, tile_value rank, const tile_value grows[3],
-                         grid *g) {
-    for (unsigned d = 0; d < 3; d++) {
-        if (!(w->sorted >> d & 1)) continue;
-        tile_value last = tile_build_sub(b, g->extent[d], tile_build_int(b, 1));
-        tile_value at = tile_build_select(b, grows[d], tile_build_sub(b, last, rank), rank);
-        g->id[d] = bounded(b, at, g->extent[d]);
-    }
-}
-
-/* The same from the launch's table. */
-static void sort_by_table(const walk *w, tile_builder *b, tile_value rank, grid *g) {
-    tile_value extent[3];
-    for (unsigned d = 0; d < 3; d++)
-        extent[d] = w->sorted >> d & 1 ? g->extent[d] : tile_build_int(b, 1);
-    tile_value number = tile_build_tile_by_cost(b, rank, extent, 3);
-    tile_op_set_expr(w->f, tile_value_def(w->f, number), TILE_ATTR_cost, w->f->cost);
-    for (unsigned d = 0; d < 3; d++) {
-        if (!(w->sorted >> d & 1)) continue;
-        bool slowest = !(w->sorted >> (d + 1));
-        tile_value at = slowest ? number : tile_build_rem(b, number, extent[d]);
-        if (!slowest) number = tile_build_div(b, number, extent[d]);
-        g->id[d] = bounded(b, at, g->extent[d]);
-    }
-}
-
-/* The tile of a number in the order of falling cost; tiles that are alike in the dims that it names
- * come in the order that they have otherwise. */
-static void tile_by_cost(const walk *w, tile_builder *b, tile_value number,
-                         const tile_value grows[3], grid *g) {
-    grid alike = *g;
-    for (unsigned d = 0; d < 3; d++)
-        if (w->sorted >> d & 1) alike.extent[d] = tile_build_int(b, 1);
-    tile_value count = product(b, alike.extent, 3);
-    number = tile_build_max(b, number, tile_build_int(b, 0));
-    tile_value rank = tile_build_div(b, number, count);
-    const numbering n = plan_numbers(w, b, w->f->raster, &alike, false);
-    tile_of_number(b, &n, tile_build_rem(b, number, count), &alike);
-    for (unsigned d = 0; d < 3; d++) g->id[d] = alike.id[d];
-    if (w->is_steady)
-        sort_by_ends(w, b, rank, grows, g);
-    else
-        sort_by_table(w, b, rank, g);
-}
-
 /* for %tile = %block to %tiles step %blocks {} */
 static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
                              tile_value tiles, grid *g, tile_builder *body) {
-    const numbering n = plan_numbers(w, b, w->f->raster, g, true);
+    const numbering n = plan_numbers(w, b, g);
     tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value number = tile_region_arg(w->f, body->region, 0);
@@ -394,34 +293,10 @@ static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, t
     return loop;
 }
 
-/* for %round = 0 to the block's share {}: rounds that are complete, and the last one if the block
- * has a place in it. */
-static tile_op loop_by_cost(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
-                            tile_value tiles, grid *g, tile_builder *body) {
-    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    tile_value grows[3] = {{0}};
-    if (w->is_steady) find_dear_ends(w, b, g, grows);
-    tile_value other = tile_build_sub(b, tile_build_sub(b, blocks, one), block);
-    tile_value complete = tile_build_div(b, tiles, blocks), odd = tile_build_and(b, complete, one);
-    tile_value place = tile_build_select(b, tile_build_ne(b, odd, zero), other, block);
-    tile_value left = tile_build_rem(b, tiles, blocks);
-    tile_value more = tile_build_select(b, tile_build_lt(b, place, left), one, zero);
-    tile_op loop = tile_build_for_loop(b, zero, tile_build_add(b, complete, more), one, NULL, 0);
-    *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
-    tile_value round = tile_region_arg(w->f, body->region, 0);
-    tile_value_set_name(w->f, round, "round");
-    odd = tile_build_ne(body, tile_build_and(body, round, one), zero);
-    place = tile_build_select(body, odd, other, block);
-    tile_by_cost(w, body, tile_build_add(body, tile_build_mul(body, round, blocks), place), grows,
-                 g);
-    return loop;
-}
-
 /* Entry `index` of the launch's table of what blocks get. */
 static tile_value dealt_entry(const walk *w, tile_builder *b, tile_value index, const grid *g) {
-    tile_value entry = tile_build_tile_by_cost(b, index, g->extent, 3);
+    tile_value entry = tile_build_tile_schedule(b, index, g->extent, 3);
     tile_op_set_expr(w->f, tile_value_def(w->f, entry), TILE_ATTR_cost, w->f->cost);
-    tile_op_set_flag(w->f, tile_value_def(w->f, entry), TILE_ATTR_dealt);
     return entry;
 }
 
@@ -430,7 +305,7 @@ static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid
                           tile_builder *body) {
     tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block, g);
     tile_value end = dealt_entry(w, b, tile_build_add(b, block, one), g);
-    const numbering n = plan_numbers(w, b, TILE_RASTER_NONE, g, true);
+    const numbering n = plan_numbers(w, b, g);
     tile_op loop = tile_build_for_loop(b, begin, end, one, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value turn = tile_region_arg(w->f, body->region, 0);
@@ -550,9 +425,9 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
     tile_value block = divided(&b, ids, cluster_extent(w, 0));
     tile_value blocks = divided(&b, tile_build_grid_dim(&b), cluster_extent(w, 0));
     /* 2. The loop, and the tile that an iteration is for. */
-    tile_op loop = !w->sorted    ? loop_in_order(w, &b, block, blocks, tiles, &g, &body)
-                   : f->is_dealt ? loop_dealt(w, &b, block, &g, &body)
-                                 : loop_by_cost(w, &b, block, blocks, tiles, &g, &body);
+    bool dealt = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
+    tile_op loop = dealt ? loop_dealt(w, &b, block, &g, &body)
+                         : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
     const grid clusters = g;
     place_in_cluster(w, &body, at, &g);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
@@ -574,10 +449,6 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
 
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
-    if (f->cost) {
-        w.sorted = cost_dims(f->cost);
-        w.is_steady = is_steady(f->cost);
-    }
     if (walk_is_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     if (f->is_persistent)

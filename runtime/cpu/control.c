@@ -230,14 +230,14 @@ CPU_HANDLER(cpu_run_scratch) {
     return set_address(run, agent, insn, base);
 }
 
-CPU_HANDLER(cpu_run_tile_by_cost) {
+CPU_HANDLER(cpu_run_tile_schedule) {
     const tile_launch_table *table = &run->launch->tables[insn->integer];
     const int32_t *entries = (const int32_t *)(uintptr_t)table->address;
-    const int32_t *ranks = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *asked = cpu_at(run, agent, insn->operand[0]);
     int32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) {
-        int32_t rank = ranks[lane] < 0 ? 0 : ranks[lane];
-        to[lane] = entries[rank < table->entries ? rank : table->entries - 1];
+        int32_t index = asked[lane] < 0 ? 0 : asked[lane];
+        to[lane] = entries[index < table->entries ? index : table->entries - 1];
     }
     return CPU_NEXT;
 }

@@ -91,10 +91,10 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
                      i);
 }
 
-void cpu_decode_tile_by_cost(cpu_decoder *d, tile_op op) {
+void cpu_decode_tile_schedule(cpu_decoder *d, tile_op op) {
     unsigned count;
     const tile_table *tables = tile_table_list(d->f, &d->scratch, &count);
-    cpu_add_op(d, op, cpu_run_tile_by_cost)->integer = tile_table_index(d->f, op, tables, count);
+    cpu_add_op(d, op, cpu_run_tile_schedule)->integer = tile_table_index(d->f, op, tables, count);
 }
 
 void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {

@@ -50,7 +50,7 @@ CPU_HANDLER(cpu_run_warp_id);
 CPU_HANDLER(cpu_run_view);
 CPU_HANDLER(cpu_run_base);
 CPU_HANDLER(cpu_run_scratch);
-CPU_HANDLER(cpu_run_tile_by_cost); /* integer: which table */
+CPU_HANDLER(cpu_run_tile_schedule); /* integer: which table */
 CPU_HANDLER(cpu_run_alloc_shared);
 CPU_HANDLER(cpu_run_extract);
 CPU_HANDLER(cpu_run_extract_at); /* integer: elements of the whole */

@@ -1,27 +1,18 @@
-/* A worker's process: started with posix_spawn on one end of a socket pair, which is its standard
- * input and output. Sockets rather than pipes, so that writing to one that died gives an error and
- * no signal. A message is its size, then its bytes (serve.c). */
-#define _GNU_SOURCE /* SOCK_CLOEXEC */
+/* A worker's process, which is sent messages and answers each: its size, then its bytes (serve.c).
+ */
+#define _GNU_SOURCE /* strsignal */
 #include "runtime/tune/worker.h"
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/support/clock.h"
 #include "runtime/tune/serve.h"
 
-extern char **environ;
-
-enum { LOOK_MILLISECONDS = 50 };
 /* To begin, which makes the arrays and a CUDA context: of the time that a candidate may take. */
 static const double start_factor = 3, least_start_seconds = 5;
 /* A process may be killed while it starts, for reasons that pass (memory, a signal to a group). */
@@ -31,17 +22,6 @@ static const tile_loc no_place = {0, 0, 0};
 
 /* Why there was no answer. */
 typedef enum trouble { NO_TROUBLE, DIED, TIMEOUT, MEMORY, NONSENSE } trouble;
-
-/* Ends it, however it is. *state: as waitpid says. */
-static void end_process(tune_runner *r, int *state) {
-    *state = 0;
-    if (!r->process) return;
-    kill(r->process, SIGKILL);
-    while (waitpid(r->process, state, 0) < 0 && errno == EINTR) {
-    }
-    close(r->socket);
-    r->process = 0;
-}
 
 /* Resident bytes; 0 if that cannot be known. */
 static uint64_t count_bytes(pid_t process) {
@@ -55,60 +35,27 @@ static uint64_t count_bytes(pid_t process) {
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Waits until the socket is ready for `events`. */
-static trouble wait_for(tune_runner *r, short events, double deadline) {
-    for (;;) {
-        struct pollfd file = {.fd = r->socket, .events = events};
-        int ready = poll(&file, 1, LOOK_MILLISECONDS);
-        if (ready > 0) return NO_TROUBLE;
-        if (ready < 0 && errno != EINTR) return DIED;
-        if (r->idle) r->idle(r->user);
-        if (r->most_bytes && count_bytes(r->process) > r->most_bytes) return MEMORY;
-        if (tile_seconds_now() > deadline) return TIMEOUT;
-    }
-}
-
-static trouble put(tune_runner *r, const void *from, size_t size, double deadline) {
-    const char *at = from;
-    while (size) {
-        trouble t = wait_for(r, POLLOUT, deadline);
-        if (t) return t;
-        ssize_t sent = send(r->socket, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (sent <= 0) return DIED;
-        at += sent;
-        size -= (size_t)sent;
-    }
-    return NO_TROUBLE;
-}
-
-static trouble get(tune_runner *r, void *to, size_t size, double deadline) {
-    char *at = to;
-    while (size) {
-        trouble t = wait_for(r, POLLIN, deadline);
-        if (t) return t;
-        ssize_t got = recv(r->socket, at, size, MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (got <= 0) return DIED;
-        at += got;
-        size -= (size_t)got;
-    }
-    return NO_TROUBLE;
+static bool goes_on(void *user) {
+    const tune_runner *r = user;
+    if (r->idle) r->idle(r->user);
+    return !r->most_bytes || count_bytes(r->worker.process) <= r->most_bytes;
 }
 
 /* Sends a message and reads the answer into the arena. */
 static trouble ask(tune_runner *r, const tile_text *message, double seconds, tile_arena *arena,
                    tune_reader *answer) {
+    static const trouble troubles[] = {
+        [TILE_CHILD_GONE] = DIED, [TILE_CHILD_LATE] = TIMEOUT, [TILE_CHILD_GIVEN_UP] = MEMORY};
     uint64_t size = message->length;
-    double deadline = tile_seconds_now() + seconds;
-    trouble t = put(r, &size, sizeof size, deadline);
-    if (!t) t = put(r, message->data, message->length, deadline);
-    if (!t) t = get(r, &size, sizeof size, deadline);
-    if (!t && size > TUNE_LONGEST_MESSAGE) t = NONSENSE;
-    if (t) return t;
+    const tile_child_patience patience = {tile_seconds_now() + seconds, goes_on, r};
+    tile_child_trouble t = tile_child_put(&r->worker, &size, sizeof size, &patience);
+    if (!t) t = tile_child_put(&r->worker, message->data, message->length, &patience);
+    if (!t) t = tile_child_get(&r->worker, &size, sizeof size, &patience);
+    if (!t && size > TUNE_LONGEST_MESSAGE) return NONSENSE;
+    if (t) return troubles[t];
     char *data = tile_arena_alloc(arena, (size_t)size + 1);
     *answer = (tune_reader){.at = data, .end = data + size, .arena = arena};
-    return get(r, data, (size_t)size, deadline);
+    return troubles[tile_child_get(&r->worker, data, (size_t)size, &patience)];
 }
 
 /* Starting --------------------------------------------------------------------------------------
@@ -120,21 +67,9 @@ static tile_status fail_system(const tune_runner *r, int error) {
 }
 
 static tile_status spawn(tune_runner *r) {
-    int ends[2];
-    char *words[] = {(char *)r->path, NULL};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return fail_system(r, errno);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    int error = posix_spawn(&r->process, r->path, &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    r->socket = ends[0];
-    if (!error) return TILE_OK;
-    close(ends[0]);
-    r->process = 0;
-    return fail_system(r, error);
+    const char *const words[] = {r->path, NULL};
+    int error = tile_child_start(&r->worker, words, false, NULL);
+    return error ? fail_system(r, error) : TILE_OK;
 }
 
 static const char *describe_end(trouble t, int state, tile_arena *arena) {
@@ -152,20 +87,10 @@ static const char *describe_end(trouble t, int state, tile_arena *arena) {
 }
 
 /* A worker that has ended by itself is asked how; another one is killed. */
-static void reap(tune_runner *r, trouble t, int *state) {
-    *state = 0;
-    if (t == DIED) {
-        const struct timespec moment = {.tv_nsec = 1000000};
-        for (int i = 0; i < 1000; i++) {
-            if (waitpid(r->process, state, WNOHANG) == r->process) {
-                close(r->socket);
-                r->process = 0;
-                return;
-            }
-            nanosleep(&moment, NULL);
-        }
-    }
-    end_process(r, state);
+static int reap(tune_runner *r, trouble t) {
+    if (t == DIED) tile_child_wait(&r->worker, 1);
+    tile_child_end(&r->worker, HUGE_VAL);
+    return r->worker.state;
 }
 
 /* What a worker that does not begin is reported with. */
@@ -189,7 +114,6 @@ static const char *describe_start(trouble t, double seconds, int state, tile_are
 static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **why, bool *killed) {
     tile_text message = {.arena = arena};
     tune_reader answer;
-    int state = 0;
     double seconds = fmax(start_factor * r->timeout, least_start_seconds);
     tile_status status = spawn(r);
     if (status != TILE_OK) return status;
@@ -201,7 +125,7 @@ static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **wh
     *killed = false;
     *why = NULL;
     if (!t && !*refusal) return TILE_OK;
-    reap(r, t, &state);
+    int state = reap(r, t);
     *killed = t == DIED && WIFSIGNALED(state);
     *why = refusal ? refusal : describe_start(t, seconds, state, arena);
     return TILE_OK;
@@ -237,12 +161,11 @@ tile_status tune_runner_start(tune_runner *r) {
 }
 
 void tune_runner_stop(tune_runner *r) {
-    int state;
     tune_session_close(r->session);
     r->session = NULL;
-    if (!r->process) return;
-    shutdown(r->socket, SHUT_RDWR); /* it reads the end */
-    reap(r, DIED, &state);
+    if (!r->worker.process) return;
+    tile_child_finish(&r->worker); /* it reads the end */
+    reap(r, DIED);
 }
 
 /* Trying ----------------------------------------------------------------------------------------
@@ -273,14 +196,13 @@ tile_status tune_runner_try(tune_runner *r, const tune_trial *trial, tile_arena 
     tile_arena scratch = {0};
     tile_text message = {.arena = &scratch};
     tune_reader answer;
-    int state;
     if (!r->path) return try_in_process(r, trial, arena, outcome);
     tune_trial_write(&message, trial);
     trouble t = ask(r, &message, r->timeout, arena, &answer);
     tile_arena_reset(&scratch);
     if (!t && !tune_outcome_read(&answer, outcome)) t = NONSENSE;
     if (!t && !outcome->broken) return TILE_OK;
-    reap(r, t ? t : DIED, &state);
+    int state = reap(r, t ? t : DIED);
     if (t) *outcome = (tune_outcome){.state = states[t], .why = describe_end(t, state, arena)};
     return restart(r);
 }

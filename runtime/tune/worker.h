@@ -2,8 +2,7 @@
 #ifndef TILE_RUNTIME_TUNE_WORKER_H
 #define TILE_RUNTIME_TUNE_WORKER_H
 
-#include <sys/types.h>
-
+#include "lib/support/child.h"
 #include "runtime/tune/session.h"
 
 typedef struct tune_runner {
@@ -16,8 +15,7 @@ typedef struct tune_runner {
     void (*idle)(void *user); /* called some ten times a second while a worker works; may be NULL */
     void *user;
     tune_session *session; /* in this process */
-    pid_t process;         /* 0: none runs */
-    int socket;
+    tile_child worker;     /* or the program's process */
     unsigned restarts;
 } tune_runner;
 

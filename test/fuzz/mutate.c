@@ -140,10 +140,9 @@ static const char *const kernel_clauses[] = {" sync explicit",
                                              " where 1 < 2",
                                              " raster rows(2)",
                                              " raster columns(3)",
-                                             " raster hilbert",
                                              " persistent",
-                                             " persistent by block_id(0) * 2",
-                                             " raster hilbert persistent by 5 - block_id(1)"};
+                                             " persistent dealt by block_id(0) * 2",
+                                             " persistent dealt by 5 - block_id(1)"};
 
 #define ANY_OF(b, list) list[next_random(b, sizeof list / sizeof *list)]
 

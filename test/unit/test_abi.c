@@ -17,19 +17,19 @@ static const char viewer[] =
     "kernel @k(%n: i32, %m: i64, %x: view<f16[%n, %m * 2, 3]> {divisible = 8},\n"
     "    %y: view<i8[%n], strides [-%m]>, %z: view<f32[4, 2]>) grid [%n] warps 1 {\n}\n";
 
-static const char sorter[] =
+static const char two_tables[] =
     "kernel @k(%n: i32, %m: i64, %x: ptr<f32>) grid [3] warps 1 {\n"
     "  %i = block_id\n"
     "  %s = scratch [2] : ptr<i32>\n"
     "  %e = i32(%m) + 1\n"
-    "  %a = tile_by_cost %i, [%n, %e] {cost = block_id(0) * (block_id(1) - %n) / %m}\n"
-    "  %b = tile_by_cost %a, [4] {cost = mod(block_id(0), 2)}\n"
-    "  %c = tile_by_cost %b, [%n, %e, 1] {cost = block_id(0) * (block_id(1) - %n) / %m}\n"
+    "  %a = tile_schedule %i, [%n, %e] {cost = block_id(0) * (block_id(1) + %n) / %m}\n"
+    "  %b = tile_schedule %a, [4] {cost = mod(block_id(0), 2)}\n"
+    "  %c = tile_schedule %b, [%n, %e, 1] {cost = block_id(0) * (block_id(1) + %n) / %m}\n"
     "  st_global %c, %s[%a]\n"
     "}\n";
 
 static const char dealer[] = "kernel @k(%n: i32) grid [1] warps 1 {\n"
-                             "  %a = tile_by_cost %n, [%n] {cost = %n - 1 - block_id(0), dealt}\n"
+                             "  %a = tile_schedule %n, [%n] {cost = %n - 1 - block_id(0)}\n"
                              "}\n";
 
 static const char mapper[] =
@@ -227,7 +227,7 @@ Test(abi, clauses_that_remain) {
 Test(abi, tables) {
     codegen_fixture x;
     char text[4096] = "";
-    codegen_open(&x, sorter);
+    codegen_open(&x, two_tables);
     tile_abi *abi = tile_abi_create(x.kernel);
     cr_assert(abi, "%s", x.messages);
     tile_module_destroy(x.module);
@@ -237,31 +237,34 @@ Test(abi, tables) {
         "{\"name\": \"table_0\", \"kind\": \"table\", \"type\": \"ptr<i32>\", \"ptx\": \".u64\", "
         "\"divisible\": 4}",
         "\"tables\": [\n"
-        "    {\"extents\": [\"%n\", \"%m + 1\", \"1\"], \"cost\": \"block_id(0) * (block_id(1) - "
-        "%n) / %m\"},\n"
-        "    {\"extents\": [\"4\", \"1\", \"1\"], \"cost\": \"mod(block_id(0), 2)\"}\n  ]",
+        "    {\"extents\": [\"%n\", \"%m + 1\", \"1\"], \"tile_cost\": \"block_id(0) * "
+        "(block_id(1) "
+        "+ %n) / %m\"},\n"
+        "    {\"extents\": [\"4\", \"1\", \"1\"], \"tile_cost\": \"mod(block_id(0), 2)\"}\n  ]",
     };
     for (unsigned i = 0; i < sizeof pieces / sizeof *pieces; i++)
         cr_expect(strstr(text, pieces[i]), "%s is missing in\n%s", pieces[i], text);
     cr_assert_eq(tile_abi_parameter_count(abi), 3 + 1 + 2);
     cr_expect_eq(tile_abi_parameter_at(abi, 5)->kind, TILE_PARAMETER_table);
     cr_expect_eq(tile_abi_parameter_at(abi, 5)->index, 1);
+    const tile_launch_facts two = {.size = sizeof two, .num_sms = 2};
     int64_t args[] = {3, 1, 0}, extents[3];
-    int32_t table[6];
+    int32_t table[13];
     cr_assert_eq(tile_abi_table_extents(abi, 0, args, extents), TILE_OK);
     cr_expect(extents[0] == 3 && extents[1] == 2 && extents[2] == 1);
-    cr_assert_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_OK);
-    static const int32_t first[] = {0, 3, 4, 1, 5, 2}; /* x * (y - 3): 0 -3 -6, 0 -2 -4 */
+    cr_assert_eq(tile_abi_make_table(abi, 0, args, &two, table), TILE_OK);
+    /* x * (y + 3): 0 3 6, 0 4 8 */
+    static const int32_t first[] = {3, 6, 9, 0, 2, 5, 1, 3, 4, 0, 0, 0, 0};
     cr_expect_arr_eq(table, first, sizeof first);
-    cr_assert_eq(tile_abi_make_table(abi, 1, args, NULL, table), TILE_OK);
-    static const int32_t second[] = {1, 3, 0, 2};
+    cr_assert_eq(tile_abi_make_table(abi, 1, args, &two, table), TILE_OK);
+    static const int32_t second[] = {3, 5, 7, 0, 2, 1, 3, 0, 0};
     cr_expect_arr_eq(table, second, sizeof second);
     cr_expect_eq(tile_abi_table_extents(abi, 2, args, extents), TILE_INVALID);
     args[1] = 0;
-    cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, &two, table), TILE_INVALID);
     cr_expect(strstr(x.messages, "the tile 0 0 0 has no cost"), "%s", x.messages);
     args[0] = 0;
-    cr_expect_eq(tile_abi_make_table(abi, 0, args, NULL, table), TILE_INVALID);
+    cr_expect_eq(tile_abi_make_table(abi, 0, args, &two, table), TILE_INVALID);
     cr_expect(strstr(x.messages, "dim 0 is %n"), "%s", x.messages);
     args[0] = INT32_MAX;
     args[1] = INT64_MAX;
@@ -274,14 +277,14 @@ Test(abi, tables_that_no_launch_can_make) {
     static const struct {
         const char *body, *message;
     } cases[] = {
-        {"  %i = thread_id\n  %a = tile_by_cost %n, [%i] {cost = block_id(0)}\n",
-         "tile_by_cost: the extents must be computable from the kernel's arguments alone"},
-        {"  %i, %j, %k = grid_dim\n  %a = tile_by_cost %n, [%j] {cost = block_id(0)}\n",
-         "tile_by_cost: the extents must be computable from the kernel's arguments alone"},
-        {"  %a = tile_by_cost %n, [1] {cost = 1}\n  %b = tile_by_cost %n, [2] {cost = 1}\n"
-         "  %c = tile_by_cost %n, [3] {cost = 1}\n  %d = tile_by_cost %n, [4] {cost = 1}\n"
-         "  %e = tile_by_cost %n, [4] {cost = 2}\n",
-         "a kernel has at most 4 orders of tiles"},
+        {"  %i = thread_id\n  %a = tile_schedule %n, [%i] {cost = block_id(0)}\n",
+         "tile_schedule: the extents must be computable from the kernel's arguments alone"},
+        {"  %i, %j, %k = grid_dim\n  %a = tile_schedule %n, [%j] {cost = block_id(0)}\n",
+         "tile_schedule: the extents must be computable from the kernel's arguments alone"},
+        {"  %a = tile_schedule %n, [1] {cost = 1}\n  %b = tile_schedule %n, [2] {cost = 1}\n"
+         "  %c = tile_schedule %n, [3] {cost = 1}\n  %d = tile_schedule %n, [4] {cost = 1}\n"
+         "  %e = tile_schedule %n, [4] {cost = 2}\n",
+         "a kernel has at most 4 tables of tiles"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         codegen_fixture x;
@@ -374,7 +377,7 @@ Test(abi, round_trip) {
         kernel,
         "kernel @k() grid [1] warps 32 {\n}\n",
         viewer,
-        sorter,
+        two_tables,
         dealer,
         mapper,
         "kernel @k(%n: i32) grid [select(%n * 3 > 5, -1, min(%n * 3, num_sms)), num_sms] warps 1 "
@@ -467,7 +470,8 @@ Test(abi, views) {
     ", \"extents\": [\"" extent "\"], \"strides\": [\"" stride "\"], \"swizzle\": 0}"
 #define EIGHT "[], [], [], [], [], [], [], [], "
 #define FLAT(z) "\"flat\": [\"1\", " z "], \"cluster\""
-#define TABLE(extent, cost) "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"cost\": \"" cost "\"}"
+#define TABLE(extent, cost) \
+    "{\"extents\": [\"1\", \"" extent "\", \"1\"], \"tile_cost\": \"" cost "\"}"
 
 Test(abi, what_cannot_be_read) {
     static const struct {
@@ -498,8 +502,10 @@ Test(abi, what_cannot_be_read) {
         {"\"clean\": true", "\"clean\": 1", "a scratch buffer"},
         {"\"clean_scratch\", \"type\"", "\"scratch\", \"type\"", "its parameters are not those"},
         {"\"tables\"", "\"others\"", "it has no entry"},
-        {"\"tables\": []", "\"tables\": [{\"extents\": [\"1\", \"1\"], \"cost\": \"1\"}]",
-         "a table needs three extents and a cost"},
+        {"\"tables\": []", "\"tables\": [{\"extents\": [\"1\", \"1\"], \"tile_cost\": \"1\"}]",
+         "a table needs three extents and a tile_cost"},
+        {"\"tables\": []", "\"tables\": [{\"extents\": [\"1\", \"1\", \"1\"], \"cost\": \"1\"}]",
+         "a table needs three extents and a tile_cost"},
         {"\"tables\": []", "\"tables\": [" TABLE("1", "num_sms") "]", "expressions are invalid"},
         {"\"tables\": []", "\"tables\": [" TABLE("num_sms", "1") "]", "expressions are invalid"},
         {"\"tables\": []", "\"tables\": [" TABLE("1", "%z") "]", "expressions are invalid"},

@@ -17,7 +17,7 @@ static const char kernel_text[] =
     "kernel @k(%n: i32, %s: f32, %x: ptr<f32>) grid [%n, 2] warps 4 {\n"
     "  %a = scratch [%n] {clean} : ptr<i32>\n"
     "  %b = scratch [%n] : ptr<i32>\n"
-    "  %t = tile_by_cost %n, [%n, 2] {cost = block_id(0) * block_id(1)}\n"
+    "  %t = tile_schedule %n, [%n, 2] {cost = block_id(0) * block_id(1)}\n"
     "}\n";
 
 /* The fixture --------------------------------------------------------------------------------- */
@@ -410,7 +410,7 @@ Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
                             "  %%p = scratch [64] : ptr<i32>\n");
     for (unsigned i = 0; i < TILE_MAX_TABLES; i++)
         end += (size_t)snprintf(text + end, sizeof text - end,
-                                "  %%t%u = tile_by_cost 1, [8] {cost = block_id(0) * %u + %%a63}\n",
+                                "  %%t%u = tile_schedule 1, [8] {cost = block_id(0) * %u + %%a63}\n",
                                 i, i + 1);
     for (unsigned i = 0; i < TILE_MAX_TENSOR_MAPS; i++)
         end += (size_t)snprintf(text + end, sizeof text - end,

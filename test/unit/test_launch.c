@@ -46,10 +46,10 @@ Test(launch, what_is_prepared_is_not_made_again) {
     "  store %t, %s[%y]\n" \
     "}\n"
 static const char walkers[] =
-    "kernel @p(%m: i32, %n: i32, %w: i32, %f: f32) grid [%m, %n, 2] warps 1\n"
-    "    persistent by block_id(0) * block_id(1) * %w" WALK
-    "kernel @q(%m: i32, %n: i32, %w: i32) grid [%m, %n] raster hilbert warps 1\n"
-    "    persistent by block_id(0) * block_id(1) * %w" WALK;
+    "kernel @p(%m: i32, %n: i32, %w: i32, %f: f32) grid [%m, %n] warps 1\n"
+    "    persistent dealt by block_id(0) * block_id(1) * %w" WALK
+    "kernel @q(%m: i32, %n: i32, %w: i32) grid [%m, %n] warps 1\n"
+    "    persistent dealt by block_id(0) * block_id(1) * %w" WALK;
 
 static tile_kernel *walker(fake_device *x, const tile_module *module, const char *name) {
     tile_kernel *kernel;
@@ -71,10 +71,10 @@ Test(launch, a_table_is_made_once_for_a_shape) {
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_OK);
     cr_assert(x->allocated == 1 && x->written == 1 && x->launched == 2);
-    static const int32_t falling[] = {5, 3, 0, 1, 2, 4}; /* of x + 2 * y by x * y */
-    cr_assert_eq(x->last.tables[0].entries, 6);
-    cr_assert_arr_eq((const int32_t *)(uintptr_t)x->last.tables[0].address, falling,
-                     sizeof falling);
+    /* Where the tiles of four blocks begin, then the tiles x + 2 * y. */
+    static const int32_t dealt[] = {5, 7, 9, 10, 11, 0, 4, 1, 5, 2, 3, 0, 0};
+    cr_assert_eq(x->last.tables[0].entries, 13);
+    cr_assert_arr_eq((const int32_t *)(uintptr_t)x->last.tables[0].address, dealt, sizeof dealt);
     cr_assert_eq(tile_kernel_launch(q, arguments, 3, x), TILE_OK, "it is @q's as well");
     arguments[2].integer = -1; /* each of these is another table */
     cr_assert_eq(tile_kernel_launch(p, arguments, 4, x), TILE_UNSUPPORTED);
@@ -209,7 +209,7 @@ Test(launch, a_constant_may_be_the_last_of_the_most_arguments) {
     char text[LAST * 16 + 200], *at = text + sprintf(text, "kernel @s(");
     for (int i = 0; i < LAST; i++) at += sprintf(at, "%%a%d: i32, ", i);
     sprintf(at, "%%c: i32 {const}) grid [3] warps 1 {\n"
-                "  %%t = tile_by_cost 0, [3, 1, 1] {cost = block_id(0) * %%c}\n}\n");
+                "  %%t = tile_schedule 0, [3, 1, 1] {cost = block_id(0) * %%c}\n}\n");
     tile_module *module = text_parse(&x->text, text);
     cr_assert(module, "%s", x->text.messages);
     tile_kernel *kernel;

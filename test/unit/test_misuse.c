@@ -153,7 +153,7 @@ Test(misuse, order_of_tiles) {
     REFUSED("this is no `raster`", tile_function_set_raster(x->kernel, (tile_raster)77, two));
     REFUSED(group, tile_function_set_raster(x->kernel, TILE_RASTER_ROWS, NULL));
     REFUSED(group,
-            tile_function_set_raster(x->kernel, TILE_RASTER_HILBERT, tile_expr_int(x->context, 2)));
+            tile_function_set_raster(x->kernel, TILE_RASTER_NONE, tile_expr_int(x->context, 2)));
     REFUSED(group,
             tile_function_set_raster(x->kernel, TILE_RASTER_COLUMNS, tile_expr_arg(x->context, 0)));
     REFUSED("belongs to `persistent`",

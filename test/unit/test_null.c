@@ -200,10 +200,9 @@ Test(null, no_function) {
     tile_function_set_cluster(NULL, 0, NULL);
     tile_function_set_flat(NULL, true);
     tile_function_set_warps(NULL, NULL);
-    tile_function_set_raster(NULL, TILE_RASTER_HILBERT, NULL);
+    tile_function_set_raster(NULL, TILE_RASTER_ROWS, NULL);
     tile_function_set_persistent(NULL, true, NULL);
     tile_function_set_persistent_if(NULL, NULL);
-    tile_function_set_dealt(NULL, true);
     tile_function_set_sync_explicit(NULL, true);
     tile_function_set_reference(NULL, "x", NULL, 1);
     cr_expect_null(tile_function_reference(NULL));

@@ -105,20 +105,17 @@ Test(walk_tiles, raster_visits_each_tile_once) {
     check_once("raster rows(5)", 2, 0, 2);
     check_once("raster columns(3)", 2, 0, 1);
     check_once("raster columns(32768)", 2, 0, 4);
-    check_once("raster hilbert", 2, 0, 1);
     check_once("raster rows(4)", 3, 0, 3);
-    check_once("raster hilbert", 3, 0, 3);
+    check_once("raster columns(2)", 3, 0, 3);
 }
 
 Test(walk_tiles, persistent_visits_each_tile_once) {
     check_once("persistent", 2, 4, 2);
     check_once("persistent raster rows(2)", 3, 5, 3);
-    check_once("persistent by block_id(0)", 2, 4, 2);
-    check_once("persistent by 7 - block_id(1)", 2, 5, 2);
-    check_once("raster hilbert persistent by block_id(2) * %gy + 1", 3, 3, 3);
-    check_once("persistent by block_id(0) * block_id(1)", 2, 4, 1);
-    check_once("persistent by block_id(0) * block_id(1)", 3, 132, 2);
-    check_once("raster hilbert persistent by rem(block_id(2), 2) * %gy", 3, 3, 3);
+    check_once("persistent raster columns(2)", 2, 3, 2);
+    check_once("persistent dealt by block_id(0)", 2, 4, 2);
+    check_once("persistent dealt by 7 - block_id(1)", 2, 5, 2);
+    check_once("persistent dealt by rem(block_id(2), 2) * %gy + 1", 3, 3, 3);
     check_once("persistent dealt by block_id(0) * block_id(1)", 2, 4, 1);
     check_once("persistent dealt by block_id(0) - block_id(2)", 3, 132, 2);
     check_once("persistent dealt by 0", 3, 3, 3);
@@ -202,150 +199,17 @@ static void check_columns_of_3(const int64_t grid[3], const int32_t *out) {
                     expect_number(grid, out, x, y, z, number++);
 }
 
-/* Consecutive tiles are neighbours; once they may touch at a corner. */
-static void check_curve(const int64_t grid[3], const int32_t *out) {
-    int64_t place[MAX_TILES][2], tiles = grid[0] * grid[1];
-    for (int64_t z = 0; z < grid[2]; z++) {
-        unsigned corners = 0;
-        for (int64_t x = 0; x < grid[0]; x++)
-            for (int64_t y = 0; y < grid[1]; y++) {
-                int64_t number = at(grid, out, x, y, z) - z * tiles;
-                cr_assert(number >= 0 && number < tiles);
-                place[number][0] = x;
-                place[number][1] = y;
-            }
-        for (int64_t i = 1; i < tiles; i++) {
-            int64_t dx = llabs(place[i][0] - place[i - 1][0]);
-            int64_t dy = llabs(place[i][1] - place[i - 1][1]);
-            cr_assert(dx <= 1 && dy <= 1 && dx + dy >= 1, "%d x %d: step %d", (int)grid[0],
-                      (int)grid[1], (int)i);
-            corners += dx + dy == 2;
-        }
-        cr_assert(corners <= 1, "%d x %d", (int)grid[0], (int)grid[1]);
-    }
-}
-
-static void check_falling_x(const int64_t grid[3], const int32_t *out) {
-    int32_t number = 0;
-    for (int64_t x = grid[0] - 1; x >= 0; x--)
-        for (int64_t z = 0; z < grid[2]; z++)
-            for (int64_t y = 0; y < grid[1]; y++) expect_number(grid, out, x, y, z, number++);
-}
-
-static void check_rising_y(const int64_t grid[3], const int32_t *out) {
-    int32_t number = 0;
-    for (int64_t y = 0; y < grid[1]; y++)
-        for (int64_t z = 0; z < grid[2]; z++)
-            for (int64_t x = 0; x < grid[0]; x++) expect_number(grid, out, x, y, z, number++);
-}
-
-/* Sorted costs ----------------------------------------------------------------------------------
- */
-
-typedef int64_t (*tile_cost)(const int64_t grid[3], const int64_t tile[3]);
-
-typedef struct priced {
-    int64_t cost, order, tile[3];
-} priced;
-
-static int dearest_first(const void *a, const void *b) {
-    const priced *x = a, *y = b;
-    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
-    return x->order < y->order ? -1 : 1;
-}
-
-/* Tiles that are alike in the dims of the set come in their order along z; equal costs by x, then y
- * of the set. */
-static int64_t sort_tiles(const int64_t grid[3], tile_cost cost, unsigned dims, priced *tiles) {
-    int64_t count = 0, tile[3], extent[3], inner[3];
-    for (unsigned d = 0; d < 3; d++) {
-        extent[d] = dims >> d & 1 ? grid[d] : 1;
-        inner[d] = dims >> d & 1 ? 1 : grid[d];
-    }
-    for (tile[2] = 0; tile[2] < grid[2]; tile[2]++)
-        for (tile[1] = 0; tile[1] < grid[1]; tile[1]++)
-            for (tile[0] = 0; tile[0] < grid[0]; tile[0]++) {
-                int64_t at[3], in[3];
-                for (unsigned d = 0; d < 3; d++) {
-                    at[d] = dims >> d & 1 ? tile[d] : 0;
-                    in[d] = tile[d] - at[d];
-                }
-                priced *p = &tiles[count++];
-                p->cost = cost(grid, tile);
-                p->order = at[0] + extent[0] * (at[1] + extent[1] * at[2]);
-                p->order = p->order * inner[0] * inner[1] * inner[2] + in[0] +
-                           inner[0] * (in[1] + inner[1] * in[2]);
-                memcpy(p->tile, tile, sizeof tile);
-            }
-    qsort(tiles, (size_t)count, sizeof *tiles, dearest_first);
-    return count;
-}
-
-static void check_sorted(const int64_t grid[3], const int32_t *out, tile_cost cost, unsigned dims) {
-    static priced tiles[MAX_TILES];
-    int64_t count = sort_tiles(grid, cost, dims, tiles);
-    for (int64_t i = 0; i < count; i++)
-        expect_number(grid, out, tiles[i].tile[0], tiles[i].tile[1], tiles[i].tile[2], (int32_t)i);
-}
-
-static int64_t product_of_two(const int64_t grid[3], const int64_t tile[3]) {
-    (void)grid;
-    return (tile[0] + 1) * (9 - tile[1]);
-}
-
-static void check_product_of_two(const int64_t grid[3], const int32_t *out) {
-    check_sorted(grid, out, product_of_two, 3);
-}
-
-static int64_t valley(const int64_t grid[3], const int64_t tile[3]) {
-    (void)grid;
-    return (tile[1] - 4) * (tile[1] - 4);
-}
-
-static void check_valley(const int64_t grid[3], const int32_t *out) {
-    check_sorted(grid, out, valley, 2);
-}
-
-static int64_t scattered(const int64_t grid[3], const int64_t tile[3]) {
-    return (tile[0] * 7 + tile[2] * grid[0] * 3) % 5 - tile[2];
-}
-
-static void check_scattered(const int64_t grid[3], const int32_t *out) {
-    check_sorted(grid, out, scattered, 5);
-}
-
-static int64_t product(const int64_t grid[3], const int64_t tile[3]) {
-    (void)grid;
-    return tile[0] * tile[1];
-}
-
-static int64_t sum_of_three(const int64_t grid[3], const int64_t tile[3]) {
-    (void)grid;
-    return tile[0] * tile[1] + 3 * tile[2];
-}
-
-static void check_sum_of_three(const int64_t grid[3], const int32_t *out) {
-    check_sorted(grid, out, sum_of_three, 7);
-}
-
 Test(walk_tiles, orders) {
     check_order("", check_plain);
     check_order("raster rows(2)", check_rows_of_2);
-    check_order("by select(false, block_id(1), %gx) raster rows(2)", check_rows_of_2);
     check_order("raster columns(3)", check_columns_of_3);
-    check_order("raster hilbert", check_curve);
-    check_order("by (block_id(0) + 1) * 64", check_falling_x);
-    check_order("by max(%gy - block_id(1), 0)", check_rising_y);
+    check_order("dealt by %gx", check_plain);
+    check_order("dealt by block_id(0) * block_id(1)", check_plain);
 }
 
-Test(walk_tiles, orders_that_the_launch_sorts) {
-    for (unsigned level = 2; level <= 3; level++) {
-        check_order_at(level, "by (block_id(0) + 1) * (9 - block_id(1))", check_product_of_two);
-        check_order_at(level, "by (block_id(1) - 4) * (block_id(1) - 4)", check_valley);
-        check_order_at(level, "by mod(block_id(0) * 7 + block_id(2) * %gx * 3, 5) - block_id(2)",
-                       check_scattered);
-        check_order_at(level, "by block_id(0) * block_id(1) + 3 * block_id(2)", check_sum_of_three);
-    }
+Test(walk_tiles, orders_of_threads) {
+    check_order_at(3, "dealt by (block_id(1) - 4) * (block_id(1) - 4) + block_id(2)", check_plain);
+    check_order_at(3, "raster rows(2)", check_rows_of_2);
 }
 
 /* Shares --------------------------------------------------------------------------------------- */
@@ -388,7 +252,7 @@ static void check_shares(const char *cost, const int32_t of[3], unsigned blocks)
     const int64_t grid[] = {9, 8, 3};
     int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
     int32_t out[9 * 8 * 3], dearest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
-    snprintf(text, sizeof text, "%sby %s%s%s", SHARES_HEAD, cost, BODY, shares);
+    snprintf(text, sizeof text, "%sdealt by %s%s%s", SHARES_HEAD, cost, BODY, shares);
     run r;
     open_run(&r, 2, blocks, text_with_block(text));
     const tile_argument arguments[] = {
@@ -419,39 +283,6 @@ Test(walk_tiles, costs_are_dealt_out_evenly) {
         check_shares("1 + block_id(1)", y, blocks[b]);
         check_shares("block_id(2) + 1", z, blocks[b]);
     }
-}
-
-/* On a real grid the blocks' shares are those of sorting and dealing in turns. */
-Test(walk_tiles, a_product_is_dealt_out_as_sorted) {
-    enum { SIDE = 32, BLOCKS = 132 };
-    static priced tiles[SIDE * SIDE];
-    static int32_t out[SIDE * SIDE];
-    const int64_t grid[] = {SIDE, SIDE, 1};
-    int64_t wanted[BLOCKS] = {0}, found[BLOCKS] = {0}, most[2] = {0};
-    char text[1024];
-    run r;
-    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "by block_id(0) * block_id(1)", BODY,
-             shares);
-    open_run(&r, 2, BLOCKS, text_with_block(text));
-    tile_buffer_destroy(r.out);
-    cr_assert_eq(tile_buffer_create(r.device, sizeof out, &r.out), TILE_OK);
-    const tile_argument arguments[] = {
-        {.integer = SIDE}, {.integer = SIDE}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};
-    cr_assert_eq(tile_kernel_launch(r.kernel, arguments, 5, NULL), TILE_OK, "%s", r.text.messages);
-    cr_assert_eq(tile_buffer_read(r.out, 0, out, sizeof out), TILE_OK);
-    sort_tiles(grid, product, 3, tiles);
-    for (int64_t i = 0; i < SIDE * SIDE; i++) {
-        int64_t place = i % BLOCKS, x = tiles[i].tile[0], y = tiles[i].tile[1];
-        wanted[i / BLOCKS % 2 ? BLOCKS - 1 - place : place] += x * y;
-        found[out[x * SIDE + y]] += x * y;
-    }
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        most[0] = wanted[i] > most[0] ? wanted[i] : most[0];
-        most[1] = found[i] > most[1] ? found[i] : most[1];
-    }
-    cr_expect(most[1] * 100 <= most[0] * 101, "%d, and not %d", (int)most[1], (int)most[0]);
-    cr_expect_arr_eq(found, wanted, sizeof found);
-    close_run(&r);
 }
 
 /* Tiles go in the order of their numbers to the block that has least to do so far, the first one of
@@ -506,17 +337,18 @@ Test(walk_tiles, tiles_are_dealt_out_in_order) {
     }
 }
 
-/* The operation by itself, where threads ask for different ranks: one outside is the nearest. */
+/* The operation by itself, where threads ask for different entries: one outside is the nearest. The
+ * table is 7 to 13, where the six tiles of as many blocks begin, and 0 to 5, the tiles. */
 Test(walk_tiles, look_ups) {
     static const char *const asked[] = {
-        "  %t = tile_by_cost(%i - 1, [%m, 3], cost = block_id(0) * block_id(1))\n"
+        "  %t = tile_schedule(%i * 3 - 4, [%m, 3], cost = block_id(0) * block_id(1))\n"
         "  %v = view %x, [8] : view<i32[8]>\n"
         "  store splat(%t) : tile<i32[1]>, %v[%i]\n",
         "  %id = thread_id\n"
-        "  %t = tile_by_cost(%id - 1, [%m, 3], cost = block_id(0) * block_id(1))\n"
+        "  %t = tile_schedule(%id * 3 - 4, [%m, 3], cost = block_id(0) * block_id(1))\n"
         "  st_global %t, %x[%id], (%id < 8) & (%i == 0)\n",
     };
-    static const int32_t order[] = {5, 5, 3, 0, 1, 2, 4, 4};
+    static const int32_t entries[] = {7, 7, 9, 12, 1, 4, 5, 5};
     for (unsigned i = 0; i < 3; i++) {
         text_fixture x;
         char text[1024];
@@ -538,7 +370,7 @@ Test(walk_tiles, look_ups) {
         const tile_argument arguments[] = {{.integer = 2}, {.buffer = buffer}};
         cr_assert_eq(tile_kernel_launch(kernel, arguments, 2, NULL), TILE_OK, "%s", x.messages);
         cr_assert_eq(tile_buffer_read(buffer, 0, out, sizeof out), TILE_OK);
-        cr_expect_arr_eq(out, order, sizeof out, "case %u", i);
+        cr_expect_arr_eq(out, entries, sizeof out, "case %u", i);
         tile_kernel_destroy(kernel);
         tile_buffer_destroy(buffer);
         tile_module_destroy(module);
@@ -547,12 +379,12 @@ Test(walk_tiles, look_ups) {
     }
 }
 
-/* What a launch cannot sort it refuses, and says why. */
-Test(walk_tiles, no_order) {
+/* What a launch cannot deal out it refuses, and says why. */
+Test(walk_tiles, no_table) {
     char text[1024];
     run r;
-    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD, "by block_id(0) * block_id(1) / %next",
-             BODY, shares);
+    snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD,
+             "dealt by block_id(0) * block_id(1) / %next", BODY, shares);
     open_run(&r, 2, 4, text);
     tile_argument arguments[] = {
         {.integer = 5}, {.integer = 5}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};

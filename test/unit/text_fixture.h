@@ -124,7 +124,7 @@ static const char *const text_corpus[] = {
     "  wait_group 0\n"
     "  sync\n"
     "  %un = uniform %x\n"
-    "  %by = tile_by_cost %x, [%m, ceildiv(%k, 8)] {cost = block_id(0) * block_id(1) - %m / 2}\n"
+    "  %by = tile_schedule %x, [%m, ceildiv(%k, 8)] {cost = block_id(0) * block_id(1) - %m / 2}\n"
     "  %ex = sync explicit { sync yield %un }\n"
     "  %t = load_shared %s[%y] : tile<f16[16, 8], #held>\n"
     "  %u = load %ga[%x, %y] : tile<f16[16, 8], #held>\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/support/clock.h"
 #include "tools/common/assembler.h"
 #include "tools/common/worker.h"
 #include "tools/tile-bench/limits.h"
@@ -504,7 +505,7 @@ static void write_so_far(const bench_report *report, size_t first, void *user) {
     rows.rows += first;
     rows.count -= first;
     bench_print(tool_write, stdout, "%s, at %.0f s\n", bench_text_of(rows.rows, BENCH_type),
-                bench_clock() - o->began);
+                tile_seconds_now() - o->began);
     bench_write_table(&rows, has_colour(), tool_write, stdout);
     fputs("\n", stdout);
     fflush(stdout);
@@ -519,7 +520,7 @@ static bool write_report(const bench_options *o, const bench_report *report) {
     FILE *to = has_text(o) ? stdout : stderr;
     if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
     if (has_text(o) && o->as_they_come)
-        bench_print(tool_write, stdout, "all in all %.0f s%s%s\n", bench_clock() - o->began,
+        bench_print(tool_write, stdout, "all in all %.0f s%s%s\n", tile_seconds_now() - o->began,
                     *report->peer ? ", beside " : "", report->peer);
     bool written = write_files(o, report);
     return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;
@@ -553,7 +554,7 @@ bool bench_measure(bench_options *o, bench_report *report) {
     o->plan.compiles_ahead = o->plan.cuda && o->plan.budget == 0 && has_cache(o);
     o->plan.done = write_so_far;
     o->plan.user = o;
-    o->began = bench_clock();
+    o->began = tile_seconds_now();
     if (o->as_they_come) begin_text(o, report);
     bool right = bench_run(&o->plan, report);
     bool written = write_report(o, report);

@@ -24,7 +24,7 @@ typedef struct bench_options {
     unsigned best;
     const char *device, *target, *ptxas, *csv, *json, *svg;
     bool no_kernels, no_floor, retunes, splits, profiles;
-    double began;      /* when the run did, by bench_clock */
+    double began;      /* when the run did, by tile_seconds_now */
     bool as_they_come; /* the text has the rows of each problem when they are whole */
     bool has_limits;   /* the report has to keep limits.def */
     tool_cache cache;

@@ -1,22 +1,22 @@
-/* Worker processes behind pipes. */
+/* Worker processes, asked and answered by lines. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-bench/pool.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/support/child.h"
+#include "lib/support/clock.h"
 #include "tools/common/tool.h"
 
 struct bench_worker {
-    pid_t process; /* 0: it has ended */
-    int requests, answers;
+    tile_child child;
     tool_text text;    /* what was read and not heard yet, behind the last answer */
     size_t heard;      /* length of the last answer, with its end */
     char failure[160]; /* what it says since it ended */
@@ -39,23 +39,10 @@ bool bench_is_stopped(void) {
     return stopped != 0;
 }
 
-double bench_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* Killing a process whose kernel runs on may take the driver a while. */
+enum { MAX_WORDS = 80, NO_PROGRAM = 127, KILL_SECONDS = 20 };
 
-enum { MAX_WORDS = 80, NO_PROGRAM = 127 };
-
-/* Only its own ends of the pipes stay open in the child: a worker that kept another's would keep it
- * from seeing that nobody asks any more. */
-static void become(const char *program, char **list, int in, int out) {
-    if (dup2(in, 0) < 0 || dup2(out, 1) < 0) _exit(126);
-    long limit = sysconf(_SC_OPEN_MAX);
-    for (int fd = 3; fd < (limit > 0 && limit < 4096 ? (int)limit : 4096); fd++) close(fd);
-    execvp(program, list);
-    _exit(NO_PROGRAM);
-}
+static const char no_program[] = "failed its program cannot be started";
 
 /* Where this program is. */
 static const char *self(char path[512]) {
@@ -64,133 +51,105 @@ static const char *self(char path[512]) {
     return path;
 }
 
-/* It answers so from now on. */
-static bench_worker *give_up(bench_worker *w) {
-    snprintf(w->failure, sizeof w->failure, "failed no process could be started: %s",
-             strerror(errno));
-    w->process = 0;
+bench_worker *bench_worker_start(const char *program, const char *const *words, const char *under,
+                                 const char *const *under_words) {
+    unsigned count = 0;
+    char path[512];
+    const char *list[MAX_WORDS] = {NULL};
+    if (under) list[count++] = under;
+    for (; under && *under_words && count < MAX_WORDS / 3; under_words++)
+        list[count++] = *under_words;
+    if (!program) program = self(path);
+    list[count++] = program;
+    for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = *words;
+    bench_worker *w = calloc(1, sizeof *w);
+    if (!w) abort();
+    signal(SIGPIPE, SIG_IGN); /* a standard output that is closed is told of at the end */
+    fflush(stdout);
+    int error = tile_child_start(&w->child, list, true, NULL);
+    bool none = error == ENOENT || error == EACCES || error == ENOEXEC || error == ENOTDIR;
+    if (none)
+        snprintf(w->failure, sizeof w->failure, "%s", no_program);
+    else if (error)
+        snprintf(w->failure, sizeof w->failure, "failed no process could be started: %s",
+                 strerror(error));
     return w;
 }
 
-bench_worker *bench_worker_start(const char *program, const char *const *words, const char *under,
-                                 const char *const *under_words) {
-    int in[2], out[2];
-    unsigned count = 0;
-    char path[512], *list[MAX_WORDS] = {NULL};
-    if (under) list[count++] = (char *)under;
-    for (; under && *under_words && count < MAX_WORDS / 3; under_words++)
-        list[count++] = (char *)*under_words;
-    if (!program) program = self(path);
-    list[count++] = (char *)program;
-    for (; *words && count + 1 < MAX_WORDS; words++) list[count++] = (char *)*words;
-    bench_worker *w = calloc(1, sizeof *w);
-    if (!w) abort();
-    w->requests = w->answers = -1;
-    if (pipe(in) != 0) return give_up(w);
-    if (pipe(out) != 0) {
-        close(in[0]), close(in[1]);
-        return give_up(w);
-    }
-    signal(SIGPIPE, SIG_IGN); /* a worker that has ended is told by what it does not answer */
-    fflush(stdout);
-    w->process = fork();
-    if (w->process == 0) become(under ? under : program, list, in[0], out[1]);
-    close(in[0]), close(out[1]);
-    w->requests = in[1];
-    w->answers = out[0];
-    return w->process < 0 ? give_up(w) : w;
-}
-
-/* Killing a process whose kernel runs on may take the driver a while. */
-static int reap(pid_t process, double seconds) {
-    int status = 0;
-    for (double end = bench_clock() + seconds;
-         waitpid(process, &status, WNOHANG) == 0 && bench_clock() < end;)
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    return status;
-}
-
-static void end_process(bench_worker *w) {
-    kill(w->process, SIGKILL);
-    reap(w->process, 20);
-    w->process = 0;
-}
-
 bool bench_worker_finish(bench_worker *worker, double seconds) {
-    if (!worker->process) return false;
-    close(worker->requests);
-    worker->requests = -1;
-    bool ended = false;
-    for (double end = bench_clock() + seconds; !ended && bench_clock() < end;) {
-        ended = waitpid(worker->process, NULL, WNOHANG) != 0;
-        if (!ended) nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    if (ended) worker->process = 0;
-    return ended;
+    if (!worker->child.process) return false;
+    tile_child_finish(&worker->child);
+    return tile_child_wait(&worker->child, seconds);
 }
 
 void bench_worker_stop(bench_worker *worker) {
     if (!worker) return;
-    if (worker->requests >= 0) close(worker->requests);
-    if (worker->process) end_process(worker);
-    if (worker->answers >= 0) close(worker->answers);
+    tile_child_end(&worker->child, KILL_SECONDS);
     free(worker->text.data);
     free(worker);
 }
 
 bool bench_worker_is_alive(const bench_worker *worker) {
-    return worker->process != 0;
+    return worker->child.process != 0;
+}
+
+static bool goes_on(void *user) {
+    (void)user;
+    return !stopped;
 }
 
 void bench_worker_tell(bench_worker *worker, const char *line) {
-    if (!worker->process) return;
-    if (dprintf(worker->requests, "%s\n", line) < 0) return; /* it has ended: hear will say so */
+    const tile_child_patience patience = {HUGE_VAL, goes_on, NULL};
+    if (!worker->child.process) return;
+    /* If it has ended, hear will say so. */
+    if (!tile_child_put(&worker->child, line, strlen(line), &patience))
+        tile_child_put(&worker->child, "\n", 1, &patience);
 }
 
-static const char *lose(bench_worker *w, double seconds) {
-    int status = reap(w->process, seconds > 0 ? 0 : 1);
-    if (seconds > 0) {
-        end_process(w);
+static const char *lose(bench_worker *w, tile_child_trouble trouble, double seconds) {
+    const int *state = &w->child.state;
+    bool ended = trouble == TILE_CHILD_GONE && tile_child_wait(&w->child, 1);
+    if (trouble == TILE_CHILD_LATE)
         snprintf(w->failure, sizeof w->failure, "failed no answer within %g s: it hangs", seconds);
-    } else if (WIFSIGNALED(status)) {
+    else if (ended && WIFSIGNALED(*state))
         snprintf(w->failure, sizeof w->failure, "failed it was ended by signal %d, %s",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-        w->process = 0;
-    } else {
-        bool none = WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM;
-        end_process(w);
-        snprintf(w->failure, sizeof w->failure,
-                 none ? "failed its program cannot be started"
-                      : "failed its worker ended without an answer");
-    }
+                 WTERMSIG(*state), strsignal(WTERMSIG(*state)));
+    else
+        snprintf(w->failure, sizeof w->failure, "%s",
+                 ended && WIFEXITED(*state) && WEXITSTATUS(*state) == NO_PROGRAM
+                     ? no_program
+                     : "failed its worker ended without an answer");
+    tile_child_end(&w->child, KILL_SECONDS);
     return w->failure;
 }
 
+/* The next line of what was read, NULL if it is not complete. */
+static const char *take_line(bench_worker *w) {
+    char *end = w->text.size ? strchr(w->text.data, '\n') : NULL;
+    if (!end) return NULL;
+    *end = 0;
+    w->heard = (size_t)(end - w->text.data) + 1;
+    return w->text.data;
+}
+
 const char *bench_worker_hear(bench_worker *w, double seconds) {
-    const double end = bench_clock() + seconds;
-    if (!w->process) return w->failure;
+    const tile_child_patience patience = {tile_seconds_now() + seconds, goes_on, NULL};
+    char piece[4096];
+    size_t got;
+    const char *line;
+    if (!w->child.process) return w->failure;
     if (stopped) return "failed the run was stopped";
     if (w->text.size) {
         memmove(w->text.data, w->text.data + w->heard, w->text.size - w->heard + 1);
         w->text.size -= w->heard;
         w->heard = 0;
     }
-    for (;;) {
-        char piece[4096], *line_end = w->text.size ? strchr(w->text.data, '\n') : NULL;
-        double left = end - bench_clock();
-        if (line_end) {
-            *line_end = 0;
-            w->heard = (size_t)(line_end - w->text.data) + 1;
-            return w->text.data;
-        }
-        struct pollfd ready = {.fd = w->answers, .events = POLLIN};
-        int polled = left > 0 ? poll(&ready, 1, (int)(1e3 * left) + 1) : 0;
-        if (stopped) return "failed the run was stopped";
-        if (polled < 0 && errno == EINTR) continue;
-        if (polled <= 0) return lose(w, seconds);
-        ssize_t got = read(w->answers, piece, sizeof piece);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return lose(w, 0);
-        tool_append(piece, (size_t)got, &w->text);
+    while (!(line = take_line(w))) {
+        tile_child_trouble trouble =
+            tile_child_get_some(&w->child, piece, sizeof piece, &got, &patience);
+        if (trouble == TILE_CHILD_GIVEN_UP || stopped) return "failed the run was stopped";
+        if (trouble) return lose(w, trouble, seconds);
+        tool_append(piece, got, &w->text);
     }
+    return line;
 }

@@ -33,7 +33,4 @@ bool bench_is_stopped(void);
 /* Whether it can be asked. */
 bool bench_worker_is_alive(const bench_worker *worker);
 
-/* Seconds of a clock that never jumps. */
-double bench_clock(void);
-
 #endif

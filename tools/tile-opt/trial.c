@@ -5,16 +5,16 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tools/tile-opt/trial.h"
 
-#include <poll.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/support/child.h"
+#include "lib/support/clock.h"
 #include "tools/tile-opt/steps.h"
 
 static const char *const kinds[] = {
@@ -211,26 +211,27 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
     _exit(1);
 }
 
-/* The parent ---------------------------------------------------------------------------------- */
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+static void run_process(int to, void *input_) {
+    const trial_input *input = input_;
+    const struct rlimit no_core = {0, 0};
+    child c = {.to = fdopen(to, "w")};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (input->quiet && !freopen("/dev/null", "w", stderr)) return;
+    if (c.to) run_child(&c, input);
 }
 
+/* The parent ---------------------------------------------------------------------------------- */
+
 /* What the child says, up to its end; false if its time is over. */
-static bool listen(int from, double end, tool_text *said) {
+static bool listen(tile_child *from, double seconds, tool_text *said) {
+    const tile_child_patience patience = {.deadline = tile_seconds_now() + seconds};
+    tile_child_trouble trouble;
     char part[4096];
+    size_t count;
     tool_append("", 0, said);
-    for (;;) {
-        double left = end - now();
-        struct pollfd wait = {.fd = from, .events = POLLIN};
-        if (left <= 0 || poll(&wait, 1, (int)(1e3 * left) + 1) == 0) return false;
-        ssize_t count = read(from, part, sizeof part);
-        if (count <= 0) return true;
-        tool_append(part, (size_t)count, said);
-    }
+    while (!(trouble = tile_child_get_some(from, part, sizeof part, &count, &patience)))
+        tool_append(part, count, said);
+    return trouble != TILE_CHILD_LATE;
 }
 
 static void understand(const char *at, trial *t) {
@@ -265,32 +266,17 @@ static void say_signal(int status, trial *t) {
 trial trial_run(const trial_input *input) {
     trial t = {.kind = TRIAL_CRASHED, .pipeline = tool_copy("", 0)};
     tool_text said = {NULL, 0, 0};
-    int ends[2], status = 0;
+    tile_child process;
     fflush(NULL);
-    if (pipe(ends) != 0) {
-        perror("error: pipe");
+    int error = tile_child_fork(&process, run_process, (void *)input);
+    if (error) {
+        fprintf(stderr, "error: no process: %s\n", strerror(error));
         exit(1);
     }
-    pid_t pid = fork();
-    if (pid < 0) {
-        perror("error: fork");
-        exit(1);
-    }
-    if (pid == 0) {
-        const struct rlimit no_core = {0, 0};
-        child c = {.to = fdopen(ends[1], "w")};
-        close(ends[0]);
-        setrlimit(RLIMIT_CORE, &no_core);
-        if (input->quiet && !freopen("/dev/null", "w", stderr)) _exit(1);
-        if (c.to) run_child(&c, input);
-        _exit(1);
-    }
-    close(ends[1]);
-    bool ended = listen(ends[0], now() + input->seconds, &said);
-    if (!ended) kill(pid, SIGKILL);
-    waitpid(pid, &status, 0);
-    close(ends[0]);
-    say_signal(status, &t);
+    bool ended = listen(&process, input->seconds, &said);
+    if (ended) tile_child_wait(&process, HUGE_VAL);
+    tile_child_end(&process, HUGE_VAL);
+    say_signal(process.state, &t);
     understand(said.data, &t);
     if (!ended) t.kind = TRIAL_ENDLESS;
     if (t.kind == TRIAL_RIGHT || t.kind == TRIAL_INVALID) t.pass[0] = 0;

@@ -61,7 +61,7 @@ static const char help[] =
     "  --max-operations=N   CPU: ends a launch that executes more than this (default: no limit)\n"
     "  --time[=N]           measures N launches (default: 20), with the L2 flushed before each\n"
     "  --flush=dirty|clean|none   by writing a large buffer, by reading one, or not at all\n"
-    "                       (default: dirty); --no-flush is --flush=none\n";
+    "                       (default: dirty)\n";
 
 static const char more_help[] = TUNE_HELP TOOL_REMARKS_HELP
     "  --trace=FILE         what each warp does over time, waits too, as a trace for Perfetto\n"
@@ -209,7 +209,6 @@ bool options_parse(options *o, tool_arguments *args) {
     if (tool_option(args, "--tolerance", &value))
         return read_number("--tolerance", value, 1e30, &o->tolerance);
     if (tool_option(args, "--flush", &value)) return read_flush(value, &o->flush);
-    if (tool_flag(args, "--no-flush")) return read_flush("none", &o->flush);
     if (tool_flag(args, "--variant")) return o->variant = true;
     if (tool_flag(args, "--counts")) return o->counts = true;
     if (tool_flag(args, "--timing")) return o->timing = true;

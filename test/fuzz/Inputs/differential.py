@@ -683,10 +683,10 @@ class Kernel:
     def clauses(self):
         """The order of tiles, which no result depends on; drawn apart, so that kernels stay the same."""
         draw = random.Random(repr(self.lines))
-        raster = draw.choice(["", "", "raster rows(2) ", "raster columns(3) ", "raster hilbert "])
-        walk = draw.choice(["", "", "persistent ", "persistent by block_id(0) ",
-                            "persistent by (1 + block_id(0)) * (3 - block_id(1)) "])
-        return raster + walk
+        raster = draw.choice(["", "", "raster rows(2) ", "raster columns(3) "])
+        dealt = draw.choice(["persistent dealt by block_id(0) ",
+                             "persistent dealt by (1 + block_id(0)) * (3 - block_id(1)) "])
+        return draw.choice([raster, raster, raster + "persistent ", dealt, dealt])
 
     def text(self):
         self.body()

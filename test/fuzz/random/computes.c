@@ -251,8 +251,7 @@ static const char *given_product(gen *g) {
         text = gen_text("%s, strategy = %s", text,
                         gen_word(g, "serial", "exchange", "workspace", "atomic"));
     if (gen_chance(g, 15))
-        text = gen_text("%s, raster = %s", text,
-                        gen_word(g, "hilbert", "rows", "columns", "rows, group = 3"));
+        text = gen_text("%s, raster = %s", text, gen_word(g, "rows", "columns", "rows, group = 3"));
     return text;
 }
 

@@ -13,13 +13,12 @@ static void add(tool_text *to, const char *text) {
 /* The order of tiles, which no result depends on. */
 static const char *clauses(gen *g) {
     if (g->turns || g->threads) return "";
-    const char *raster = gen_word(g, "", "", "", "    raster rows(2)\n", "    raster columns(3)\n",
-                                  "    raster hilbert\n");
+    const char *raster = gen_word(g, "", "", "", "    raster rows(2)\n", "    raster columns(3)\n");
     const char *walk = gen_word(g, "", "", "", "    persistent\n");
     if (g->barriers) walk = "";
     if (!g->cluster && !g->barriers && gen_chance(g, 20))
-        walk = gen_word(g, "    persistent by block_id(0)\n",
-                        "    persistent by (1 + block_id(0)) * (3 - block_id(1))\n");
+        return gen_word(g, "    persistent dealt by block_id(0)\n",
+                        "    persistent dealt by (1 + block_id(0)) * (3 - block_id(1))\n");
     return gen_text("%s%s", raster, walk);
 }
 
