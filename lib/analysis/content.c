@@ -21,15 +21,6 @@ typedef struct question {
     unsigned own_reads; /* by `at` itself */
 } question;
 
-static uint32_t number_region(tile_content *c, tile_region region, uint32_t next) {
-    TILE_FOR_EACH_OP (c->f, op, region) {
-        c->begin[op.id] = next++;
-        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-            next = number_region(c, tile_op_region(c->f, op, r), next);
-    }
-    return next;
-}
-
 tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     tile_content *c = TILE_NEW(arena, tile_content);
     uint32_t *end;
@@ -37,7 +28,8 @@ tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     c->begin = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
     c->first = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
     end = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
-    number_region(c, f->body, 1);
+    uint32_t next = 1;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) c->begin[op.id] = next++;
     for (size_t i = 1; i < f->op_count; i++)
         for (uint32_t o = 0; f->ops[i].opcode && o < f->ops[i].operand_count; o++)
             c->first[f->ops[i].operands[o].id + 1]++;

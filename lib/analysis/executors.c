@@ -62,6 +62,12 @@ bool tile_op_needs_cluster(tile_opcode opcode) {
            tile_op_get_info(opcode)->effects & TILE_EFFECT_CLUSTER;
 }
 
+bool tile_uses_cluster(const tile_function *f) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_needs_cluster(tile_op_opcode(f, op))) return true;
+    return false;
+}
+
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) {
     return role_number(f, roles, 2, r, UINT8_MAX);
 }
@@ -223,8 +229,7 @@ static void collect_named(const tile_function *f, tile_op op, unsigned count,
     }
 }
 
-static void collect_barrier(tile_function *f, tile_op op, void *user) {
-    barrier_table *table = user;
+static void collect_barrier(const tile_function *f, tile_op op, barrier_table *table) {
     if (takes_turns(tile_op_opcode(f, op)))
         collect_named(f, op, tile_turns_of(tile_executors_of(f, op)), table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
@@ -243,7 +248,7 @@ static void collect_barrier(tile_function *f, tile_op op, void *user) {
 static bool number_barriers(const tile_function *f, barrier_table *table) {
     unsigned next = 1;
     *table = (barrier_table){.named = 1};
-    tile_walk((tile_function *)f, f->body, collect_barrier, table); /* which only reads */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect_barrier(f, op, table);
     for (unsigned i = 0; i < table->set_count; i++) {
         while (next < TILE_MAX_BARRIERS && table->named >> next & 1) next++;
         table->sets[i].number = next < TILE_MAX_BARRIERS ? next++ : 0;
@@ -285,14 +290,12 @@ bool tile_check_barriers(const tile_function *f) {
     return false;
 }
 
-static void collect_sets(tile_function *f, tile_op op, void *user) {
-    barrier_table *table = user;
-    for (unsigned r = 0;
-         tile_op_opcode(f, op) == TILE_OP_roles && r < tile_op_at(f, op)->region_count; r++) {
-        tile_executors who = tile_executors_of_role(f, op, r);
+static void add_roles(barrier_table *table, const tile_function *f, tile_op roles) {
+    for (unsigned r = 0; r < tile_op_at(f, roles)->region_count; r++) {
+        tile_executors who = tile_executors_of_role(f, roles, r);
         for (unsigned g = 0; g < who.groups; g++)
             if (needs_number(f, who.warps))
-                add_set(table, who.first + g * who.warps, who.warps, op);
+                add_set(table, who.first + g * who.warps, who.warps, roles);
     }
 }
 
@@ -300,7 +303,8 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
     barrier_table table;
     unsigned left = 0, run = 0, first = 0;
     number_barriers(f, &table);
-    tile_walk((tile_function *)f, f->body, collect_sets, &table); /* which only reads */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_roles) add_roles(&table, f, op);
     for (unsigned number = 1; number < TILE_MAX_BARRIERS; number++) {
         bool named = (table.named | taken) >> number & 1;
         left += !named;

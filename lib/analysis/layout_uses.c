@@ -185,17 +185,18 @@ static void look_at_conversion(collecting *c, tile_op op) {
     add_use(c, result, op, use);
 }
 
-static void look_at(tile_function *f, tile_op op, void *user) {
+static void look_at(collecting *c, tile_op op) {
+    tile_function *f = c->f;
     tile_gather g;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load || opcode == TILE_OP_store) {
-        if (tile_gather_of(f, op, &g)) look_at_view(user, op, &g);
+        if (tile_gather_of(f, op, &g)) look_at_view(c, op, &g);
     }
-    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(user, op);
+    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(c, op);
     if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
-        look_at_shared(user, op, opcode == TILE_OP_load_shared);
-    if (opcode == TILE_OP_dot) look_at_dot(user, op);
-    if (opcode == TILE_OP_convert_layout) look_at_conversion(user, op);
+        look_at_shared(c, op, opcode == TILE_OP_load_shared);
+    if (opcode == TILE_OP_dot) look_at_dot(c, op);
+    if (opcode == TILE_OP_convert_layout) look_at_conversion(c, op);
 }
 
 /* Values in the order of the text -------------------------------------------------------------- */
@@ -215,7 +216,7 @@ static unsigned inspect(tile_function *f, const char *name, const tile_target *t
     c.lists = TILE_NEW_ARRAY(&c.arena, use_list, f->value_count);
     if (f->kind == TILE_KERNEL && f->level == 2) {
         c.ranges = tile_range_analyse(f, &c.arena);
-        tile_walk(f, f->body, look_at, &c);
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(&c, op);
     }
     for (uint32_t id = 1; id < f->value_count; id++) {
         if (!is_wanted(&c, id, name)) continue;

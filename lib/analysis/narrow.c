@@ -120,15 +120,16 @@ static bool loads_indices(const search *s, tile_op op) {
     return data->result_count == 1 && s->indices[data->first_result.id];
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
+static void visit(search *s, tile_op op) {
+    const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (loads_indices(user, op)) return;
+    if (loads_indices(s, op)) return;
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
-            look_at(user, op, element);
+            look_at(s, op, element);
     }
 }
 
@@ -144,15 +145,15 @@ static void mark_index(search *s, tile_value value) {
 }
 
 /* Tiles among the coordinates of an access. */
-static void visit_indices(tile_function *f, tile_op op, void *user) {
+static void visit_indices(search *s, tile_op op) {
+    const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         for (unsigned i = 1; i < count; i++)
-            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE)
-                mark_index(user, element[i]);
+            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE) mark_index(s, element[i]);
     }
 }
 
@@ -175,8 +176,8 @@ void tile_remark_narrow(tile_function *f) {
     s.findings = TILE_NEW_ARRAY(&s.arena, finding, f->arg_count + 1);
     s.indices = TILE_NEW_ARRAY(&s.arena, bool, f->value_count + 1);
     s.ranges = tile_range_analyse(f, &s.arena);
-    tile_walk(f, f->body, visit_indices, &s);
-    tile_walk(f, f->body, visit, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_indices(&s, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit(&s, op);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (s.findings[i].divisor) report(&s, &f->args[i], &s.findings[i]);
     tile_arena_reset(&s.arena);

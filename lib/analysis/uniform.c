@@ -106,8 +106,8 @@ static bool gives_divergent(const spread *s, tile_op op) {
     return any_operand(s, op);
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    spread *s = user;
+static void visit(spread *s, tile_op op) {
+    const tile_function *f = s->f;
     if (tile_shape_of(f, op) != TILE_SHAPE_NONE) {
         visit_regions(s, op);
         return;
@@ -123,7 +123,7 @@ static bool *find_divergent(spread s, tile_arena *arena) {
     s.changed = true;
     while (s.changed) {
         s.changed = false;
-        tile_walk(s.f, s.f->body, visit, &s);
+        TILE_FOR_EACH_OP_INSIDE (s.f, op, s.f->body) visit(&s, op);
     }
     return s.divergent;
 }

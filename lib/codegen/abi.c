@@ -25,32 +25,15 @@ static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     return bytes;
 }
 
-typedef struct scratch_search {
-    const tile_function *f;
-    tile_arena *arena;
-    tile_scratch *found;
-    size_t count, capacity;
-} scratch_search;
-
-static void find_scratch(scratch_search *search, tile_region region) {
-    const tile_function *f = search->f;
-    TILE_FOR_EACH_OP (f, op, region) {
-        if (tile_op_opcode(f, op) == TILE_OP_scratch) {
-            search->found = tile_arena_grow(search->arena, search->found, search->count,
-                                            &search->capacity, sizeof *search->found);
-            search->found[search->count++] =
-                (tile_scratch){op, tile_op_has_attr(f, op, TILE_ATTR_clean), scratch_bytes(f, op)};
-        }
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            find_scratch(search, tile_op_region(f, op, r));
-    }
-}
-
 tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
-    scratch_search search = {.f = kernel, .arena = arena};
-    find_scratch(&search, kernel->body);
-    *count = (unsigned)search.count;
-    return search.found;
+    unsigned allocations;
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_scratch, arena, &allocations);
+    tile_scratch *list = TILE_NEW_ARRAY(arena, tile_scratch, allocations + 1u);
+    for (unsigned i = 0; i < allocations; i++)
+        list[i] = (tile_scratch){ops[i], tile_op_has_attr(kernel, ops[i], TILE_ATTR_clean),
+                                 scratch_bytes(kernel, ops[i])};
+    *count = allocations;
+    return list;
 }
 
 int64_t tile_shared_bytes(const tile_function *kernel) {

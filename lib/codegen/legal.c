@@ -370,8 +370,7 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
     return c.errors ? TILE_INVALID : TILE_OK;
 }
 
-static void remark_roles(tile_function *f, tile_op op, void *user) {
-    const tile_target *target = user;
+static void remark_roles(const tile_function *f, tile_op op, const tile_target *target) {
     bool said = false;
     if (tile_op_opcode(f, op) != TILE_OP_roles) return;
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
@@ -384,6 +383,6 @@ static void remark_roles(tile_function *f, tile_op op, void *user) {
 }
 
 void tile_remark_registers(tile_function *kernel, const tile_target *target) {
-    tile_target copy = *target;
-    if (!target->arch_specific) tile_walk(kernel, kernel->body, remark_roles, &copy);
+    if (!target->arch_specific)
+        TILE_FOR_EACH_OP_INSIDE (kernel, op, kernel->body) remark_roles(kernel, op, target);
 }

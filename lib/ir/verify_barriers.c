@@ -100,8 +100,8 @@ static void check_free(checker *c, tile_op op) {
         FAIL(c, op, "free_shared: barriers stay until the block ends");
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_alloc_barrier: check_alloc(c, op); break;
     case TILE_OP_barrier_arrive:
@@ -143,7 +143,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 
 bool tile_verify_barriers(tile_function *f) {
     checker c = {.f = f, .ok = true};
-    tile_walk(f, f->body, check_op, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);
     return c.ok;
 }

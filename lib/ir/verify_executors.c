@@ -265,8 +265,8 @@ static void check_cluster(checker *c, tile_op op) {
              tile_op_name(c->f, op), c->f->name);
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     check_tiles(c, op);
     if (tile_op_needs_cluster(opcode) || tile_op_has_attr(f, op, TILE_ATTR_multicast))
@@ -280,7 +280,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 
 bool tile_verify_executors(tile_function *f) {
     checker c = {.f = f, .context = tile_function_context(f), .ok = true};
-    tile_walk(f, f->body, check_op, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);
     return c.ok && tile_check_barriers(f);
 }

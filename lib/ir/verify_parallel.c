@@ -143,8 +143,8 @@ static void check_parallel(checker *c, tile_op op) {
     check_results(c, op);
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void visit(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool inside = parallel_around(f, op).id != 0;
     if (inside) check_inside(c, op);
@@ -161,7 +161,8 @@ bool tile_verify_parallel(tile_function *function) {
     for (size_t id = 1; id < function->op_count; id++)
         any |= function->ops[id].opcode == TILE_OP_parallel ||
                function->ops[id].opcode == TILE_OP_element;
-    if (any) tile_walk(function, function->body, visit, &c);
+    if (any)
+        TILE_FOR_EACH_OP_INSIDE (function, op, function->body) visit(&c, op);
     tile_arena_reset(&c.scratch);
     return c.sound;
 }

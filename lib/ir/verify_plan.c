@@ -198,9 +198,7 @@ static void check_launch(checker *c, tile_op op) {
 
 /* Plans --------------------------------------------------------------------------------------- */
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
-    (void)f;
+static void check_op(checker *c, tile_op op) {
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_scratch: check_scratch(c, op); break;
     case TILE_OP_launch: check_launch(c, op); break;
@@ -237,7 +235,8 @@ bool tile_verify_plan(tile_function *f) {
                        f->raster || f->is_persistent || f->is_flat || f->level;
     if (has_clauses || f->result_count)
         FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
-    if (!c.errors) tile_walk(f, f->body, check_op, &c);
+    if (!c.errors)
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);
     return c.errors == 0;
 }
