@@ -296,10 +296,6 @@ tile_op tile_op_first_nested(const tile_function *f, tile_op op);
     for (tile_op op = tile_op_first_nested((f), (outer)); (op).id; \
          (op) = tile_op_following((f), (op), TILE_NO_REGION, (outer)))
 
-/* Calls visit for each op, outer ones before inner ones. */
-typedef void (*tile_op_visitor)(tile_function *f, tile_op op, void *user);
-void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user);
-
 /* True for extents without an element type, which an operation's operands then tell: what a builder
  * or the text may give as a result's type, and no value has. */
 static inline bool tile_type_is_extents(const tile_type *type) {

@@ -126,10 +126,6 @@ tile_op tile_op_leave(const tile_function *f, tile_op op, tile_region root, tile
     return next;
 }
 
-void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user) {
-    TILE_FOR_EACH_OP_INSIDE (f, op, region) visit(f, op, user);
-}
-
 tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
                        unsigned *count) {
     unsigned all = 0;

@@ -386,10 +386,6 @@ static void bind_reference(instance *i) {
     f->reference_loc = loc;
 }
 
-static void find_cluster_op(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
-}
-
 /* A cluster of one block is none, unless something is said of it. */
 static void bind_cluster(instance *i) {
     tile_function *f = i->f;
@@ -399,9 +395,7 @@ static void bind_cluster(instance *i) {
         f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
         alone = alone && f->cluster[d] && tile_expr_is_int(f->cluster[d], &extent) && extent == 1;
     }
-    bool named = false;
-    if (f->cluster_rank && alone) tile_walk(f, f->body, find_cluster_op, &named);
-    if (alone && !named) tile_function_set_cluster(f, 0, NULL);
+    if (alone && !(f->cluster_rank && tile_uses_cluster(f))) tile_function_set_cluster(f, 0, NULL);
 }
 
 static void bind_declarations(instance *i) {

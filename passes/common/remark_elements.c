@@ -44,8 +44,7 @@ static bool stands_in_parallel(const tile_function *f, tile_op op) {
     return false;
 }
 
-static void visit_store(tile_function *f, tile_op op, void *user) {
-    const search *s = user;
+static void visit_store(tile_function *f, tile_op op, const search *s) {
     unsigned count;
     if (tile_op_opcode(f, op) != TILE_OP_store || stands_in_parallel(f, op)) return;
     tile_value src = tile_op_operand(f, op, 0);
@@ -69,5 +68,5 @@ static void visit_store(tile_function *f, tile_op op, void *user) {
 void remark_stored_elements(tile_function *f, tile_arena *scratch) {
     if (!tile_remarks_wanted(f) || f->kind != TILE_KERNEL || tile_function_level(f) != 2) return;
     search s = {f, tile_count_uses(f, scratch)};
-    tile_walk(f, f->body, visit_store, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_store(f, op, &s);
 }

@@ -2,13 +2,14 @@
 
 #include "lib/ir/regions.h"
 
-static void find_index(tile_function *f, tile_op op, void *user) {
+/* Names an element by a number that is not known before the loop is unrolled. */
+static bool has_open_index(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     unsigned operand = opcode == TILE_OP_insert ? 2 : 1;
     int64_t known;
-    if ((opcode == TILE_OP_extract || opcode == TILE_OP_insert || opcode == TILE_OP_coordinates) &&
-        !tile_value_is_int(f, tile_op_operand(f, op, operand), &known))
-        *(bool *)user = true;
+    bool names =
+        opcode == TILE_OP_extract || opcode == TILE_OP_insert || opcode == TILE_OP_coordinates;
+    return names && !tile_value_is_int(f, tile_op_operand(f, op, operand), &known);
 }
 
 /* How often the loop runs; 0: it is no such loop. */
@@ -22,7 +23,7 @@ static int64_t count_copies(tile_function *f, tile_op op) {
         return 0;
     int64_t times = (end - begin + step - 1) / step;
     if (times > tile_op_attr_int(f, op, TILE_ATTR_unroll, 0)) return 0;
-    tile_walk(f, tile_op_region(f, op, 0), find_index, &indexes);
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) indexes |= has_open_index(f, inner);
     return indexes ? times : 0;
 }
 

@@ -146,8 +146,8 @@ static void unite_gathered(assignment *a, tile_op op) {
     }
 }
 
-static void unite_op(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+static void unite_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     const tile_op_data *data = tile_op_at(f, op);
     bool elementwise = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_ELEMENTWISE) ||
                        (data->opcode == TILE_OP_asm && data->result_count);
@@ -309,13 +309,14 @@ static void check_given(assignment *a, tile_value value) {
 }
 
 /* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
-static void check_values(tile_function *f, tile_op op, void *user) {
+static void check_values(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-        check_given(user, tile_op_result(f, op, i));
+        check_given(a, tile_op_result(f, op, i));
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
         tile_region region = tile_op_region(f, op, r);
         for (unsigned i = 0; i < tile_region_at(f, region)->arg_count; i++)
-            check_given(user, tile_region_arg(f, region, i));
+            check_given(a, tile_region_arg(f, region, i));
     }
 }
 
@@ -373,22 +374,17 @@ static assignment start(tile_pass *pass, tile_function *f) {
     return a;
 }
 
-static void check_begins(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    if (!check_part_begins(a->pass, f, op, a->ranges)) a->status = TILE_INVALID;
-}
-
 /* What operations want themselves, sums first, as operands follow from them. */
 static void wish_all(assignment *a) {
     tile_function *f = a->f;
     for (uint32_t id = 1; id < a->value_count; id++) wish_given(a, (tile_value){id});
-    tile_walk(f, f->body, wish_sums, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_sums(a, op);
     wish_settle(a, NULL, NULL);
-    tile_walk(f, f->body, wish_operation, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
     wish_settle(a, NULL, NULL);
-    tile_walk(f, f->body, wish_order, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_order(a, op);
     a->ordered = true;
-    tile_walk(f, f->body, wish_operation, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
     wish_settle(a, NULL, NULL);
 }
 
@@ -400,9 +396,10 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     prepare_dots(pass, f);
     assignment a = start(pass, f);
     a.status = check_uniform(pass, f);
-    tile_walk(f, f->body, unite_op, &a);
-    tile_walk(f, f->body, check_values, &a);
-    tile_walk(f, f->body, check_begins, &a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) unite_op(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_values(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (!check_part_begins(pass, f, op, a.ranges)) a.status = TILE_INVALID;
     if (a.status != TILE_OK) return a.status;
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;

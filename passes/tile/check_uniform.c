@@ -60,8 +60,8 @@ static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
 
 /* A tile is one value of all threads. One that is divergent has been reported where it became so.
  */
-static void check_op(tile_function *f, tile_op op, void *user) {
-    uniformity *u = user;
+static void check_op(uniformity *u, tile_op op) {
+    tile_function *f = u->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool together = info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM);
     if ((together && !check_control(u, op)) || info->traits & TILE_TRAIT_UNIFORM) return;
@@ -81,6 +81,6 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 tile_status check_uniform(tile_pass *pass, tile_function *f) {
     uniformity u = {.pass = pass, .f = f};
     u.divergent = tile_divergent_values(f, pass->scratch);
-    tile_walk(f, f->body, check_op, &u);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&u, op);
     return u.status;
 }

@@ -170,8 +170,8 @@ static const tile_expr *count_readers(const chooser *c, unsigned readers) {
 
 /* Hints ---------------------------------------------------------------------------------------- */
 
-static void choose(tile_function *f, tile_op op, void *user) {
-    chooser *c = user;
+static void choose(chooser *c, tile_op op) {
+    tile_function *f = c->f;
     unsigned count, dims = 0;
     int64_t known;
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -215,6 +215,6 @@ tile_status tile_pass_choose_cache(tile_pass *pass, tile_function *f) {
     if (f->kind != TILE_KERNEL) return TILE_OK;
     chooser c = {.pass = pass, .f = f, .resident = is_resident(f)};
     c.dims = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
-    tile_walk(f, f->body, choose, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) choose(&c, op);
     return TILE_OK;
 }

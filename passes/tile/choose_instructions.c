@@ -116,8 +116,8 @@ static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
            tile_value_type(c->f, to[0])->scalar == TILE_tf32;
 }
 
-static void collect(tile_function *f, tile_op op, void *user) {
-    chooser *c = user;
+static void collect(chooser *c, tile_op op) {
+    tile_function *f = c->f;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
@@ -602,7 +602,7 @@ tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
     c.held = tile_held_bytes(f, pass->scratch);
-    tile_walk(f, f->body, collect, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect(&c, op);
     for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
     return c.failed ? TILE_INVALID : TILE_OK;
 }

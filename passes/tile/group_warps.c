@@ -114,31 +114,27 @@ static bool check_carried(const grouping *g) {
     return true;
 }
 
-typedef struct body_check {
-    const grouping *g;
-    bool ok;
-} body_check;
-
-static void check_body_op(tile_function *f, tile_op op, void *user) {
-    body_check *c = user;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op) && c->ok; i++) {
+static bool check_body_op(grouping *g, tile_op op) {
+    const tile_function *f = g->s.f;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
         bool barrier = type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
-        if (!barrier || split_stands_in(f, tile_value_def(f, value), c->g->s.loop)) continue;
-        c->ok = fail(c->g, op,
-                     tile_arena_format(c->g->s.pass->scratch,
-                                       "%s uses a barrier that all warps have together; allocate "
-                                       "it in the loop, or leave it out: `pipelined` makes its own",
-                                       tile_op_name(f, op)));
+        if (!barrier || split_stands_in(f, tile_value_def(f, value), g->s.loop)) continue;
+        return fail(g, op,
+                    tile_arena_format(g->s.pass->scratch,
+                                      "%s uses a barrier that all warps have together; allocate "
+                                      "it in the loop, or leave it out: `pipelined` makes its own",
+                                      tile_op_name(f, op)));
     }
+    return true;
 }
 
 static bool is_possible(grouping *g) {
-    body_check c = {g, true};
     if (!split_is_legal(&g->s) || !check_carried(g)) return false;
-    tile_walk(g->s.f, tile_op_region(g->s.f, g->s.loop, 0), check_body_op, &c);
-    return c.ok;
+    TILE_FOR_EACH_NESTED_OP (g->s.f, op, g->s.loop)
+        if (!check_body_op(g, op)) return false;
+    return true;
 }
 
 /* 2. Buffers ------------------------------------------------------------------------------------
@@ -151,8 +147,7 @@ typedef struct written {
     size_t count, capacity;
 } written;
 
-static void add_written(tile_function *f, tile_op op, void *user) {
-    written *w = user;
+static void add_written(tile_function *f, tile_op op, written *w) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
     for (unsigned i = 0; i < count; i++) {
@@ -187,7 +182,7 @@ static void drop_buffer(grouping *g, tile_value buffer) {
 static void own_buffers(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     written w = {.loop = g->s.loop, .arena = g->s.pass->scratch};
-    tile_walk(f, tile_op_region(f, g->s.loop, 0), add_written, &w);
+    TILE_FOR_EACH_OP_INSIDE (f, op, tile_op_region(f, g->s.loop, 0)) add_written(f, op, &w);
     size_t before = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(w.arena, tile_value, before + w.count);
     for (size_t i = 0; i < w.count; i++) {

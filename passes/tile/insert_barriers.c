@@ -325,16 +325,11 @@ static void walk_regions(barriers *b, tile_op op, access_state *s) {
     b->hoist = met || found->hoist;
 }
 
-/* All accesses in these regions, as they look from outside. */
-static void collect_accesses(barriers *b, tile_region region, access_set *set) {
-    TILE_FOR_EACH_OP (b->f, op, region) {
-        tile_access accesses[TILE_MAX_ACCESSES];
-        unsigned count = tile_op_accesses(b->f, op, accesses);
-        for (unsigned a = 0; a < count; a++)
-            access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
-        for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
-            collect_accesses(b, tile_op_region(b->f, op, r), set);
-    }
+static void add_accesses(barriers *b, tile_op op, access_set *set) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(b->f, op, accesses);
+    for (unsigned a = 0; a < count; a++)
+        access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
 
 /* What was before is met by other warps inside: only the block's barrier before the roles serves.
@@ -343,8 +338,7 @@ static void collect_accesses(barriers *b, tile_region region, access_set *set) {
 static void walk_roles(barriers *b, tile_op op, access_state *s) {
     access_set inside = {0};
     bool conflict = false;
-    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
-        collect_accesses(b, tile_op_region(b->f, op, r), &inside);
+    TILE_FOR_EACH_NESTED_OP (b->f, inner, op) add_accesses(b, inner, &inside);
     for (size_t i = 0; i < s->pending.count; i++)
         for (size_t a = 0; a < inside.count; a++)
             if (meets(b, &s->pending.items[i], &inside.items[a].access)) {

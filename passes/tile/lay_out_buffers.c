@@ -64,8 +64,8 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
 }
 
 /* An offset means nothing once a buffer's elements lie where tile operations want them. */
-static void check_offsets(tile_function *f, tile_op op, void *user) {
-    plan *p = user;
+static void check_offsets(plan *p, tile_op op) {
+    tile_function *f = p->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
@@ -83,17 +83,18 @@ static void check_offsets(tile_function *f, tile_op op, void *user) {
     }
 }
 
-static void lay_operands(tile_function *f, tile_op op, void *user) {
+static void lay_operands(plan *p, tile_op op) {
+    tile_function *f = p->f;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
         if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
-            lay_buffer(user, value, type->rank - 1);
+            lay_buffer(p, value, type->rank - 1);
     }
 }
 
-static void lay_copied(tile_function *f, tile_op op, void *user) {
-    plan *p = user;
+static void lay_copied(plan *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool stores = opcode == TILE_OP_store_async;
@@ -109,13 +110,13 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
 }
 
 /* What wgmma reads and no copy fills may lie as it likes best. */
-static void lay_read(tile_function *f, tile_op op, void *user) {
+static void lay_read(plan *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned count;
     for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++) {
         tile_value value = tile_op_segment(f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(f, value);
-        if (type->kind == TILE_TYPE_SHARED)
-            lay_buffer(user, value, warpgroup_fastest(f, op, operand));
+        if (type->kind == TILE_TYPE_SHARED) lay_buffer(p, value, warpgroup_fastest(f, op, operand));
     }
 }
 
@@ -124,9 +125,9 @@ tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range 
     plan p = {.pass = pass, .f = f, .ranges = ranges, .shared = shared};
     p.named = warpgroup_buffers(f, pass->scratch);
     p.copied = copied_buffers(f, pass->scratch);
-    tile_walk(f, f->body, lay_operands, &p);
-    tile_walk(f, f->body, lay_read, &p);
-    tile_walk(f, f->body, lay_copied, &p);
-    tile_walk(f, f->body, check_offsets, &p);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_operands(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_read(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_copied(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_offsets(&p, op);
     return p.status;
 }

@@ -401,8 +401,7 @@ static void check_length(checker *c, tile_op op) {
                 tile_op_name(c->f, op), MAX_INSTRUCTIONS);
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(tile_function *f, tile_op op, checker *c) {
     bool before = c->ok;
     c->ok = true;
     if (tile_op_opcode(f, op) == TILE_OP_parallel)
@@ -452,6 +451,7 @@ bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     if (f->raster || f->is_persistent)
         fail(&c, TILE_NO_OP,
              "blocks do not visit tiles as `raster` or `persistent` says yet; run walk-tiles");
-    if (c.ok) tile_walk(f, f->body, check_op, &c);
+    if (c.ok)
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(f, op, &c);
     return c.ok;
 }

@@ -421,10 +421,6 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     return join_blocks(l, &all);
 }
 
-static void find_warpgroup(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= warpgroup_takes(f, op);
-}
-
 /* The product that the sums are of; every way back leads to one. */
 static tile_op find_product(const tile_function *f, tile_value sums) {
     enum { MAX_STEPS = 16 };
@@ -489,7 +485,8 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
     bool found = false;
     int64_t left = 0;
     bool warpgroups = l->who.warps % TILE_WARPGROUP == 0 && l->who.first % TILE_WARPGROUP == 0;
-    if (warpgroups) tile_walk(&l->old, l->old.body, find_warpgroup, &found);
+    if (warpgroups)
+        TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body) found |= warpgroup_takes(&l->old, dot);
     tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
     if (!found) return src; /* mma has computed all products where they stand */
     if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);

@@ -116,11 +116,6 @@ static void collect_loops(tile_function *f, tile_region region, loop_list *list)
     }
 }
 
-static void visit_group(tile_function *f, tile_op op, void *user) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group) *(tile_op *)user = op;
-}
-
 static bool check_loop(tile_function *f, tile_op loop) {
     tile_context *context = tile_function_context(f);
     tile_op group = TILE_NO_OP;
@@ -129,7 +124,10 @@ static bool check_loop(tile_function *f, tile_op loop) {
                     "pipelined: the number of stages must be a constant, at least 1");
         return false;
     }
-    tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
+    TILE_FOR_EACH_NESTED_OP (f, op, loop)
+        if (tile_op_opcode(f, op) == TILE_OP_commit_group ||
+            tile_op_opcode(f, op) == TILE_OP_wait_group)
+            group = op;
     if (!group.id) return true;
     tile_report(context, TILE_ERROR, tile_op_loc(f, group),
                 "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
@@ -140,11 +138,6 @@ static bool check_loop(tile_function *f, tile_op loop) {
 }
 
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
-
-typedef struct ring_list {
-    const ring *rings;
-    unsigned count;
-} ring_list;
 
 /* Its operands are those of copy_async but for the barrier, which it has not. */
 static void make_synchronous(tile_function *f, tile_op op) {
@@ -157,15 +150,16 @@ static void make_synchronous(tile_function *f, tile_op op) {
 
 /* A copy_async inside of a pipelined loop that does not run ahead becomes a copy. To be done before
  * the pass makes such copies itself. */
-static void visit_async(tile_function *f, tile_op op, void *user) {
-    const ring_list *list = user;
-    bool staged = false;
-    if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
-        tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !tile_is_pipelined(f, op))
-        return;
-    for (unsigned i = 0; i < list->count; i++)
-        staged |= list->rings[i].plan.distance && tile_is_staged(&list->rings[i].plan, op);
-    if (!staged) make_synchronous(f, op);
+static void finish_copies(tile_function *f, const ring *rings, unsigned count) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        bool staged = false;
+        if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
+            tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !tile_is_pipelined(f, op))
+            continue;
+        for (unsigned i = 0; i < count; i++)
+            staged |= rings[i].plan.distance && tile_is_staged(&rings[i].plan, op);
+        if (!staged) make_synchronous(f, op);
+    }
 }
 
 /* Phase 3: copies ------------------------------------------------------------------------------ */
@@ -401,8 +395,7 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
               tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
-    ring_list all = {.rings = rings, .count = list.count};
-    tile_walk(f, f->body, visit_async, &all);
+    finish_copies(f, rings, list.count);
     long staged = 0;
     for (unsigned i = 0; i < list.count; i++)
         if (rings[i].plan.order) reorder(&rings[i]);

@@ -38,11 +38,6 @@ static bool is_pure(const dot_stages *s, tile_op op) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-static void visit_dot(tile_function *f, tile_op op, void *user) {
-    unsigned *count = user;
-    *count += tile_op_opcode(f, op) == TILE_OP_dot;
-}
-
 /* Depth of what is computed from op's operands. */
 static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
     uint8_t depth = 0;
@@ -57,7 +52,7 @@ static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
 static bool find_products(dot_stages *s) {
     unsigned all = 0;
     bool chained = true;
-    tile_walk(s->f, s->body, visit_dot, &all);
+    TILE_FOR_EACH_OP_INSIDE (s->f, op, s->body) all += tile_op_opcode(s->f, op) == TILE_OP_dot;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         uint8_t depth = depth_of_operands(s, op);
         if (tile_op_opcode(s->f, op) == TILE_OP_dot) {

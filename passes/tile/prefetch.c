@@ -427,17 +427,6 @@ static void rebuild(prefetch *p) {
     }
 }
 
-typedef struct loop_list {
-    tile_op *loops;
-    unsigned count;
-} loop_list;
-
-static void collect_loop(tile_function *f, tile_op op, void *user) {
-    loop_list *list = user;
-    if (tile_op_opcode(f, op) == TILE_OP_for && !tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-        list->loops[list->count++] = op;
-}
-
 /* Room for what a loop's body may have, and no more: there may be many loops. */
 static void make_room(prefetch *p) {
     size_t heads = 0, dots = 0;
@@ -451,19 +440,22 @@ static void make_room(prefetch *p) {
 
 tile_status tile_pass_prefetch(tile_pass *pass, tile_function *f) {
     long count = 0;
-    loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
-    tile_walk(f, f->body, collect_loop, &list);
-    const tile_range *ranges = list.count ? tile_range_analyse(f, pass->scratch) : NULL;
-    const uint32_t *uses = list.count ? tile_count_uses(f, pass->scratch) : NULL;
+    tile_op *loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    unsigned loop_count = 0;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_for && !tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+            loops[loop_count++] = op;
+    const tile_range *ranges = loop_count ? tile_range_analyse(f, pass->scratch) : NULL;
+    const uint32_t *uses = loop_count ? tile_count_uses(f, pass->scratch) : NULL;
     size_t value_count = f->value_count;
-    for (unsigned i = 0; i < list.count; i++) {
+    for (unsigned i = 0; i < loop_count; i++) {
         prefetch p = {.pass = pass,
                       .f = f,
                       .ranges = ranges,
                       .uses = uses,
                       .value_count = value_count,
-                      .loop = list.loops[i],
-                      .body = tile_op_region(f, list.loops[i], 0)};
+                      .loop = loops[i],
+                      .body = tile_op_region(f, loops[i], 0)};
         make_room(&p);
         if (!prefetch_plan(&p)) continue;
         rebuild(&p);

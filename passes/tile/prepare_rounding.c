@@ -18,8 +18,7 @@ static bool is_copy_from_f32(tile_function *f, tile_op op) {
            tile_value_type(f, from[0])->scalar == TILE_f32;
 }
 
-static void visit_use(tile_function *f, tile_op op, void *user) {
-    buffer_uses *uses = user;
+static void visit_use(tile_function *f, tile_op op, buffer_uses *uses) {
     bool used = false;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         used |= tile_op_operand(f, op, i).id == uses->buffer.id;
@@ -66,7 +65,7 @@ static void round_operands(tile_function *f, tile_op dot, tile_value buffer) {
 static void prepare_buffer(tile_pass *pass, tile_function *f, tile_value buffer) {
     buffer_uses uses = {.buffer = buffer,
                         .readers = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
-    tile_walk(f, f->body, visit_use, &uses);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_use(f, op, &uses);
     if (!uses.first.id) return;
     if (uses.others) {
         tile_report(

@@ -266,8 +266,8 @@ static bool compares(tile_opcode opcode) {
     return tile_op_has_trait(opcode, TILE_TRAIT_COMPARE) && opcode != TILE_OP_ult;
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    shifter *s = user;
+static void visit(shifter *s, tile_op op) {
+    tile_function *f = s->f;
     if (!compares(tile_op_opcode(f, op))) return;
     const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
     if (type->kind != TILE_TYPE_VECTOR || type->scalar != TILE_i32) return;
@@ -280,7 +280,7 @@ tile_status tile_pass_shift_comparisons(tile_pass *pass, tile_function *f) {
                  .f = f,
                  .ranges = tile_range_analyse(f, pass->scratch),
                  .range_count = f->value_count};
-    tile_walk(f, f->body, visit, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit(&s, op);
     tile_pass_count(pass, "comparisons", s.moved);
     return TILE_OK;
 }

@@ -53,16 +53,10 @@ static void share_along(specialist *s, unsigned dim) {
     }
 }
 
-static void find_cluster_op(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
-}
-
 /* Unless the kernel has its cluster for something else. */
 static void remark_none(const specialist *s) {
     tile_function *f = s->ring.f;
-    bool named = false;
-    tile_walk(f, f->body, find_cluster_op, &named);
-    if (!named)
+    if (!tile_uses_cluster(f))
         tile_remark_missed(f, s->ring.plan.loop, "no multicast",
                            "each block of a cluster copies something else, or another number of "
                            "times",

@@ -48,22 +48,6 @@ static bool may_repeat(const tile_function *f, tile_op op) {
     return !writes;
 }
 
-/* What means all of the kernel's warps, not the set that runs it. */
-typedef struct counting {
-    tile_op op; /* the first; 0: there is none */
-    const char *why, *remedy;
-} counting;
-
-static void visit_counted(tile_function *f, tile_op op, void *user) {
-    counting *found = user;
-    if (found->op.id) return;
-    if (tile_numbers_warps(f, op))
-        *found = (counting){op, "it counts the warps of both groups", NULL};
-    else if (tile_lays_out_warps(f, op))
-        *found =
-            (counting){op, "its layout is for the warps of both groups", "leave the layout out"};
-}
-
 static bool can_take_turns(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
@@ -93,9 +77,13 @@ static bool can_take_turns(specialist *s) {
             return miss(s, op, "the sums of its tile do not fit the registers of 4 warps alone",
                         "use a smaller tile");
     }
-    counting counted = {.op = TILE_NO_OP};
-    tile_walk(f, f->body, visit_counted, &counted);
-    return !counted.op.id || miss(s, counted.op, counted.why, counted.remedy);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_numbers_warps(f, op))
+            return miss(s, op, "it counts the warps of both groups", NULL);
+        else if (tile_lays_out_warps(f, op))
+            return miss(s, op, "its layout is for the warps of both groups",
+                        "leave the layout out");
+    return true;
 }
 
 void specialize_plan_turns(specialist *s) {

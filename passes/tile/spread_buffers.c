@@ -72,8 +72,8 @@ static void add_copy(spreading *s, tile_op op) {
     add_use(s, buffer[0], &layout, false);
 }
 
-static void look_at(tile_function *f, tile_op op, void *user) {
-    spreading *s = user;
+static void look_at(spreading *s, tile_op op) {
+    tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
         add_transfer(s, op, opcode == TILE_OP_load_shared);
@@ -138,7 +138,7 @@ void spread_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges)
     spreading s = {pass, f, ranges, NULL, NULL};
     s.uses = TILE_NEW_ARRAY(pass->scratch, buffer_use *, f->value_count);
     s.fixed = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
-    tile_walk(f, f->body, look_at, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(&s, op);
     for (uint32_t id = 1; id < f->value_count; id++) {
         const tile_type *type = tile_value_type(f, (tile_value){id});
         if (type->kind == TILE_TYPE_SHARED && type->layout && is_free(&s, (tile_value){id}, type))

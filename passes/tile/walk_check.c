@@ -1,36 +1,29 @@
 #include "passes/tile/walk_check.h"
 
-typedef struct refusal {
-    tile_pass *pass;
-    bool found;
-} refusal;
-
-static void find_wait(tile_function *f, tile_op op, void *user) {
-    refusal *r = user;
+static bool waits(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
-    bool waits = opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
-                 opcode == TILE_OP_wait_acquire;
-    if (!waits || r->found) return;
-    r->found = true;
-    tile_report(
-        r->pass->context, TILE_ERROR, tile_op_loc(f, op),
-        "%s: @%s is `persistent` and has clusters, of which perhaps not all run at once, so "
-        "that no tile may wait for another one; leave `cluster` or `persistent` out",
-        tile_op_name(f, op), f->name);
+    return opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
+           opcode == TILE_OP_wait_acquire;
 }
 
 static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
-    refusal r = {.pass = pass};
     if (!f->is_persistent || !f->cluster_rank) return false;
     if (f->cost) {
-        r.found = true;
         tile_report(pass->context, TILE_ERROR, f->loc,
                     "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
                     "neighbours, whatever they cost; leave one of them out");
-    } else {
-        tile_walk(f, f->body, find_wait, &r);
+        return true;
     }
-    return r.found;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (!waits(f, op)) continue;
+        tile_report(pass->context, TILE_ERROR, tile_op_loc(f, op),
+                    "%s: @%s is `persistent` and has clusters, of which perhaps not all run at "
+                    "once, so that no tile may wait for another one; leave `cluster` or "
+                    "`persistent` out",
+                    tile_op_name(f, op), f->name);
+        return true;
+    }
+    return false;
 }
 
 /* A block has its barriers once, and their phases go on from tile to tile. */

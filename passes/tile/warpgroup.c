@@ -19,25 +19,16 @@ bool warpgroup_is_declined(const tile_function *f, tile_op op) {
     return tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_mma;
 }
 
-typedef struct buffer_marks {
-    bool *read;
-} buffer_marks;
-
-static void mark_operands(tile_function *f, tile_op op, void *user) {
-    buffer_marks *marks = user;
-    unsigned count;
-    for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
-        marks->read[tile_op_segment(f, op, operand, &count)[0].id] = true;
-}
-
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
-    buffer_marks marks = {.read = TILE_NEW_ARRAY(arena, bool, f->value_count)};
-    tile_walk(f, f->body, mark_operands, &marks);
-    return marks.read;
+    bool *read = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    unsigned count;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
+            read[tile_op_segment(f, op, operand, &count)[0].id] = true;
+    return read;
 }
 
-static void mark_copied(tile_function *f, tile_op op, void *user) {
-    bool *copied = user;
+static void mark_copied(tile_function *f, tile_op op, bool *copied) {
     unsigned count;
     if (tile_op_opcode(f, op) == TILE_OP_store_async)
         copied[tile_op_segment(f, op, 2, &count)->id] = true;
@@ -49,7 +40,7 @@ static void mark_copied(tile_function *f, tile_op op, void *user) {
 
 bool *copied_buffers(tile_function *f, tile_arena *arena) {
     bool *copied = TILE_NEW_ARRAY(arena, bool, f->value_count);
-    tile_walk(f, f->body, mark_copied, copied);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) mark_copied(f, op, copied);
     return copied;
 }
 

@@ -113,8 +113,7 @@ static void wish_reduced(assignment *a, tile_op op) {
     wish(a, result, WISH_REDUCE, &layout);
 }
 
-static void list_passage(tile_function *f, tile_op op, void *user) {
-    passages *list = user;
+static void list_passage(tile_function *f, tile_op op, passages *list) {
     tile_gather g;
     if (tile_op_opcode(f, op) == TILE_OP_broadcast || tile_is_rearrangement(f, op) ||
         tile_op_opcode(f, op) == TILE_OP_convert_layout ||
@@ -126,7 +125,7 @@ static void list_passage(tile_function *f, tile_op op, void *user) {
 
 passages wish_find_passages(assignment *a) {
     passages list = {TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0};
-    tile_walk(a->f, a->f->body, list_passage, &list);
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) list_passage(a->f, op, &list);
     return list;
 }
 

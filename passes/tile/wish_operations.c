@@ -85,11 +85,11 @@ strength wish_of_sum(const assignment *a, tile_op op, tile_layout *layout) {
     return WISH_SUM;
 }
 
-void wish_sums(tile_function *f, tile_op op, void *user) {
+void wish_sums(assignment *a, tile_op op) {
     tile_layout layout;
-    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
-    strength how_much = wish_of_sum(user, op, &layout);
-    if (how_much) wish(user, tile_op_result(f, op, 0), how_much, &layout);
+    if (tile_op_opcode(a->f, op) != TILE_OP_dot) return;
+    strength how_much = wish_of_sum(a, op, &layout);
+    if (how_much) wish(a, tile_op_result(a->f, op, 0), how_much, &layout);
 }
 
 /* Of a warpgroup's product the operand that it takes from registers. */
@@ -168,8 +168,8 @@ static bool is_opaque(const tile_function *f, tile_value memory) {
     return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
 }
 
-void wish_operation(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+void wish_operation(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     tile_value tile;
     if (tile_op_opcode(f, op) == TILE_OP_dot) wish_operands(a, op);
     const tile_value *element = wish_transfer(f, op, &tile);
@@ -187,8 +187,8 @@ void wish_operation(tile_function *f, tile_op op, void *user) {
     if (layouts_is_atomic_tile(f, op)) wish_atomic(a, op);
 }
 
-void wish_order(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+void wish_order(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     tile_value tile;
     tile_layout order;
     const tile_value *element = wish_transfer(f, op, &tile);

@@ -61,14 +61,15 @@ static bool matters(const tile_function *f, tile_op op) {
            tile_is_rearrangement(f, op);
 }
 
-static void note_op(tile_function *f, tile_op op, void *user) {
+static void note_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     const tile_op_data *data = tile_op_at(f, op);
     if (!matters(f, op)) return;
-    for (uint32_t i = 0; i < data->operand_count; i++) add_use(user, data->operands[i], op);
+    for (uint32_t i = 0; i < data->operand_count; i++) add_use(a, data->operands[i], op);
     for (unsigned r = 0; r < tile_op_result_count(f, op); r++)
-        add_use(user, tile_op_result(f, op, r), op);
+        add_use(a, tile_op_result(f, op, r), op);
 }
 
 void wish_find_uses(assignment *a) {
-    tile_walk(a->f, a->f->body, note_op, a);
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) note_op(a, op);
 }
