@@ -231,8 +231,7 @@ static void report_obstacle(const planner *p, tile_severity severity, tile_op op
                 "%s cannot run ahead of the loop: %s%s%s", tile_op_name(p->f, op), found.reason,
                 found.remedy ? "; " : "", found.remedy ? found.remedy : "");
     if (found.culprit.id)
-        tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
-                    tile_op_name(p->f, found.culprit));
+        tile_note_at(p->f, found.culprit, "this is the %s", tile_op_name(p->f, found.culprit));
 }
 
 /* The user's lists ----------------------------------------------------------------------------- */
@@ -248,10 +247,9 @@ static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *gi
     if (!attr) return true;
     *given = true;
     if (attr->count != p->statement_count) {
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "'%s' needs one entry for each of the body's %u statements, it has %u",
-                    tile_attr_get_info(id)->name, p->statement_count, attr->count);
-        return false;
+        return tile_error_at(p->f, p->loop,
+                             "'%s' needs one entry for each of the body's %u statements, it has %u",
+                             tile_attr_get_info(id)->name, p->statement_count, attr->count);
     }
     for (unsigned i = 0; i < attr->count; i++) list[i] = attr->list[i];
     return true;
@@ -261,9 +259,8 @@ static bool check_permutation(const planner *p, const int64_t *order) {
     bool *taken = TILE_NEW_ARRAY(p->arena, bool, p->statement_count + 1u);
     for (unsigned i = 0; i < p->statement_count; i++) {
         if (order[i] < 0 || order[i] >= p->statement_count || taken[order[i]]) {
-            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
-                        "'order' must be a permutation of 0 to %u", p->statement_count - 1);
-            return false;
+            return tile_error_at(p->f, p->statements[i], "'order' must be a permutation of 0 to %u",
+                                 p->statement_count - 1);
         }
         taken[order[i]] = true;
     }
@@ -345,13 +342,13 @@ static bool check_dependences(const planner *p, const schedule *s) {
             const char *edge =
                 kept ? NULL : depends(p, p->statements[earlier], p->statements[later]);
             if (!edge) continue;
-            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
-                        "'%s' puts this %s before the %s that it depends on: %s",
-                        s->stage[earlier] > s->stage[later] ? "stage" : "order",
-                        tile_op_name(p->f, p->statements[later]),
-                        tile_op_name(p->f, p->statements[earlier]), edge);
-            tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
-                        "this is the %s", tile_op_name(p->f, p->statements[earlier]));
+            tile_error_at(p->f, p->statements[later],
+                          "'%s' puts this %s before the %s that it depends on: %s",
+                          s->stage[earlier] > s->stage[later] ? "stage" : "order",
+                          tile_op_name(p->f, p->statements[later]),
+                          tile_op_name(p->f, p->statements[earlier]), edge);
+            tile_note_at(p->f, p->statements[earlier], "this is the %s",
+                         tile_op_name(p->f, p->statements[earlier]));
             return false;
         }
     return true;
@@ -363,19 +360,16 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
     for (unsigned i = 0; i < p->statement_count; i++)
         last = s->stage[i] > last ? s->stage[i] : last;
     if (last >= stages) {
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "stage %lld needs %llu stages, pipelined gives %u", (long long)last,
-                    (unsigned long long)last + 1, stages);
-        return false;
+        return tile_error_at(p->f, p->loop, "stage %lld needs %llu stages, pipelined gives %u",
+                             (long long)last, (unsigned long long)last + 1, stages);
     }
     for (unsigned i = 0; i < p->statement_count; i++)
         if (s->stage[i] != 0 && s->stage[i] != last) {
-            tile_report(
-                p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
+            return tile_error_at(
+                p->f, p->statements[i],
                 "this %s is in stage %lld: copies go into stage 0, everything else into the "
                 "last one, %lld",
                 tile_op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
-            return false;
         }
     *distance = (unsigned)last;
     return true;
@@ -498,8 +492,9 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     }
     plan->copies_last = tile_is_staged(plan, last);
     if (turns > 1)
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "'order' must put all copies of stage 0 before or after all other statements");
+        tile_error_at(
+            p->f, p->loop,
+            "'order' must put all copies of stage 0 before or after all other statements");
     return turns <= 1;
 }
 
@@ -513,12 +508,12 @@ static bool has_candidate(const planner *p) {
  * its own. */
 static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan) {
     if (p->quiet || plan->stages < 2 || has_candidate(p)) return;
-    tile_remark_missed(
+    tile_missed_at(
         p->f, p->loop, "not pipelined",
-        "what it loads goes to registers, and only copies to shared memory and the loads of a "
-        "`dot`'s operands run ahead, so that `pipelined` changes nothing",
         "`copy %x[..], %buffer` to an `alloc_shared` and `load_shared %buffer` in place of the "
-        "load, or leave `pipelined` out");
+        "load, or leave `pipelined` out",
+        "what it loads goes to registers, and only copies to shared memory and the loads of a "
+        "`dot`'s operands run ahead, so that `pipelined` changes nothing");
 }
 
 static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,

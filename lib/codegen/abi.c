@@ -51,17 +51,15 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
 /* Creation ------------------------------------------------------------------------------------- */
 
 static bool check_kernel(const tile_function *f) {
-    tile_context *context = tile_function_context(f);
     if (f->kind != TILE_KERNEL)
-        tile_report(context, TILE_ERROR, f->loc, "@%s is a compute, and only kernels are launched",
-                    f->name);
+        tile_error_at(f, TILE_NO_OP, "@%s is a compute, and only kernels are launched", f->name);
     else if (f->raster || f->is_persistent)
-        tile_report(context, TILE_ERROR, f->loc,
-                    "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
-                    f->raster ? "raster" : "persistent");
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
+                      f->raster ? "raster" : "persistent");
     else if (!tile_executors_of_block(f).warps)
-        tile_report(context, TILE_ERROR, f->loc,
-                    "@%s: the number of warps is not known yet; run instantiate", f->name);
+        tile_error_at(f, TILE_NO_OP, "@%s: the number of warps is not known yet; run instantiate",
+                      f->name);
     else
         return true;
     return false;
@@ -87,10 +85,9 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         if (!abi->scratch[i].bytes) {
-            tile_report(
-                abi->context, TILE_ERROR, tile_op_loc(f, abi->scratch[i].op),
+            return tile_error_at(
+                f, abi->scratch[i].op,
                 "scratch: the extents must be computable from the kernel's arguments alone");
-            return false;
         }
         abi->scratch[i].bytes = checked_bytes(f, &abi->scratch[i]);
         abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
@@ -99,11 +96,11 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
 }
 
 static bool fail_arg(const tile_function *f, const char *name) {
-    tile_report(tile_function_context(f), TILE_ERROR, f->loc,
-                "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
-                "run instantiate",
-                f->name, name);
-    return false;
+    return tile_error_at(
+        f, TILE_NO_OP,
+        "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
+        "run instantiate",
+        f->name, name);
 }
 
 static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {

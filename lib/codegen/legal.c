@@ -376,10 +376,11 @@ static void remark_roles(const tile_function *f, tile_op op, const tile_target *
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
         said |= tile_role_registers(f, op, r) > 0;
     if (said)
-        tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                    "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
-                    "threads have as many as ptxas gives the kernel; compile for sm_90a",
-                    f->name, target->name);
+        tile_remark_at(
+            f, op,
+            "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
+            "threads have as many as ptxas gives the kernel; compile for sm_90a",
+            f->name, target->name);
 }
 
 void tile_remark_registers(tile_function *kernel, const tile_target *target) {

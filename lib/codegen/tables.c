@@ -58,20 +58,19 @@ static bool is_known(const tile_table *table) {
 }
 
 bool tile_table_check(const tile_function *f, const tile_table *list, unsigned count) {
-    tile_context *context = tile_function_context(f);
     for (unsigned i = 0; i < count; i++)
         if (!is_known(&list[i])) {
-            tile_report(context, TILE_ERROR, tile_op_loc(f, list[i].op),
-                        "tile_by_cost: the extents must be computable from the kernel's arguments "
-                        "alone");
-            return false;
+            return tile_error_at(
+                f, list[i].op,
+                "tile_by_cost: the extents must be computable from the kernel's arguments "
+                "alone");
         }
     if (count <= TILE_MAX_TABLES) return true;
-    tile_report(context, TILE_ERROR, tile_op_loc(f, list[TILE_MAX_TABLES].op),
-                "tile_by_cost: a kernel has at most %d orders of tiles, differing in extents or "
-                "cost",
-                TILE_MAX_TABLES);
-    return false;
+    return tile_error_at(
+        f, list[TILE_MAX_TABLES].op,
+        "tile_by_cost: a kernel has at most %d orders of tiles, differing in extents or "
+        "cost",
+        TILE_MAX_TABLES);
 }
 
 static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {

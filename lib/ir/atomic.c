@@ -160,12 +160,6 @@ const char *tile_compare_symbol(tile_word compare) {
 
 /* Checks -------------------------------------------------------------------------------------- */
 
-static bool fail(const tile_function *f, tile_op op, const char *what) {
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s",
-                tile_op_name(f, op), what);
-    return false;
-}
-
 /* A sum of truth values or of floats' bits means nothing. */
 static bool verify_kind(const tile_function *f, tile_op op) {
     const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
@@ -173,16 +167,16 @@ static bool verify_kind(const tile_function *f, tile_op op) {
     bool bits =
         kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
     if (type->param || !bits || !tile_scalar_is_floating(type->scalar)) return true;
-    return fail(f, op, "and, or and xor are for integers");
+    return tile_error_of(f, op, "and, or and xor are for integers");
 }
 
 bool tile_verify_atomic(const tile_function *f, tile_op op) {
     tile_word ordering = tile_op_word(f, op, TILE_ATTR_ordering);
     if (tile_op_opcode(f, op) == TILE_OP_fence)
         return ordering != TILE_WORD_ordering_relaxed ||
-               fail(f, op, "a relaxed fence orders nothing; leave it out");
+               tile_error_of(f, op, "a relaxed fence orders nothing; leave it out");
     if (!(tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_ATOMIC)) return true;
     if (ordering == TILE_WORD_ordering_sc)
-        return fail(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
+        return tile_error_of(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
     return !tile_op_has_attr(f, op, TILE_ATTR_kind) || verify_kind(f, op);
 }

@@ -141,8 +141,7 @@ bool tile_verify_cast(const tile_function *f, tile_op op) {
     if (from->param || to->param) return true;
     const char *reason = reason_against(from->scalar, to->scalar, tile_op_manner(f, op));
     if (reason)
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "cast from %s to %s: %s", tile_scalar_name(from->scalar),
-                    tile_scalar_name(to->scalar), reason);
+        tile_error_at(f, op, "cast from %s to %s: %s", tile_scalar_name(from->scalar),
+                      tile_scalar_name(to->scalar), reason);
     return !reason;
 }

@@ -296,6 +296,17 @@ tile_op tile_op_first_nested(const tile_function *f, tile_op op);
     for (tile_op op = tile_op_first_nested((f), (outer)); (op).id; \
          (op) = tile_op_following((f), (op), TILE_NO_REGION, (outer)))
 
+/* Reports at the place of an operation, of TILE_NO_OP at the function's. tile_error_of begins with
+ * the operation's name: "NAME: ...". Errors give false, for `return tile_error_at(..)`. */
+TILE_PRINTF(3, 4)
+bool tile_error_at(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+bool tile_error_of(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+void tile_note_at(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+void tile_remark_at(const tile_function *f, tile_op op, const char *format, ...);
+
 /* True for extents without an element type, which an operation's operands then tell: what a builder
  * or the text may give as a result's type, and no value has. */
 static inline bool tile_type_is_extents(const tile_type *type) {

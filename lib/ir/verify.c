@@ -302,8 +302,8 @@ static void check_buffers(verifier *v, tile_op op) {
         fail_extent(v, tile_op_loc(v->f, op), type, extent);
         tile_op alloc = tile_value_def(v->f, value);
         if (alloc.id)
-            tile_report(
-                v->context, TILE_NOTE, tile_op_loc(v->f, alloc),
+            tile_note_at(
+                v->f, alloc,
                 "a buffer with such extents can be used by threads only (ld_shared, st_shared, "
                 "...); %s uses it as a tile",
                 tile_op_name(v->f, op));

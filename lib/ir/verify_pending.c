@@ -40,10 +40,6 @@ typedef struct walk {
     bool ok;
 } walk;
 
-#define FAIL(w, op, ...) \
-    ((w)->ok = false, tile_report(tile_function_context((w)->f), TILE_ERROR, \
-                                  tile_op_loc((w)->f, (op)), __VA_ARGS__))
-
 /* States --------------------------------------------------------------------------------------- */
 
 static state copy_state(walk *w, const state *from) {
@@ -77,16 +73,15 @@ static bool is_pending(uint8_t status) {
 
 static void note_origin(const walk *w, tile_value value, const char *what) {
     tile_op def = tile_value_def(w->f, value);
-    if (def.id)
-        tile_report(tile_function_context(w->f), TILE_NOTE, tile_op_loc(w->f, def), "%s", what);
+    if (def.id) tile_note_at(w->f, def, "%s", what);
 }
 
 static void fail_taken(walk *w, tile_op op, tile_value value) {
     if (w->dry) return;
-    FAIL(w, op,
-         "%s: a pending accumulator is used once, and the registers of this one have gone on as "
-         "another value",
-         tile_op_name(w->f, op));
+    w->ok = tile_error_of(
+        w->f, op,
+        "a pending accumulator is used once, and the registers of this one have gone on as "
+        "another value");
     note_origin(w, value, "it is pending from here on");
 }
 
@@ -101,13 +96,14 @@ static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
     if (status == TAKEN) fail_taken(w, op, value);
     if (w->dry) return;
     if (is_pending(status)) {
-        FAIL(w, op,
-             "%s: the value is still pending; let a %s that covers its group give it back first",
-             tile_op_name(w->f, op), wait_name(w, value));
+        w->ok = tile_error_of(
+            w->f, op,
+            "the value is still pending; let a %s that covers its group give it back first",
+            wait_name(w, value));
         note_origin(w, value, "pending from here on");
     } else if (status == UNDEFINED) {
-        FAIL(w, op, "%s: the value is undefined; only a wgmma that does not keep it takes it",
-             tile_op_name(w->f, op));
+        w->ok = tile_error_of(
+            w->f, op, "the value is undefined; only a wgmma that does not keep it takes it");
     }
 }
 
@@ -124,18 +120,19 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) {
     tile_value value = tile_op_operand(w->f, op, operand);
     if (w->dry || !s->fresh[value.id]) return;
-    FAIL(w, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
-         operand ? "acc" : "lhs");
+    w->ok = tile_error_at(
+        w->f, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
+        operand ? "acc" : "lhs");
     note_origin(w, value, "they are written here");
 }
 
 /* Said once in each stretch. */
 static void check_stretch(walk *w, state *s, tile_op op) {
     if (s->fresh[NO_FENCE] && !w->dry)
-        FAIL(w, op,
-             "%s: no wgmma_fence stands between it and the beginning of its region, or the last "
-             "operation with regions or that waits in a loop",
-             tile_op_name(w->f, op));
+        w->ok = tile_error_of(
+            w->f, op,
+            "no wgmma_fence stands between it and the beginning of its region, or the last "
+            "operation with regions or that waits in a loop");
     s->fresh[NO_FENCE] = 0;
 }
 
@@ -290,8 +287,8 @@ static void check_end(walk *w, const state *s, tile_region region) {
         for (unsigned i = 0; i < count; i++) {
             tile_value value = tile_op_result(w->f, op, i);
             if (is_pending(s->status[value.id]) && !is_yielded(w, region, value))
-                FAIL(w, op, "%s: its result stays pending: no %s covers it", tile_op_name(w->f, op),
-                     wait_name(w, value));
+                w->ok = tile_error_of(w->f, op, "its result stays pending: no %s covers it",
+                                      wait_name(w, value));
         }
     }
 }

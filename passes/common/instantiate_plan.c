@@ -62,8 +62,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
     tile_function *copy = tile_function_clone(kernel, free_name(all, kernel));
     copy->instance_of = kernel->name;
     if (tile_instantiate_for(copy->module, copy->name, bindings, count, all->target) != TILE_OK) {
-        tile_report(copy->module->context, TILE_NOTE, tile_op_loc(all->plan, op),
-                    "it is launched here");
+        tile_note_at(all->plan, op, "it is launched here");
         all->status = TILE_INVALID;
     }
     all->made =

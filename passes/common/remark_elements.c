@@ -59,8 +59,8 @@ static void visit_store(tile_function *f, tile_op op, const search *s) {
         if (factor <= 1) continue;
         char remedy[64];
         snprintf(remedy, sizeof remedy, "for a tile write `load .. : [%lld]`", (long long)factor);
-        tile_remark_missed(f, load, "one element", "it loads one element, the same for all threads",
-                           remedy);
+        tile_missed_at(f, load, "one element", remedy,
+                       "it loads one element, the same for all threads");
         return;
     }
 }

@@ -329,10 +329,10 @@ bool rows_is_of_walk(rows *r, unsigned exp, unsigned walk) {
 void rows_remark_walks(rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (r->walks[i] > 1)
-            tile_remark_missed(
+            tile_missed_at(
                 r->k.s->compute, rows_op(r, i), "not in one walk",
-                "it needs what another reduction of the same rows gives, so that these are read "
-                "again for it",
                 "sums of products of exp(x - reduce_max(x)), differences from the mean and factors "
-                "of the row need not wait");
+                "of the row need not wait",
+                "it needs what another reduction of the same rows gives, so that these are read "
+                "again for it");
 }

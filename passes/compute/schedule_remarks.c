@@ -135,8 +135,8 @@ static void remark(const handed *h) {
         s->arena, "@%s writes it to memory for @%s, %s[%s], %s bytes: %s", h->writer->kernel->name,
         h->reader->kernel->name, tile_scalar_name(scalar), text_of_dims(s, type),
         text_of_bytes(s, type, scalar), found.why);
-    tile_remark_missed(s->compute, tile_value_def(s->compute, h->value), "not in one kernel", why,
-                       found.remedy);
+    tile_missed_at(s->compute, tile_value_def(s->compute, h->value), "not in one kernel",
+                   found.remedy, "%s", why);
 }
 
 /* The first group that reads the array, after the one that writes it. */

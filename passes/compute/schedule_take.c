@@ -6,7 +6,7 @@
 
 /* Where nothing would be corrected several kernels may be as fast. */
 static bool takes_none(chain_finder *f, tile_op op, const char *why, const char *remedy) {
-    if (f->o->exp_count) tile_remark_missed(f->s->compute, op, "not online", why, remedy);
+    if (f->o->exp_count) tile_missed_at(f->s->compute, op, "not online", remedy, "%s", why);
     return false;
 }
 

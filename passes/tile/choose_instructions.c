@@ -533,19 +533,18 @@ static void tell_loaded(const chooser *c, tile_op dot) {
         if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
         snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
                  operand == TILE_MMA_LHS ? "lhs" : "rhs");
-        tile_remark_missed(c->f, dot, "not in place", reason.found ? reason.why : part,
-                           reason.found
-                               ? reason.remedy
-                               : "give each group a buffer of its own, or the whole tile to "
-                                 "all its warps");
+        tile_missed_at(c->f, dot, "not in place",
+                       reason.found ? reason.remedy
+                                    : "give each group a buffer of its own, or the whole tile to "
+                                      "all its warps",
+                       "%s", reason.found ? reason.why : part);
     }
 }
 
 static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
     c->failed = true;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, dot),
-                "dot: it cannot be computed via wgmma: %s%s%s", why, remedy ? "; " : "",
-                remedy ? remedy : "");
+    tile_error_at(c->f, dot, "dot: it cannot be computed via wgmma: %s%s%s", why,
+                  remedy ? "; " : "", remedy ? remedy : "");
 }
 
 /* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
@@ -575,15 +574,15 @@ static void decide(chooser *c, tile_op dot) {
         return;
     }
     if (o.found) {
-        tile_remark_missed(c->f, dot, "no wgmma", o.why, o.remedy);
+        tile_missed_at(c->f, dot, "no wgmma", o.remedy, "%s", o.why);
         return;
     }
     if (is_flat(c, dot) && !forced) {
-        tile_remark_missed(c->f, dot, "no wgmma",
-                           "products of at most 32 rows most often wait for memory, and mma.sync "
-                           "then is as fast",
-                           "say {via = wgmma} where its operands are in shared memory already, or "
-                           "there are many columns");
+        tile_missed_at(c->f, dot, "no wgmma",
+                       "say {via = wgmma} where its operands are in shared memory already, or "
+                       "there are many columns",
+                       "products of at most 32 rows most often wait for memory, and mma.sync "
+                       "then is as fast");
         return;
     }
     if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);

@@ -225,8 +225,7 @@ static void explain_layout(conversions *c, tile_op op) {
     query.capability = c->pass->target->compute_capability;
     if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
     tile_mma_explain(&query, why, sizeof why);
-    tile_report(c->pass->context, TILE_REMARK, tile_op_loc(c->f, op),
-                "dot: %s; an fma loop in each thread computes it", why);
+    tile_remark_at(c->f, op, "dot: %s; an fma loop in each thread computes it", why);
 }
 
 static void take_fragment(conversions *c, tile_op op, unsigned operand, const tile_layout *layout) {
@@ -287,7 +286,7 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
     turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
     turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
-    tile_remark_missed(c->f, op, "no wgmma", fault, NULL);
+    tile_missed_at(c->f, op, "no wgmma", NULL, "%s", fault);
     return false;
 }
 

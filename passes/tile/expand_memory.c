@@ -180,10 +180,10 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
     while (!(missing >> d & 1)) d++;
     const char *name =
         tile_value_at(e->f, tile_region_arg(e->f, tile_op_region(e->f, e->op, 0), d))->name;
-    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
-                "%s: elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
-                "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
-                tile_op_name(e->f, op), name ? name : "i", name ? name : "i", name ? name : "i");
+    tile_error_of(e->f, op,
+                  "elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
+                  "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
+                  name ? name : "i", name ? name : "i", name ? name : "i");
     e->failed = true;
     return false;
 }

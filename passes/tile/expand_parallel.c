@@ -137,10 +137,10 @@ static void expand_check(expansion *e, tile_op op) {
 }
 
 bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
-    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
-                "%s in `parallel` must be the same for all elements; those that differ are "
-                "written with `while`, or with `if` in a loop of the most iterations",
-                what);
+    tile_error_at(e->f, op,
+                  "%s in `parallel` must be the same for all elements; those that differ are "
+                  "written with `while`, or with `if` in a loop of the most iterations",
+                  what);
     e->failed = true;
     return false;
 }

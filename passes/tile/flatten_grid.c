@@ -81,20 +81,20 @@ static const tile_expr *extent_of(const folding *s, unsigned d) {
 }
 
 /* False after a diagnostic. */
-static bool check(const tile_pass *pass, const folding *s) {
+static bool check(const folding *s) {
     const tile_function *f = s->f;
     const char *before = f->raster || f->is_persistent ? "walk-tiles" : NULL;
     if (before)
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
-                    f->name, f->raster ? "raster" : "persistent", before);
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
+                      f->name, f->raster ? "raster" : "persistent", before);
     for (unsigned d = 0; d < f->grid_rank && !before; d++) {
         if (!tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) continue;
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
-                    "names num_sms; leave `flat` out, or write a grid of one dim",
-                    f->name, d + 1);
-        return false;
+        return tile_error_at(
+            f, TILE_NO_OP,
+            "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
+            "names num_sms; leave `flat` out, or write a grid of one dim",
+            f->name, d + 1);
     }
     return !before;
 }
@@ -190,7 +190,7 @@ static void set_grid(const folding *s) {
 tile_status tile_pass_flatten_grid(tile_pass *pass, tile_function *f) {
     folding s = {.f = f, .context = pass->context};
     if (!f->is_flat || f->unfolded[0] || !find_dims(&s)) return TILE_OK;
-    if (!check(pass, &s)) return TILE_INVALID;
+    if (!check(&s)) return TILE_INVALID;
     tile_pass_count(pass, "flattened", 1);
     for (unsigned d = 0; d < 3; d++) f->unfolded[d] = extent_of(&s, d);
     if (tile_region_first(f, f->body).id) rename_blocks(pass, &s);

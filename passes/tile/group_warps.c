@@ -75,11 +75,6 @@ typedef struct grouping {
 /* 1. What groups cannot have --------------------------------------------------------------------
  */
 
-static bool fail(const grouping *g, tile_op op, const char *what) {
-    tile_report(g->s.context, TILE_ERROR, tile_op_loc(g->s.f, op), "groups: %s", what);
-    return false;
-}
-
 static const char *name_of(const grouping *g, tile_value value) {
     const char *name = tile_value_at(g->s.f, value)->name;
     return name ? tile_arena_format(g->s.pass->scratch, "%%%s", name) : "a carried value";
@@ -98,18 +93,16 @@ static bool check_carried(const grouping *g) {
         tile_value carried = tile_carried_received(f, g->s.loop, 0, i);
         const char *name = name_of(g, carried);
         if (!filled_with(f, tile_carried_sent(f, g->s.loop, TILE_AROUND, i)).id)
-            return fail(g, g->s.loop,
-                        tile_arena_format(g->s.pass->scratch,
-                                          "%s starts at a tile that all warps have together; start "
-                                          "it at a number, and combine it with the tile behind the "
-                                          "loop",
-                                          name));
+            return tile_error_at(g->s.f, g->s.loop,
+                                 "groups: %s starts at a tile that all warps have together; start "
+                                 "it at a number, and combine it with the tile behind the "
+                                 "loop",
+                                 name);
         if (tile_value_type(f, carried)->layout)
-            return fail(g, g->s.loop,
-                        tile_arena_format(g->s.pass->scratch,
-                                          "%s has a layout, which is either the block's or a "
-                                          "group's; leave it to the compiler",
-                                          name));
+            return tile_error_at(g->s.f, g->s.loop,
+                                 "groups: %s has a layout, which is either the block's or a "
+                                 "group's; leave it to the compiler",
+                                 name);
     }
     return true;
 }
@@ -121,11 +114,10 @@ static bool check_body_op(grouping *g, tile_op op) {
         const tile_type *type = tile_value_type(f, value);
         bool barrier = type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
         if (!barrier || split_stands_in(f, tile_value_def(f, value), g->s.loop)) continue;
-        return fail(g, op,
-                    tile_arena_format(g->s.pass->scratch,
-                                      "%s uses a barrier that all warps have together; allocate "
-                                      "it in the loop, or leave it out: `pipelined` makes its own",
-                                      tile_op_name(f, op)));
+        return tile_error_at(g->s.f, op,
+                             "groups: %s uses a barrier that all warps have together; allocate "
+                             "it in the loop, or leave it out: `pipelined` makes its own",
+                             tile_op_name(f, op));
     }
     return true;
 }

@@ -131,13 +131,12 @@ static bool meets(const barriers *b, const pending_access *earlier, const tile_a
 static bool may_stand_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
-    tile_report(
-        b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
+    tile_error_at(
+        b->f, before,
         "%s needs a barrier before it, and is in divergent control flow; where the accesses of a "
         "branch cannot conflict, put it into `sync explicit {..}` and write the barriers yourself",
         tile_op_name(b->f, before));
-    tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
-                "threads diverge at this %s", tile_op_name(b->f, control));
+    tile_note_at(b->f, control, "threads diverge at this %s", tile_op_name(b->f, control));
     b->failed = true;
     return false;
 }

@@ -26,13 +26,14 @@ static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsi
     if (bytes < 4) {
         snprintf(why, sizeof why,
                  "%u bytes lie side by side for certain, and cp.async moves 4 at least", bytes);
-        tile_remark_missed(&l->old, op, "not asynchronous", why,
-                           "declare the pointer, extents and strides of the view {divisible = N}, "
-                           "or copy along the dim of stride 1");
+        tile_missed_at(&l->old, op, "not asynchronous",
+                       "declare the pointer, extents and strides of the view {divisible = N}, "
+                       "or copy along the dim of stride 1",
+                       "%s", why);
     } else {
         snprintf(why, sizeof why, "cp.async cannot convert %s", tile_scalar_name(scalar));
-        tile_remark_missed(&l->old, op, "not asynchronous", why,
-                           "make the buffer's element type that of the view");
+        tile_missed_at(&l->old, op, "not asynchronous",
+                       "make the buffer's element type that of the view", "%s", why);
     }
 }
 

@@ -119,10 +119,10 @@ static void explain_early(const finder *s, tile_op load) {
     tile_value root = tile_memory_root(f, tile_op_operand(f, load, 0));
     bool is_argument = root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG;
     if (is_argument && tile_type_elements(tile) == tile_type_elements(stored))
-        tile_remark_missed(f, load, "not loaded piece by piece",
-                           "the kernel may write it before the last piece is stored",
-                           "say `noalias` of the argument, or load what is stored to the same "
-                           "place right before the store");
+        tile_missed_at(f, load, "not loaded piece by piece",
+                       "say `noalias` of the argument, or load what is stored to the same "
+                       "place right before the store",
+                       "the kernel may write it before the last piece is stored");
 }
 
 /* What takes long enough that two stores, or two pieces, had better not each compute it. */

@@ -277,9 +277,7 @@ static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
         return;
     }
     l->failed = true;
-    tile_report(l->pass->context, TILE_ERROR, tile_op_loc(&l->old, op),
-                "%s: lower-tiles cannot bring this operation to level 3",
-                tile_op_name(&l->old, op));
+    tile_error_of(&l->old, op, "lower-tiles cannot bring this operation to level 3");
 }
 
 /* The loads behind `before`, or all of the region, are what the old load was. */

@@ -408,7 +408,7 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
     take_operands(l, op, &boxes->copy);
     const char *why = find_plan(l, &boxes->copy, &remedy);
     if (why) {
-        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
         return NULL;
     }
     boxes->map = build_map(l, &boxes->copy);
@@ -447,7 +447,7 @@ bool lower_tma(lowering *l, tile_op op) {
     take_operands(l, op, &c);
     const char *why = find_plan(l, &c, &remedy);
     if (why) {
-        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
         return false;
     }
     if (c.in && has_later_neighbour(l, op)) return true;

@@ -117,23 +117,21 @@ static void collect_loops(tile_function *f, tile_region region, loop_list *list)
 }
 
 static bool check_loop(tile_function *f, tile_op loop) {
-    tile_context *context = tile_function_context(f);
     tile_op group = TILE_NO_OP;
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 1) {
-        tile_report(context, TILE_ERROR, tile_op_loc(f, loop),
-                    "pipelined: the number of stages must be a constant, at least 1");
-        return false;
+        return tile_error_at(f, loop,
+                             "pipelined: the number of stages must be a constant, at least 1");
     }
     TILE_FOR_EACH_NESTED_OP (f, op, loop)
         if (tile_op_opcode(f, op) == TILE_OP_commit_group ||
             tile_op_opcode(f, op) == TILE_OP_wait_group)
             group = op;
     if (!group.id) return true;
-    tile_report(context, TILE_ERROR, tile_op_loc(f, group),
-                "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
-                "itself; remove it",
-                tile_op_name(f, group));
-    tile_report(context, TILE_NOTE, tile_op_loc(f, loop), "this is the loop");
+    tile_error_at(f, group,
+                  "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
+                  "itself; remove it",
+                  tile_op_name(f, group));
+    tile_note_at(f, loop, "this is the loop");
     return false;
 }
 

@@ -297,8 +297,8 @@ static unsigned begin_turns(const dot_stages *s) {
     if (!tile_op_has_attr(f, s->loop, TILE_ATTR_turns)) return 0;
     unsigned first = tile_find_barriers(f, 0, tile_turns_of(who));
     if (!first) {
-        tile_remark_missed(f, s->loop, "no turns", "the block has no named barriers left for them",
-                           NULL);
+        tile_missed_at(f, s->loop, "no turns", NULL,
+                       "the block has no named barriers left for them");
         return 0;
     }
     tile_region all = who.role.id ? who.role : f->body;

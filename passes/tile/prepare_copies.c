@@ -68,8 +68,8 @@ void prepare_copies(tile_function *f) {
         const char *obstacle = find_obstacle(f, op);
         if (tile_op_opcode(f, op) == TILE_OP_copy_async && !obstacle) continue;
         if (obstacle)
-            tile_remark_missed(f, op, "not asynchronous", obstacle,
-                               "use copy_async to a buffer, without a barrier");
+            tile_missed_at(f, op, "not asynchronous",
+                           "use copy_async to a buffer, without a barrier", "%s", obstacle);
         copy_through_registers(f, op);
     }
 }

@@ -68,8 +68,8 @@ static void prepare_buffer(tile_pass *pass, tile_function *f, tile_value buffer)
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_use(f, op, &uses);
     if (!uses.first.id) return;
     if (uses.others) {
-        tile_report(
-            pass->context, TILE_REMARK, tile_op_loc(f, uses.first),
+        tile_remark_at(
+            f, uses.first,
             "copy_async: cp.async cannot round to tf32, so this copy goes through registers");
         return;
     }

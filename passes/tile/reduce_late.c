@@ -431,10 +431,9 @@ static long visit_loop(mover *m, tile_op loop) {
         if (!find_loop_step(m, loop, i, &s) || !find_cut(m, s.reduce, &c)) continue;
         if (tile_sync_is_explicit(m->f, loop) && tile_op_at(m->f, s.reduce)->segment[1]) continue;
         if (!may_reorder(m, &s)) {
-            tile_remark_missed(m->f, s.reduce, "not behind the loop",
-                               "threads exchange what they have of a row in each iteration, as "
-                               "floats are added in the order that is written",
-                               "say `fast`");
+            tile_missed_at(m->f, s.reduce, "not behind the loop", "say `fast`",
+                           "threads exchange what they have of a row in each iteration, as "
+                           "floats are added in the order that is written");
             continue;
         }
         move_behind(m, loop, i, &s, &c);

@@ -191,14 +191,13 @@ static void visit_unknown(rounding *r, tile_op op) {
 static void refuse_control(rounding *r, tile_op op, tile_value value) {
     tile_op def = tile_value_def(r->f, value);
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(r->f, op),
-                "%s: a cluster barrier in it depends on memory, which the blocks that round the "
-                "grid of @%s up to whole clusters do not read; let it depend on arguments and "
-                "block_id, or make the grid's extents multiples of those of `cluster`",
-                tile_op_name(r->f, op), r->f->name);
+    tile_error_of(r->f, op,
+                  "a cluster barrier in it depends on memory, which the blocks that round the "
+                  "grid of @%s up to whole clusters do not read; let it depend on arguments and "
+                  "block_id, or make the grid's extents multiples of those of `cluster`",
+                  r->f->name);
     if (def.id && def.id != op.id)
-        tile_report(r->pass->context, TILE_NOTE, tile_op_loc(r->f, def), "this %s decides about it",
-                    tile_op_name(r->f, def));
+        tile_note_at(r->f, def, "this %s decides about it", tile_op_name(r->f, def));
 }
 
 static void check_control(rounding *r, tile_op op) {
@@ -219,11 +218,12 @@ static void refuse_remote(rounding *r, tile_op op) {
     }
     if (!remote || r->failed) return;
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
-                "whole clusters do nothing; make the grid's extents multiples of those of "
-                "`cluster`",
-                tile_op_name(f, op), f->name);
+    tile_error_at(
+        f, op,
+        "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
+        "whole clusters do nothing; make the grid's extents multiples of those of "
+        "`cluster`",
+        tile_op_name(f, op), f->name);
 }
 
 /* A loop that all blocks run: they come to it, and so to those around it, as to a barrier. */
@@ -348,11 +348,11 @@ static bool may_leave(const rounding *r, tile_op op) {
 
 static void refuse_address(rounding *r, tile_op op) {
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(r->f, op),
-                "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
-                "round the grid of @%s up to whole clusters have none; make the grid's extents "
-                "multiples of those of `cluster`",
-                tile_op_name(r->f, op), r->f->name);
+    tile_error_at(r->f, op,
+                  "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
+                  "round the grid of @%s up to whole clusters have none; make the grid's extents "
+                  "multiples of those of `cluster`",
+                  tile_op_name(r->f, op), r->f->name);
 }
 
 /* Takes operations that make an address for what is behind the stretch out of it, the last ones

@@ -107,7 +107,7 @@ static void plan_copy(const planner *outer, tile_op copy) {
         why = "its tile's rows are not those of the products, of which groups have thirds";
         remedy = "`load` the tile";
     }
-    if (why) tile_remark_missed(p.f, copy, p.missed, why, remedy);
+    if (why) tile_missed_at(p.f, copy, p.missed, remedy, "%s", why);
     if (why || !span.first.id || !specialize_can_produce(&p, copy)) return;
     reader_span all = {own->first_use, own->last_use};
     widen(p.f, &all, span);

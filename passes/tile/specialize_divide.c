@@ -367,7 +367,7 @@ bool specialize_check_division(specialist *s) {
     find_dealt(&d, f->body);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&d, op);
     if (d.fault.id) {
-        tile_remark_missed(f, d.fault, "no thirds", d.why, d.remedy);
+        tile_missed_at(f, d.fault, "no thirds", d.remedy, "%s", d.why);
         return false;
     }
     s->divided = d.dealt;

@@ -10,7 +10,7 @@
 
 /* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
 static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
-    if (p->ok) tile_remark_missed(p->f, op, p->missed, why, remedy);
+    if (p->ok) tile_missed_at(p->f, op, p->missed, remedy, "%s", why);
     p->ok = false;
 }
 

@@ -57,10 +57,10 @@ static void share_along(specialist *s, unsigned dim) {
 static void remark_none(const specialist *s) {
     tile_function *f = s->ring.f;
     if (!tile_uses_cluster(f))
-        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
-                           "each block of a cluster copies something else, or another number of "
-                           "times",
-                           "leave `cluster` out, or let a copy not depend on one dim of block_id");
+        tile_missed_at(f, s->ring.plan.loop, "no multicast",
+                       "leave `cluster` out, or let a copy not depend on one dim of block_id",
+                       "each block of a cluster copies something else, or another number of "
+                       "times");
 }
 
 void specialize_plan_sharing(specialist *s) {

@@ -167,8 +167,8 @@ static void tell_last(const specialist *s) {
     tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
     for (; op.id; op = tile_op_next(f, op))
         if (is_result(f, op) && tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2)
-            tile_remark_missed(f, op, "no TMA", "it stands behind a loop around the pipelined one",
-                               "make one loop of the two");
+            tile_missed_at(f, op, "no TMA", "make one loop of the two",
+                           "it stands behind a loop around the pipelined one");
 }
 
 void specialize_stores(specialist *s, tile_region region) {
@@ -186,14 +186,13 @@ void specialize_stores(specialist *s, tile_region region) {
         /* Nobody expects it of a number a row, as sums and maxima are. */
         bool silent = tile_value_type(f, tile_op_operand(f, op, 0))->rank < 2;
         const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
-        if (no_map && !silent) tile_remark_missed(f, op, "no TMA", no_map, remedy);
+        if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
         tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
         if (buffer.id)
             replace_store(s, op, buffer);
         else if (!no_map)
-            tile_remark_missed(f, op, "no TMA",
-                               why ? why : "shared memory has no room for pieces of its tile",
-                               why ? help : "take a stage less");
+            tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
+                           why ? why : "shared memory has no room for pieces of its tile");
     }
     tell_last(s);
     if (!rings.count) return;

@@ -246,11 +246,11 @@ static void serve(const specialist *s) {
     bool in_turn = warpgroup_asks_turns(f, loop);
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
     if (in_turn && !s->chained)
-        tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
-                           "leave `consumers` out");
+        tile_missed_at(f, loop, "no turns", "leave `consumers` out",
+                       "none of its products takes what another one makes");
     else if (in_turn && s->warps * s->sets == WARPGROUP)
-        tile_remark_missed(f, loop, "no turns", "one warpgroup has none to take turns with",
-                           "say `warps 8`");
+        tile_missed_at(f, loop, "no turns", "say `warps 8`",
+                       "one warpgroup has none to take turns with");
     else if (in_turn)
         tile_op_set_flag(f, loop, TILE_ATTR_turns);
 }
@@ -295,9 +295,8 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
     if (!loops || !(pass->target->compute_capability == 90 && pass->target->arch_specific))
         return TILE_OK;
     if (loops > 1) {
-        tile_remark_missed(f, loop, "not specialised",
-                           "the kernel has several pipelined loops, and one warp serves one",
-                           "leave `pipelined` out of the others");
+        tile_missed_at(f, loop, "not specialised", "leave `pipelined` out of the others",
+                       "the kernel has several pipelined loops, and one warp serves one");
         return TILE_OK;
     }
     /* 2. What it needs. */

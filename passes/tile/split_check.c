@@ -39,8 +39,8 @@ static const char *clause_of(const checker *c) {
 
 static void note_split(checker *c) {
     if (c->s->quiet) return;
-    tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "%s",
-                c->s->strategy ? "this loop is split" : "groups of warps share this loop");
+    tile_note_at(c->f, c->s->loop, "%s",
+                 c->s->strategy ? "this loop is split" : "groups of warps share this loop");
 }
 
 /* Reductions

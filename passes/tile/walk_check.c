@@ -6,21 +6,22 @@ static bool waits(const tile_function *f, tile_op op) {
            opcode == TILE_OP_wait_acquire;
 }
 
-static bool are_clusters_refused(tile_pass *pass, tile_function *f) {
+static bool are_clusters_refused(tile_function *f) {
     if (!f->is_persistent || !f->cluster_rank) return false;
     if (f->cost) {
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
-                    "neighbours, whatever they cost; leave one of them out");
+        tile_error_at(
+            f, TILE_NO_OP,
+            "`persistent by` and `cluster` exclude each other: the tiles of a cluster are "
+            "neighbours, whatever they cost; leave one of them out");
         return true;
     }
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
         if (!waits(f, op)) continue;
-        tile_report(pass->context, TILE_ERROR, tile_op_loc(f, op),
-                    "%s: @%s is `persistent` and has clusters, of which perhaps not all run at "
-                    "once, so that no tile may wait for another one; leave `cluster` or "
-                    "`persistent` out",
-                    tile_op_name(f, op), f->name);
+        tile_error_of(f, op,
+                      "@%s is `persistent` and has clusters, of which perhaps not all run at "
+                      "once, so that no tile may wait for another one; leave `cluster` or "
+                      "`persistent` out",
+                      f->name);
         return true;
     }
     return false;
@@ -31,14 +32,15 @@ static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
     unsigned count;
     const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);
     if (!f->is_persistent || !count) return false;
-    tile_report(pass->context, TILE_ERROR, tile_op_loc(f, barriers[0]),
-                "alloc_barrier: @%s is `persistent`, and each of a block's tiles would begin with "
-                "new barriers; write the loop over tiles behind it yourself, or leave `persistent` "
-                "out",
-                f->name);
+    tile_error_at(
+        f, barriers[0],
+        "alloc_barrier: @%s is `persistent`, and each of a block's tiles would begin with "
+        "new barriers; write the loop over tiles behind it yourself, or leave `persistent` "
+        "out",
+        f->name);
     return true;
 }
 
 bool walk_is_refused(tile_pass *pass, tile_function *f) {
-    return are_clusters_refused(pass, f) || are_barriers_refused(pass, f);
+    return are_clusters_refused(f) || are_barriers_refused(pass, f);
 }

@@ -167,7 +167,7 @@ void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
         tile_op_at(f, dot)->operands[acc] = sum;
     }
     tile_op_remove_attr(f, dot, TILE_ATTR_async);
-    tile_remark_missed(f, dot, "not asynchronous", why, NULL);
+    tile_missed_at(f, dot, "not asynchronous", NULL, "%s", why);
 }
 
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
