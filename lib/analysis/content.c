@@ -137,8 +137,8 @@ static const tile_value *named_operands(const tile_content *c, tile_op op, unsig
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_extract:
     case TILE_OP_permute:
-    case TILE_OP_concat: return tile_op_segment(c->f, op, 0, count);
-    case TILE_OP_wgmma_wait: return tile_op_segment(c->f, op, 1, count);
+    case TILE_OP_concat: return tile_operands_src(c->f, op, count);
+    case TILE_OP_wgmma_wait: return tile_operands_accs(c->f, op, count);
     default: return NULL;
     }
 }
@@ -150,7 +150,7 @@ static bool rename(const naming *n, unsigned r, bool forth, const elements *from
     const int64_t *order = NULL;
     int64_t first = 0, begin = 0, end = n->c->length[tile_op_result(f, n->op, r).id];
     switch (tile_op_opcode(f, n->op)) {
-    case TILE_OP_extract: tile_value_is_int(f, tile_op_operand(f, n->op, 1), &first); break;
+    case TILE_OP_extract: tile_value_is_int(f, tile_operand_first(f, n->op), &first); break;
     case TILE_OP_permute: order = tile_op_attr(f, n->op, TILE_ATTR_order)->list; break;
     case TILE_OP_concat:
         begin = n->at;

@@ -220,9 +220,9 @@ static bool needs_number(const tile_function *f, unsigned warps) {
     return warps > 1 && warps != tile_executors_of_block(f).warps;
 }
 
-static void collect_named(const tile_function *f, tile_op op, unsigned count,
+static void collect_named(const tile_function *f, tile_op op, tile_value number, unsigned count,
                           barrier_table *table) {
-    unsigned first = small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1);
+    unsigned first = small_constant(f, number, TILE_MAX_BARRIERS - 1);
     for (unsigned i = first; i < first + count && i < TILE_MAX_BARRIERS; i++) {
         if (!(table->named >> i & 1)) table->named_by[i] = op;
         table->named |= 1u << i;
@@ -231,10 +231,11 @@ static void collect_named(const tile_function *f, tile_op op, unsigned count,
 
 static void collect_barrier(const tile_function *f, tile_op op, barrier_table *table) {
     if (takes_turns(tile_op_opcode(f, op)))
-        collect_named(f, op, tile_turns_of(tile_executors_of(f, op)), table);
+        collect_named(f, op, tile_operand_first(f, op), tile_turns_of(tile_executors_of(f, op)),
+                      table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
     if (is_named(f, op)) {
-        collect_named(f, op, 1, table);
+        collect_named(f, op, tile_operand_number(f, op), 1, table);
         return;
     }
     for (unsigned g = 0; g < tile_executors_of(f, op).groups; g++) {
@@ -258,8 +259,8 @@ static bool number_barriers(const tile_function *f, barrier_table *table) {
 
 tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group) {
     if (is_named(f, op))
-        return (tile_barrier){small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1),
-                              small_constant(f, tile_op_operand(f, op, 1), TILE_MAX_WARPS)};
+        return (tile_barrier){small_constant(f, tile_operand_number(f, op), TILE_MAX_BARRIERS - 1),
+                              small_constant(f, tile_operand_warps(f, op), TILE_MAX_WARPS)};
     unsigned first, warps;
     set_of(f, op, group, &first, &warps);
     if (warps == 1 && warps != tile_executors_of_block(f).warps)

@@ -73,7 +73,7 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
     unsigned count;
     const tile_value *element = tile_op_segment(c->f, op, g->operand, &count);
     bool loads = info->operands[0].form != TILE_FORM_value;
-    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
     const tile_type *type = tile_value_type(c->f, tile), *view = tile_value_type(c->f, element[0]);
     if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
     tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
@@ -88,8 +88,8 @@ static void look_at_copy(collecting *c, tile_op op) {
     enum { FIRST_WITH_TMA = 90 };
     unsigned count;
     const char *remedy;
-    const tile_value *from = tile_op_segment(c->f, op, 0, &count),
-                     *to = tile_op_segment(c->f, op, 1, &count);
+    const tile_value *from = tile_operands_src(c->f, op, &count),
+                     *to = tile_operands_dst(c->f, op, &count);
     bool in = tile_value_type(c->f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     const tile_type *type = tile_value_type(c->f, buffer[0]);
@@ -118,9 +118,8 @@ static void look_at_copy(collecting *c, tile_op op) {
 
 static void look_at_shared(collecting *c, tile_op op, bool loads) {
     enum { FIRST_WITH_STMATRIX = 90 };
-    unsigned count;
-    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
-    tile_value buffer = tile_op_segment(c->f, op, loads ? 0 : 1, &count)[0];
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
+    tile_value buffer = (loads ? tile_operand_src(c->f, op) : tile_operand_dst(c->f, op));
     const tile_type *type = tile_value_type(c->f, tile), *memory = tile_value_type(c->f, buffer);
     if (!has_layout(type, TILE_TYPE_TILE) || !has_layout(memory, TILE_TYPE_SHARED) ||
         type->rank != memory->rank)
@@ -161,9 +160,9 @@ static void look_at_dot(collecting *c, tile_op op) {
 static void look_at_conversion(collecting *c, tile_op op) {
     unsigned buffers;
     tile_shuffle_plan plan;
-    tile_value source = tile_op_operand(c->f, op, 0), result = tile_op_result(c->f, op, 0);
+    tile_value source = tile_operand_src(c->f, op), result = tile_op_result(c->f, op, 0);
     const tile_type *from = tile_value_type(c->f, source), *to = tile_value_type(c->f, result);
-    const tile_value *buffer = tile_op_segment(c->f, op, 1, &buffers);
+    const tile_value *buffer = tile_operands_buffer(c->f, op, &buffers);
     if (!from->layout || !to->layout) return;
     tile_layout_use use = {.way = "registers"};
     unsigned bytes = tile_scalar_bytes(from->scalar);

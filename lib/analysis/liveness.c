@@ -167,7 +167,7 @@ static void add_alloc(liveness *l, tile_op op) {
 static void visit_free(liveness *l, tile_op op) {
     tile_function *f = l->f;
     if (tile_op_opcode(f, op) != TILE_OP_free_shared) return;
-    uint32_t index = l->lifetime_of[tile_op_operand(f, op, 0).id];
+    uint32_t index = l->lifetime_of[tile_operand_buffer(f, op).id];
     tile_executors who = tile_executors_of(f, op);
     bool direct = who.role.id && tile_op_at(f, op)->parent.id == who.role.id && who.groups == 1;
     if (!index || !direct || l->lifetimes[index - 1].role.id) return;

@@ -63,9 +63,8 @@ static void look_at_body(planner *p) {
 
 /* What a shared buffer holds another iteration may change. */
 static bool loads_view(const tile_function *f, tile_op op) {
-    unsigned size;
     return tile_op_opcode(f, op) == TILE_OP_load &&
-           tile_value_type(f, *tile_op_segment(f, op, 0, &size))->kind == TILE_TYPE_VIEW;
+           tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
 }
 
 static bool is_load_for_dot(const planner *p, tile_op op) {
@@ -74,11 +73,10 @@ static bool is_load_for_dot(const planner *p, tile_op op) {
 }
 
 static bool is_copy_to_shared(const tile_function *f, tile_op op) {
-    unsigned size;
     tile_opcode opcode = tile_op_opcode(f, op);
     return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
            tile_op_mechanism(f, op) <= TILE_MECHANISM_GROUP &&
-           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
 }
 
 tile_op tile_pipelined_around(const tile_function *f, tile_op op) {
@@ -93,9 +91,8 @@ static obstacle check_source(const planner *p, tile_value source);
 
 /* Whether it can be loaded before its iteration. */
 static bool can_load_early(const planner *p, tile_op op) {
-    unsigned size;
     return loads_view(p->f, op) && tile_pipelined_around(p->f, op).id == p->loop.id &&
-           !check_source(p, *tile_op_segment(p->f, op, 0, &size)).reason;
+           !check_source(p, tile_operand_src(p->f, op)).reason;
 }
 
 /* Whether a value can be computed for a later iteration: from what is outside of the loop, the
@@ -131,7 +128,7 @@ static obstacle check_branches(const planner *p, tile_op op) {
     obstacle found = {0};
     for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id && !found.reason;
          at = tile_op_parent(p->f, at)) {
-        found = check_address(p, tile_op_operand(p->f, at, 0));
+        found = check_address(p, tile_operand_condition(p->f, at));
         if (!found.reason) continue;
         found.reason = "whether it runs is known in its iteration only";
         found.remedy = "compute the condition from the loop's variable, or put the copy outside";
@@ -209,12 +206,12 @@ static obstacle check_source(const planner *p, tile_value source) {
 }
 
 static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer) {
-    unsigned size, source_size;
-    const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
+    unsigned source_size;
+    const tile_value *source = tile_operands_src(p->f, copy, &source_size);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
-        *buffer = *tile_op_segment(p->f, copy, 1, &size);
+        *buffer = tile_operand_dst(p->f, copy);
         found = check_buffer(p, copy, *buffer);
     }
     for (unsigned i = 0; i < source_size && !found.reason; i++) found = check_address(p, source[i]);
@@ -381,8 +378,8 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 static bool is_address_load(const planner *p, tile_op op) {
     unsigned size;
     if (!loads_view(p->f, op)) return false;
-    obstacle found = check_source(p, *tile_op_segment(p->f, op, 0, &size));
-    const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+    obstacle found = check_source(p, tile_operand_src(p->f, op));
+    const tile_value *source = tile_operands_src(p->f, op, &size);
     for (unsigned i = 0; i < size && !found.reason; i++) found = check_address(p, source[i]);
     return !found.reason;
 }
@@ -441,7 +438,7 @@ static void mark_loads_of(const planner *p, tile_op op, bool *seen, bool *wanted
         mark_loads(p, tile_op_operand(p->f, op, i), seen, wanted);
     for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id; at = tile_op_parent(p->f, at))
         if (tile_op_opcode(p->f, at) == TILE_OP_if)
-            mark_loads(p, tile_op_operand(p->f, at, 0), seen, wanted);
+            mark_loads(p, tile_operand_condition(p->f, at), seen, wanted);
 }
 
 static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wanted) {
@@ -561,9 +558,8 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
 }
 
 bool tile_is_beside_pipelined(const tile_function *f, tile_op copy) {
-    unsigned size;
     if (tile_op_opcode(f, copy) != TILE_OP_copy ||
-        tile_value_type(f, *tile_op_segment(f, copy, 1, &size))->kind != TILE_TYPE_SHARED)
+        tile_value_type(f, tile_operand_dst(f, copy))->kind != TILE_TYPE_SHARED)
         return false;
     tile_op op = copy;
     while (op.id && !tile_op_has_attr(f, op, TILE_ATTR_pipelined)) op = tile_op_next(f, op);

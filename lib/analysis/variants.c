@@ -175,22 +175,21 @@ static void mark_map(derivation *d, tile_value view) {
 /* Copies for a barrier and to views; and what passes may make such copies of. */
 static void visit_copy(derivation *d, tile_op op) {
     const tile_function *f = d->f;
-    unsigned count;
     if (!tile_is_plain_access(f, op)) return; /* no box */
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
         if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || tile_is_pipelined(f, op)) {
-            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
-            mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
+            mark_map(d, tile_operand_src(f, op));
+            mark_map(d, tile_operand_dst(f, op));
         }
         break;
-    case TILE_OP_store_async: mark_map(d, tile_op_segment(f, op, 1, &count)[0]); break;
+    case TILE_OP_store_async: mark_map(d, tile_operand_dst(f, op)); break;
     case TILE_OP_copy:
-        if (tile_is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        if (tile_is_pipelined(f, op)) mark_map(d, tile_operand_src(f, op));
         break;
     case TILE_OP_load:
         if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
-            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+            mark_map(d, tile_operand_src(f, op));
         break;
     default: break; /* nothing else reads views in the background */
     }
@@ -198,17 +197,16 @@ static void visit_copy(derivation *d, tile_op op) {
 
 static bool is_result(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_store && tile_is_plain_access(f, op) &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !tile_is_pipelined(f, op);
+           tile_value_type(f, tile_operand_src(f, op))->rank == 2 && !tile_is_pipelined(f, op);
 }
 
 /* Tiles that a specialised loop computes, which specialize-warps stores by boxes, and what it
  * copies before the loop. */
 static void visit_around(derivation *d, tile_op op) {
     const tile_function *f = d->f;
-    unsigned count;
-    if (is_result(f, op)) mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
+    if (is_result(f, op)) mark_map(d, tile_operand_dst(f, op));
     if (tile_is_beside_pipelined(f, op) && tile_is_plain_access(f, op))
-        mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        mark_map(d, tile_operand_src(f, op));
 }
 
 /* Whether any argument has one in variant 0. */

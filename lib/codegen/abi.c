@@ -14,7 +14,7 @@
 static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     tile_context *context = tile_function_context(f);
     unsigned count;
-    const tile_value *extents = tile_op_segment(f, op, 0, &count);
+    const tile_value *extents = tile_operands_extents(f, op, &count);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
     for (unsigned i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch
     unsigned count;
     tile_context *context = tile_function_context(f);
     const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
-    const tile_value *extents = tile_op_segment(f, scratch->op, 0, &count);
+    const tile_value *extents = tile_operands_extents(f, scratch->op, &count);
     for (unsigned i = 0; i < count; i++) {
         const tile_expr *extent = tile_value_as_expr(f, extents[i]);
         if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;

@@ -56,7 +56,7 @@ static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat || opcode == TILE_OP_bitcast;
     if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || moves) return;
-    const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *src = tile_value_type(c->f, tile_first_operand(c->f, op));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
     if (is_opaque(opaque) && opcode != TILE_OP_cast)
@@ -73,7 +73,7 @@ static tile_machine machine_of(const checker *c, tile_op op) {
     if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
         return tile_atomic_machine(c->f, op, c->target->compute_capability, c->uses);
     if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
-    return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
+    return tile_cast_machine(tile_value_type(c->f, tile_operand_src(c->f, op))->scalar,
                              tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar,
                              c->target->compute_capability);
 }
@@ -122,7 +122,7 @@ static void check_alloc(checker *c, tile_op op) {
 /* A pending count is part of the instruction. */
 static void check_wait(checker *c, tile_op op) {
     int64_t pending;
-    if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &pending))
+    if (!tile_value_is_int(c->f, tile_operand_pending(c->f, op), &pending))
         FAIL(c, tile_op_loc(c->f, op), "%s: the number of pending groups must be a constant",
              op_name(c, op));
 }
@@ -181,7 +181,7 @@ static bool is_constant(const checker *c, tile_value value) {
 static int64_t weight_of_division(const checker *c, tile_op op, bool is_float) {
     enum { FLOAT = 16, INTEGER = 24, BY_CONSTANT = 4 };
     if (is_float) return FLOAT;
-    return is_constant(c, tile_op_operand(c->f, op, 1)) ? BY_CONSTANT : INTEGER;
+    return is_constant(c, tile_operand_rhs(c->f, op)) ? BY_CONSTANT : INTEGER;
 }
 
 static bool is_float8(tile_scalar scalar) {
@@ -205,10 +205,10 @@ static int64_t weight_of_function(const checker *c, tile_op op, tile_opcode opco
 static int64_t weight_of(const checker *c, tile_op op) {
     enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12, FIRST_WITH_FLOAT8 = 89 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    tile_scalar from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar;
+    tile_scalar from = tile_value_type(c->f, tile_first_operand(c->f, op))->scalar;
     tile_scalar to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar;
     bool is_float = tile_scalar_is_floating(from), narrow = tile_scalar_bits(from) < 32;
-    if (is_constant(c, tile_op_operand(c->f, op, 0)) && tile_op_operand_count(c->f, op) == 1)
+    if (is_constant(c, tile_first_operand(c->f, op)) && tile_op_operand_count(c->f, op) == 1)
         return 1;
     if (opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
         opcode == TILE_OP_ceildiv)
@@ -232,7 +232,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     if (tile_emit_can(opcode) && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) {
         int64_t each = machine_of(c, op) == TILE_MACHINE_atom_cas ? SWAP_LOOP : 1;
-        return each * tile_type_elements(tile_value_type(c->f, tile_op_operand(c->f, op, 0)));
+        return each * tile_type_elements(tile_value_type(c->f, tile_moved_operand(c->f, op)));
     }
     bool exchanges = opcode == TILE_OP_shfl || opcode == TILE_OP_redux;
     if (exchanges) return tile_type_elements(tile_value_type(c->f, tile_op_result(c->f, op, 0)));

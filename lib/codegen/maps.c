@@ -27,11 +27,11 @@ static tile_map map_of(const tile_function *f, tile_op op) {
                     .arg = (unsigned)f->arg_count,
                     .type = tile_value_type(f, tile_op_result(f, op, 0)),
                     .swizzle = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0)};
-    tile_value base = tile_pointer_source(f, tile_op_operand(f, op, 0));
+    tile_value base = tile_pointer_source(f, tile_operand_base(f, op));
     if (tile_value_at(f, base)->kind == TILE_VALUE_ARG) map.arg = tile_value_at(f, base)->index;
     unsigned extents, strides;
-    const tile_value *extent = tile_op_segment(f, op, 1, &extents);
-    const tile_value *stride = tile_op_segment(f, op, 2, &strides);
+    const tile_value *extent = tile_operands_extents(f, op, &extents);
+    const tile_value *stride = tile_operands_strides(f, op, &strides);
     for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent[d]);
     for (unsigned d = 0; d < strides; d++) map.strides[d] = expr_of(f, stride[d]);
     if (!strides) set_row_major(f, &map);

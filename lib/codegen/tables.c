@@ -15,7 +15,7 @@ static bool is_same(const tile_table *a, const tile_table *b) {
 
 static tile_table table_of(const tile_function *f, tile_op op) {
     unsigned count;
-    const tile_value *extents = tile_op_segment(f, op, 1, &count);
+    const tile_value *extents = tile_operands_extents(f, op, &count);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
     table.dealt = tile_op_has_attr(f, op, TILE_ATTR_dealt);
     for (unsigned d = 0; d < 3; d++) {

@@ -206,10 +206,12 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+#include "lib/ir/operands.h"
+
 /* The view argument whose base a pointer is, or the pointer itself. */
 static inline tile_value tile_pointer_source(const tile_function *f, tile_value pointer) {
     tile_op def = tile_value_def(f, pointer);
-    return def.id && f->ops[def.id].opcode == TILE_OP_base ? f->ops[def.id].operands[0] : pointer;
+    return def.id && f->ops[def.id].opcode == TILE_OP_base ? tile_operand_src(f, def) : pointer;
 }
 
 /* What an operand's form says: a first value outside of brackets; values in brackets behind it;
@@ -367,7 +369,7 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
 
 /* An `extract` that names elements of its operand, which is known where its index is a number. */
 static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
-    return f->values[f->ops[op.id].operands[1].id].kind == TILE_VALUE_CONSTANT;
+    return f->values[tile_operand_first(f, op).id].kind == TILE_VALUE_CONSTANT;
 }
 
 /* True and *integer if the value is an integer constant. */

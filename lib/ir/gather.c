@@ -93,7 +93,7 @@ bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
     tile_opcode opcode = tile_op_opcode(f, def);
     if (opcode == TILE_OP_splat) return true;
     if (opcode == TILE_OP_broadcast) {
-        tile_value from = tile_op_operand(f, def, 0);
+        tile_value from = tile_operand_src(f, def);
         unsigned front = type->rank - tile_value_type(f, from)->rank;
         return d < front || tile_is_repeated(f, from, d - front);
     }
@@ -134,16 +134,16 @@ void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void
 
 /* The view that is read, or NULL: a shared buffer or a pointer has no outside. */
 static const tile_type *view_read(const tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *first = tile_op_segment(f, op, 0, &count);
-    const tile_type *type = count ? tile_value_type(f, first[0]) : NULL;
+    if (!tile_op_takes(tile_op_opcode(f, op), TILE_OPERAND_src)) return NULL;
+    tile_value src = tile_operand_src(f, op);
+    const tile_type *type = src.id ? tile_value_type(f, src) : NULL;
     return type && type->kind == TILE_TYPE_VIEW ? type : NULL;
 }
 
 /* Extents other than the axis' are the same; one that is not known yet may be. */
 static bool check_axis(const tile_function *f, tile_op op) {
-    const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0)),
-                    *at = tile_value_type(f, tile_op_operand(f, op, 1));
+    const tile_type *src = tile_value_type(f, tile_operand_src(f, op)),
+                    *at = tile_value_type(f, tile_operand_at(f, op));
     int64_t axis;
     const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_axis);
     if (!attr || !tile_expr_is_int(attr->expr, &axis)) return true;
@@ -168,7 +168,8 @@ static bool check_axis(const tile_function *f, tile_op op) {
 static bool check_cache(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     bool shared =
-        tile_value_type(f, tile_op_operand(f, op, loads ? 0 : 1))->kind == TILE_TYPE_SHARED;
+        tile_value_type(f, (loads ? tile_operand_src(f, op) : tile_operand_dst(f, op)))->kind ==
+        TILE_TYPE_SHARED;
     if (!shared || !tile_op_has_attr(f, op, TILE_ATTR_cache)) return true;
     return tile_error_of(
         f, op, "cache is how global memory is kept; this %s a shared buffer, leave it out",

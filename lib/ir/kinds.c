@@ -96,7 +96,7 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
     if (!kinds || !kind) return true;
     if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
         return tile_error_of(

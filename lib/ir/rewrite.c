@@ -184,7 +184,8 @@ static const tile_expr *as_expr(readout *r, tile_value value) {
         return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
     if (op->opcode == TILE_OP_block_id && r->of_tile)
         return tile_expr_block_id(f->module->context, d);
-    if (op->opcode == TILE_OP_cast && !op->attr_count) return as_expr(r, op->operands[0]);
+    if (op->opcode == TILE_OP_cast && !op->attr_count)
+        return as_expr(r, tile_operand_src(f, (tile_op){data->owner}));
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -19,7 +19,7 @@ static bool has(const checker *c, tile_op op, tile_attr_id id) {
 static void check_loop(checker *c, tile_op op) {
     int64_t step, depth = int_of(c, op, TILE_ATTR_pipelined, 1);
     int64_t factor = int_of(c, op, TILE_ATTR_split, 1);
-    if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 2), &step) && step <= 0)
+    if (tile_value_is_int(c->f, tile_operand_step(c->f, op), &step) && step <= 0)
         c->ok = tile_error_at(c->f, op, "the step of `for` must be positive, it is %lld",
                               (long long)step);
     if (depth < 1 || depth > TILE_MAX_STAGES)
@@ -66,7 +66,7 @@ static void check_offset(checker *c, tile_op op) {
 
 static void check_order(checker *c, tile_op op) {
     const tile_attr *order = tile_op_attr(c->f, op, TILE_ATTR_order);
-    int64_t count = tile_type_elements(tile_value_type(c->f, tile_op_operand(c->f, op, 0)));
+    int64_t count = tile_type_elements(tile_value_type(c->f, tile_operand_src(c->f, op)));
     if (!order) return;
     if (order->count != tile_type_elements(tile_value_type(c->f, tile_op_result(c->f, op, 0))))
         c->ok = tile_error_at(c->f, op,

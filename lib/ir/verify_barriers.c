@@ -33,7 +33,7 @@ static void check_operand(checker *c, tile_op op, unsigned operand, const char *
 /* Which one of the buffer's barriers it is. */
 static void check_index(checker *c, tile_op op) {
     unsigned count;
-    const tile_value *values = tile_op_segment(c->f, op, 0, &count);
+    const tile_value *values = tile_operands_bar(c->f, op, &count);
     const tile_type *type = tile_value_type(c->f, values[0]);
     int64_t index, barriers = tile_type_elements(type);
     if (barriers < 1 || !tile_value_is_int(c->f, values[1], &index)) return;
@@ -79,7 +79,7 @@ static void check_turn(checker *c, tile_op op) {
     if (who.warps && (who.warps % TILE_WARPS_OF_TURN || count < 2))
         c->ok = tile_error_at(c->f, op, "%s: two or more warpgroups take turns, not %u of %u warps",
                               name, who.groups, who.warps);
-    else if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &first) &&
+    else if (tile_value_is_int(c->f, tile_operand_first(c->f, op), &first) &&
              (first < 1 || first > TILE_MAX_BARRIERS - (int64_t)count))
         c->ok =
             tile_error_at(c->f, op, "%s: the barriers' numbers are 1 to %d, not %lld to %lld", name,
@@ -94,7 +94,7 @@ static void check_scope(checker *c, tile_op op) {
 }
 
 static void check_free(checker *c, tile_op op) {
-    if (tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar == TILE_barrier)
+    if (tile_value_type(c->f, tile_operand_buffer(c->f, op))->scalar == TILE_barrier)
         c->ok = tile_error_at(c->f, op, "free_shared: barriers stay until the block ends");
 }
 

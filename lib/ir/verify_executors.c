@@ -20,7 +20,7 @@ static bool is_one_element(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_load)
         return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
     return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
+           tile_value_type(f, tile_moved_operand(f, op))->kind == TILE_TYPE_SCALAR;
 }
 
 bool tile_verify_set(tile_function *f, tile_op op) {
@@ -58,13 +58,13 @@ static void check_named_barrier(checker *c, tile_op op) {
     const char *name = tile_op_name(c->f, op);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
         c->ok = tile_error_at(c->f, op, "%s: `all` and a number exclude each other", name);
-    if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &number) &&
+    if (tile_value_is_int(c->f, tile_operand_number(c->f, op), &number) &&
         (number < 1 || number >= TILE_MAX_BARRIERS))
         c->ok = tile_error_at(
             c->f, op,
             "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
             name, TILE_MAX_BARRIERS - 1, (long long)number);
-    if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 1), &warps)) return;
+    if (!tile_value_is_int(c->f, tile_operand_warps(c->f, op), &warps)) return;
     if (block.warps && (warps < 1 || warps > block.warps))
         c->ok = tile_error_at(c->f, op, "%s: %lld warps cannot participate, the block has %u", name,
                               (long long)warps, block.warps);

@@ -42,7 +42,7 @@ static void check_operands(checker *c, tile_op op) {
 }
 
 static void note_free(checker *c, tile_op op) {
-    tile_value buffer = tile_op_operand(c->f, op, 0);
+    tile_value buffer = tile_operand_buffer(c->f, op);
     c->freed_by[buffer.id] = op;
     c->freed = tile_arena_grow(&c->scratch, c->freed, c->count, &c->capacity, sizeof *c->freed);
     c->freed[c->count++] = (freed_buffer){buffer, op};

@@ -142,7 +142,7 @@ static void walk_wgmma(walk *w, state *s, tile_op op) {
     check_fenced(w, s, op, 2);
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
         if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
-    take(w, s, op, tile_op_operand(w->f, op, 2));
+    take(w, s, op, tile_operand_acc(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
 }
 
@@ -160,7 +160,7 @@ static void walk_commit(walk *w, state *s, tile_op op) {
 /* A group is finished if its commit has more than `left` commits behind it, its own counted. */
 static void walk_wait(walk *w, state *s, tile_op op) {
     int64_t left;
-    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 0), &left)) left = OLDEST;
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
     for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
         uint8_t status = take(w, s, op, tile_op_operand(w->f, op, i + 1));
         bool over = !is_pending(status) || status - FIRST > left;
@@ -179,22 +179,21 @@ static void walk_async_dot(walk *w, state *s, tile_op op) {
 
 static void walk_dot_wait(walk *w, state *s, tile_op op) {
     int64_t left;
-    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &left)) left = OLDEST;
-    uint8_t status = take(w, s, op, tile_op_operand(w->f, op, 0));
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
+    uint8_t status = take(w, s, op, tile_operand_src(w->f, op));
     bool over = !is_pending(status) || status - FIRST > left;
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
 /* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
 static bool takes_end(const walk *w, tile_op op) {
-    int64_t first,
-        last = tile_type_elements(tile_value_type(w->f, tile_op_operand(w->f, op, 0))) - 1;
+    int64_t first, last = tile_type_elements(tile_value_type(w->f, tile_operand_src(w->f, op))) - 1;
     const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
     for (unsigned i = 0; order && i < order->count; i++)
         if (order->list[i] == last) return true;
     if (order) return false;
-    tile_value src = tile_op_operand(w->f, op, 0), part = tile_op_result(w->f, op, 0);
-    return tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &first) &&
+    tile_value src = tile_operand_src(w->f, op), part = tile_op_result(w->f, op, 0);
+    return tile_value_is_int(w->f, tile_operand_first(w->f, op), &first) &&
            first + tile_type_elements(tile_value_type(w->f, part)) ==
                tile_type_elements(tile_value_type(w->f, src));
 }
@@ -214,7 +213,7 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
     if (youngest == DONE || scalar) return false; /* one element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
-    if (!whole && takes_end(w, op)) take(w, s, op, tile_op_operand(w->f, op, 0));
+    if (!whole && takes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
     s->fresh[tile_op_result(w->f, op, 0).id] = false;
     return true;

@@ -203,7 +203,7 @@ static void check_op(checker *c, tile_op op) {
     case TILE_OP_scratch: check_scratch(c, op); break;
     case TILE_OP_launch: check_launch(c, op); break;
     case TILE_OP_fill:
-        if (tile_value_type(c->f, tile_op_operand(c->f, op, 0))->has_strides)
+        if (tile_value_type(c->f, tile_operand_dst(c->f, op))->has_strides)
             FAIL(c, tile_op_loc(c->f, op), "fill: the view must be row-major, without strides");
         break;
     case TILE_OP_yield: break;

@@ -9,7 +9,7 @@
 
 static bool check_tile(const tile_function *f, tile_op op) {
     const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_tile);
-    const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *src = tile_value_type(f, tile_first_operand(f, op));
     bool product = tile_op_opcode(f, op) == TILE_OP_matmul;
     int64_t elements = 1, least = 0;
     if (!attr) return true;

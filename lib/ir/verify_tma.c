@@ -25,8 +25,7 @@ static bool lacks_sum(const tile_function *f, tile_op op, tile_scalar scalar) {
 }
 
 static bool check_kind(const tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_type *source = tile_value_type(f, tile_op_segment(f, op, 0, &count)[0]);
+    const tile_type *source = tile_value_type(f, tile_operand_src(f, op));
     if (lacks_sum(f, op, source->scalar))
         return tile_error_at(f, op,
                              "tma_store: tensor copies have no `add` of i64; bulk_store has it");
@@ -70,7 +69,7 @@ bool tile_verify_tma(const tile_function *f, tile_op op) {
     case TILE_OP_tma_store:
     case TILE_OP_bulk_store: return check_kind(f, op);
     case TILE_OP_bulk_wait:
-        if (!tile_value_is_int(f, tile_op_operand(f, op, 0), &number) || number >= 0) return true;
+        if (!tile_value_is_int(f, tile_operand_pending(f, op), &number) || number >= 0) return true;
         return tile_error_at(f, op, "bulk_wait cannot leave %lld groups pending",
                              (long long)number);
     default: return true; /* no other row is about it */

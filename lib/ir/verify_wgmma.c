@@ -37,7 +37,7 @@ static bool verify_warpgroup(const tile_function *f, tile_op op) {
 
 static bool verify_wait(const tile_function *f, tile_op op) {
     int64_t pending;
-    if (!tile_value_is_int(f, tile_op_operand(f, op, 0), &pending) || pending >= 0) return true;
+    if (!tile_value_is_int(f, tile_operand_pending(f, op), &pending) || pending >= 0) return true;
     return tile_error_of(f, op, "fewer than 0 groups cannot be pending");
 }
 

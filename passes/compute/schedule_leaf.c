@@ -59,7 +59,7 @@ static int find_select(schedule *s, sched_online *o, sched_wanted at, bool zero)
     tile_op op = tile_value_def(s->compute, at.value);
     double hidden;
     if (!op.id || opcode_of(s, op) != TILE_OP_select ||
-        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
+        !sched_is_number(s, tile_operand_no(s->compute, op), &hidden) ||
         hidden != (zero ? 0 : -INFINITY))
         return -1;
     sched_leaf leaf = {.whole = at, .zero = zero};

@@ -25,8 +25,8 @@ static bool is_product(const sched_group *g) {
 static bool is_operand(const handed *h) {
     const tile_function *f = h->s->compute;
     return h->reader->root.id && tile_op_opcode(f, h->reader->root) == TILE_OP_matmul &&
-           (sched_comes_from(h->s, tile_op_operand(f, h->reader->root, 0), h->value) ||
-            sched_comes_from(h->s, tile_op_operand(f, h->reader->root, 1), h->value));
+           (sched_comes_from(h->s, tile_operand_lhs(f, h->reader->root), h->value) ||
+            sched_comes_from(h->s, tile_operand_rhs(f, h->reader->root), h->value));
 }
 
 static bool is_reduced_value(const handed *h) {

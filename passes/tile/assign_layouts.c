@@ -69,7 +69,7 @@ tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool takes = info->operand_count && info->operands[0].form == TILE_FORM_value;
     if (!takes && !tile_op_result_count(f, op)) return TILE_NO_VALUE;
-    tile_value moved = takes ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0);
+    tile_value moved = takes ? tile_first_operand(f, op) : tile_op_result(f, op, 0);
     return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
 }
 
@@ -93,11 +93,10 @@ const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f
 
 tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
                               uint32_t extents[TILE_MAX_RANK]) {
-    unsigned count;
     uint32_t dims[TILE_MAX_RANK];
-    const tile_type *tile = tile_value_type(f, tile_op_operand(f, store_async, 0));
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, store_async));
     tile_type_dims(tile, dims);
-    tile_type_dims(tile_value_type(f, tile_op_segment(f, store_async, 2, &count)[0]), extents);
+    tile_type_dims(tile_value_type(f, tile_operand_ring(f, store_async)), extents);
     return tile_pieces_layout(dims, extents, tile->rank, tile_executors_of(f, store_async).warps);
 }
 
@@ -156,12 +155,12 @@ static void unite_op(assignment *a, tile_op op) {
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
     if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
-    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, data->operands[1]);
+    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, tile_operand_at(f, op));
     unite_gathered(a, op);
     if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
-    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
+    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, tile_operand_src(f, op));
     if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
-    if (data->opcode == TILE_OP_join) unite(a, data->operands[0], data->operands[1]);
+    if (data->opcode == TILE_OP_join) unite(a, tile_operand_lhs(f, op), tile_operand_rhs(f, op));
     unite_carried(a, op);
 }
 

@@ -139,10 +139,9 @@ static bool counts_clusters(const folding *s, tile_op op) {
     const tile_function *f = s->f;
     int64_t by;
     if (tile_op_opcode(f, op) != TILE_OP_div ||
-        !tile_value_is_int(f, tile_op_operand(f, op, 1), &by) ||
-        by != tile_grid_cluster_extent(f, 0))
+        !tile_value_is_int(f, tile_operand_rhs(f, op), &by) || by != tile_grid_cluster_extent(f, 0))
         return false;
-    tile_value x = tile_op_operand(f, op, 0);
+    tile_value x = tile_operand_lhs(f, op);
     tile_op id = tile_value_def(f, x);
     return id.id && tile_op_opcode(f, id) == TILE_OP_block_id && !tile_value_at(f, x)->index;
 }

@@ -83,7 +83,7 @@ static const char *name_of(const grouping *g, tile_value value) {
 /* The scalar that fills the tile; 0: it is another one. */
 static tile_value filled_with(const tile_function *f, tile_value tile) {
     tile_op def = tile_value_def(f, tile);
-    return def.id && tile_op_opcode(f, def) == TILE_OP_splat ? tile_op_operand(f, def, 0)
+    return def.id && tile_op_opcode(f, def) == TILE_OP_splat ? tile_operand_src(f, def)
                                                              : TILE_NO_VALUE;
 }
 
@@ -165,7 +165,8 @@ static void drop_buffer(grouping *g, tile_value buffer) {
                 f->ops[id].opcode != TILE_OP_free_shared)
                 return;
     for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode == TILE_OP_free_shared && f->ops[id].operands[0].id == buffer.id)
+        if (f->ops[id].opcode == TILE_OP_free_shared &&
+            tile_operand_buffer(f, (tile_op){id}).id == buffer.id)
             tile_erase_op(f, (tile_op){id});
     tile_erase_op(f, tile_value_def(f, buffer));
 }

@@ -171,7 +171,7 @@ static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *plac
     tile_op_segment(f, op, VALUES, &values);
     const tile_value *buffer = tile_op_segment(f, op, PLACES, &count);
     if (!values || !count || !tile_reduction_of(f, op, &reduction)) return false;
-    const tile_layout *from = tile_value_type(f, tile_op_operand(f, op, 0))->layout;
+    const tile_layout *from = tile_value_type(f, tile_operand_src(f, op))->layout;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
     if (!from || !to) return false;
     tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);

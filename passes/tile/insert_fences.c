@@ -59,11 +59,10 @@ static void put_fence(fences *all, tile_op op) {
 
 long insert_fences(tile_function *f, tile_arena *scratch) {
     fences all = {.f = f, .read = warpgroup_buffers(f, scratch)};
-    unsigned count;
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_op_opcode(f, op) == TILE_OP_copy_async &&
             tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
-            all.read[tile_op_segment(f, op, 0, &count)->id] = true;
+            all.read[tile_operand_src(f, op).id] = true;
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         all.copied |=
             is_copy(f, op) && tile_op_mechanism(f, op) == TILE_MECHANISM_GROUP && writes(&all, op);

@@ -100,8 +100,9 @@ static void lay_copied(plan *p, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     bool stores = opcode == TILE_OP_store_async;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async && !stores) return;
-    const tile_value *from = tile_op_segment(f, op, stores ? 2 : 0, &count),
-                     *to = tile_op_segment(f, op, 1, &count);
+    const tile_value *from = stores ? tile_operands_ring(f, op, &count)
+                                    : tile_operands_src(f, op, &count),
+                     *to = tile_operands_dst(f, op, &count);
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     unsigned rank = tile_value_type(f, buffer[0])->rank;

@@ -87,9 +87,9 @@ static void check_dot(checker *c, tile_op op) {
 static void check_convert(checker *c, tile_op op) {
     unsigned count;
     tile_shuffle_plan plan;
-    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *tile = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    tile_op_segment(c->f, op, 1, &count);
+    tile_operands_buffer(c->f, op, &count);
     if (!count && !tile_layout_same_threads(tile->layout, to) &&
         !tile_conversion_shuffles(tile, to, &plan))
         c->ok = tile_error_at(
@@ -119,7 +119,7 @@ static void check_rearranged(checker *c, tile_op op) {
 }
 
 static void check_broadcast(checker *c, tile_op op) {
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_type *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_layout wanted = tile_broadcast_layout(from, to->layout);
     if (!tile_layout_equal(&wanted, from->layout))
@@ -146,10 +146,10 @@ static bool can_gather(const tile_function *f, tile_op op) {
     unsigned buffers, axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     tile_lookup_plan plan;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
-    tile_op_segment(f, op, 2, &buffers);
-    return tile_layout_equal(tile_value_type(f, tile_op_operand(f, op, 1))->layout, to) &&
+    tile_operands_buffer(f, op, &buffers);
+    return tile_layout_equal(tile_value_type(f, tile_operand_at(f, op))->layout, to) &&
            (buffers ||
-            tile_gather_shuffles(tile_value_type(f, tile_op_operand(f, op, 0)), to, axis, &plan));
+            tile_gather_shuffles(tile_value_type(f, tile_operand_src(f, op)), to, axis, &plan));
 }
 
 static void check_gather(checker *c, tile_op op) {
@@ -208,7 +208,7 @@ static void check_reduce(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "reduce: axis and kind must be known at compile time");
         return;
     }
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
     if (finds && !tile_layout_equal(to, tile_value_type(c->f, tile_op_result(c->f, op, 1))->layout))
@@ -221,7 +221,7 @@ static void check_reduce(checker *c, tile_op op) {
 }
 
 static void check_rows(checker *c, tile_op op) {
-    const tile_layout *layout = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    const tile_layout *layout = tile_value_type(c->f, tile_operand_src(c->f, op))->layout;
     bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
     if (tile_op_attr_int(c->f, op, TILE_ATTR_axis, -1) < 0 ||
         (!sorts && !tile_op_word(c->f, op, TILE_ATTR_kind)))
@@ -261,7 +261,7 @@ static void check_rank(checker *c, tile_op op) {
     if (tile_op_opcode(c->f, op) != TILE_OP_map_shared) return;
     for (unsigned d = 0; d < c->f->cluster_rank; d++)
         if (tile_expr_is_int(c->f->cluster[d], &extent)) blocks *= extent;
-    tile_range rank = c->ranges[tile_op_operand(c->f, op, 1).id];
+    tile_range rank = c->ranges[tile_operand_rank(c->f, op).id];
     if (rank.max >= 0 && rank.min < blocks) return;
     c->ok = false;
     tile_error_at(
@@ -291,11 +291,10 @@ static void check_parts(checker *c, tile_op op) {
 }
 
 static void check_pieces(checker *c, tile_op op) {
-    unsigned count;
     tile_pieces pieces;
     uint32_t extents[TILE_MAX_RANK];
-    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
-    const tile_type *ring = tile_value_type(c->f, tile_op_segment(c->f, op, 2, &count)[0]);
+    const tile_type *tile = tile_value_type(c->f, tile_operand_src(c->f, op));
+    const tile_type *ring = tile_value_type(c->f, tile_operand_ring(c->f, op));
     tile_type_dims(ring, extents);
     if (!tile_pieces_cut(tile->layout, extents, &pieces))
         c->ok = tile_error_at(
@@ -334,12 +333,11 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     for (uint32_t i = 0; i < data->result_count; i++)
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
     if (data->opcode != TILE_OP_dot) return most;
-    unsigned count;
     enum { EACH_WGMMA = 8 }; /* instructions for two descriptors and the product */
     if (warpgroup_takes(c->f, op))
         return EACH_WGMMA * most * tile_type_dim(warpgroup_operand(c->f, op, TILE_MMA_LHS), 1) / 64;
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
-    const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
+    const tile_type *left = tile_value_type(c->f, tile_operand_lhs(c->f, op));
     if (!row)
         return larger(most,
                       lower_fma_length(tile_value_type(c->f, tile_op_result(c->f, op, 0)), left));

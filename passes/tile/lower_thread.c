@@ -11,7 +11,7 @@ static unsigned run_of(const lowering *l, tile_op op, const tile_type *buffer) {
     if (tile_op_opcode(f, op) == TILE_OP_ldmatrix)
         return 16 / tile_scalar_bytes(buffer->scalar); /* each row of a matrix */
     tile_value value =
-        tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+        tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_operand_src(f, op);
     return (unsigned)tile_type_elements(tile_value_type(f, value));
 }
 

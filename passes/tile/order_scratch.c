@@ -29,12 +29,13 @@ static void look_at(const tile_function *f, tile_op op, scratch_use *u) {
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
     bool stores = opcode == TILE_OP_store;
-    const tile_value *element = tile_op_segment(f, op, stores ? 1 : 0, &count);
+    const tile_value *element =
+        stores ? tile_operands_dst(f, op, &count) : tile_operands_src(f, op, &count);
     if (element[0].id != u->memory.id) return;
     u->fits &= tile_is_plain_access(f, op);
     if (!u->fits) return;
     const tile_type *tile =
-        tile_value_type(f, stores ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0));
+        tile_value_type(f, stores ? tile_operand_src(f, op) : tile_op_result(f, op, 0));
     unsigned first = count - 1 - u->held->rank;
     u->fits &= tile->rank == u->held->rank;
     for (unsigned d = 0; d < tile->rank && u->fits; d++) {

@@ -12,7 +12,7 @@ void visit_parts(const tile_function *f, tile_op op, tile_part_visitor *visit, v
         if (info->operands[i].form != TILE_FORM_part) continue;
         const tile_value *part = tile_op_segment(f, op, i, &count);
         const tile_type *memory = tile_value_type(f, part[0]);
-        tile_value tile = i == 0 ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+        tile_value tile = i == 0 ? tile_op_result(f, op, 0) : tile_moved_operand(f, op);
         const tile_type *type = tile_value_type(f, tile);
         bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
         tile_gather gather;

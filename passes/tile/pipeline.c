@@ -276,8 +276,8 @@ static void reorder(ring *r) {
  * what is loaded for the iteration behind them. */
 static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead) {
     tile_function *f = r->f;
-    tile_value begin = tile_op_operand(f, r->plan.loop, 0),
-               step = tile_op_operand(f, r->plan.loop, 2);
+    tile_value begin = tile_operand_begin(f, r->plan.loop),
+               step = tile_operand_step(f, r->plan.loop);
     unsigned count = r->plan.load_count, distance = r->plan.distance;
     int64_t known;
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
@@ -315,7 +315,7 @@ static void build_ring(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
-    tile_value step = tile_op_operand(f, loop, 2);
+    tile_value step = tile_operand_step(f, loop);
     tile_builder b = tile_builder_before(f, loop);
     const loop_ahead ahead =
         loop_ahead_of(f, loop, tile_range_analyse(f, r->pass->scratch), f->value_count);
@@ -343,7 +343,7 @@ static void build_plain_copies(ring *r) {
         unsigned size;
         tile_op op = r->plan.copies[i].op;
         tile_builder b = tile_builder_before(r->f, op);
-        const tile_value *source = tile_op_segment(r->f, op, 0, &size);
+        const tile_value *source = tile_operands_src(r->f, op, &size);
         tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0,
                         ring_predicate(r, op));
         ring_keep_attrs(r, &b, op);

@@ -173,15 +173,15 @@ static void name_stage(const prefetch *p, tile_op copy) {
     tile_op_data *data = tile_op_at(f, copy);
     int64_t numbers[4] = {0};
     unsigned count, at = 0;
-    const tile_value *target = tile_op_segment(f, copy, 1, &count);
+    const tile_value *target = tile_operands_dst(f, copy, &count);
     tile_value value = count == 2 ? target[1] : TILE_NO_VALUE;
     static const tile_opcode wanted[4] = {TILE_OP_mod, TILE_OP_add, TILE_OP_mod, TILE_OP_add};
     for (; value.id && at < 4; at++) {
         tile_op def = tile_value_def(f, value);
         if (!def.id || tile_op_opcode(f, def) != wanted[at] ||
-            !tile_value_is_int(f, tile_op_operand(f, def, 1), &numbers[at]))
+            !tile_value_is_int(f, tile_operand_rhs(f, def), &numbers[at]))
             return;
-        value = tile_op_operand(f, def, 0);
+        value = tile_operand_lhs(f, def);
     }
     int64_t stages = numbers[0];
     if (at < 4 || value.id >= p->value_count || stages != numbers[2] ||
@@ -204,11 +204,11 @@ static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const
                          int from) {
     tile_function *f = p->f;
     tile_builder b = tile_builder_before(f, again);
-    if (prefetch_condition_ends(p, tile_op_operand(f, branch, 0), from)) return;
+    if (prefetch_condition_ends(p, tile_operand_condition(f, branch), from)) return;
     b.loc = tile_op_loc(f, branch);
-    tile_value condition = tile_op_operand(f, again, 0);
+    tile_value condition = tile_operand_condition(f, again);
     condition = tile_build_and(&b, condition, iteration_exists(p, &b, map, from));
-    tile_op_at(f, again)->operands[0] = condition;
+    tile_set_operand(f, again, TILE_OPERAND_condition, condition);
 }
 
 /* What stands at the head, again at the builder's place for the iteration that the map describes.
@@ -245,9 +245,9 @@ static void move_heads(prefetch *p) {
         tile_builder b = tile_builder_before(
             f, from == TILE_AROUND ? p->loop : tile_region_at(f, p->body)->last);
         if (from == TILE_AROUND)
-            map[iv.id] = tile_op_operand(f, p->loop, 0);
+            map[iv.id] = tile_operand_begin(f, p->loop);
         else if (copies)
-            map[iv.id] = tile_build_add(&b, iv, tile_op_operand(f, p->loop, 2));
+            map[iv.id] = tile_build_add(&b, iv, tile_operand_step(f, p->loop));
         for (unsigned i = 0; i < tile_carried_count(f, p->loop); i++)
             map[tile_carried_received(f, p->loop, 0, i).id] =
                 tile_carried_sent(f, p->loop, from, i);

@@ -138,7 +138,8 @@ void ring_free_buffers(ring *r, tile_builder *b) {
         for (uint32_t id = 1; id < f->op_count; id++) {
             tile_op op = {id};
             if (f->ops[id].opcode != TILE_OP_free_shared ||
-                f->ops[id].operands[0].id != r->buffers[i].id || !tile_ancestor_in(f, op, body).id)
+                tile_operand_buffer(f, op).id != r->buffers[i].id ||
+                !tile_ancestor_in(f, op, body).id)
                 continue;
             tile_erase_op(f, op);
             freed = true;

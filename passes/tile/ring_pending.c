@@ -88,7 +88,7 @@ static bool goes_by_elements(const ring *r) {
         unsigned count;
         tile_op op = r->plan.copies[i].op;
         if (tile_is_plain_access(r->f, op)) continue;
-        const tile_value *view = tile_op_segment(r->f, op, 0, &count);
+        const tile_value *view = tile_operands_src(r->f, op, &count);
         if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
         unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, view[0])->scalar);
         found |= tile_view_access(r->f, ranges, view).width * bytes < LEAST;
@@ -116,7 +116,7 @@ static void wait_behind(ring *r, tile_builder *b, unsigned carried) {
     tile_value_at(f, done)->name = tile_value_at(f, result)->name;
     map[result.id] = done;
     tile_replace_values(f, f->body, map);
-    tile_op_at(f, tile_value_def(f, done))->operands[0] = result; /* but not its own */
+    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* but not its own */
 }
 
 void ring_leave_pending(ring *r, tile_builder *behind, unsigned count) {

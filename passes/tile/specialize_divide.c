@@ -111,7 +111,7 @@ static void deal_carried(division *d, tile_op op, unsigned i) {
 /* Dim d of one is dim to[d] of the other. */
 static void deal_mapped(division *d, tile_op op, const unsigned *to) {
     enum { NONE = TILE_MAX_RANK };
-    tile_value a = tile_op_operand(d->f, op, 0), b = tile_op_result(d->f, op, 0);
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     for (unsigned dim = 0; dim < tile_value_type(d->f, a)->rank; dim++) {
         if (to[dim] == NONE) continue;
         if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, to[dim]);
@@ -122,7 +122,7 @@ static void deal_mapped(division *d, tile_op op, const unsigned *to) {
 /* The dims that a tile keeps: through a broadcast those that it does not repeat, through a
  * reduction the others, through a reshape those that begin at the same element and are as long. */
 static void find_kept(const division *d, tile_op op, unsigned to[TILE_MAX_RANK]) {
-    const tile_type *a = tile_value_type(d->f, tile_op_operand(d->f, op, 0)),
+    const tile_type *a = tile_value_type(d->f, tile_operand_src(d->f, op)),
                     *b = tile_value_type(d->f, tile_op_result(d->f, op, 0));
     bool reshape = tile_op_opcode(d->f, op) == TILE_OP_reshape;
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) to[i] = TILE_MAX_RANK;
@@ -284,7 +284,7 @@ static bool carries_alike(const division *d, tile_op op) {
 /* A broadcast may also repeat what it takes in each third. */
 static bool keeps_rows(const division *d, tile_op op) {
     unsigned kept[TILE_MAX_RANK];
-    tile_value a = tile_op_operand(d->f, op, 0), b = tile_op_result(d->f, op, 0);
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     bool known = false;
     find_kept(d, op, kept);
     if (is_dealt(d, a)) return is_dealt(d, b) && d->dealt[b.id] == 1 + kept[d->dealt[a.id] - 1];
@@ -321,7 +321,7 @@ static bool belongs_to_ring(const specialist *s, tile_op op) {
     const tile_function *f = s->ring.f;
     tile_opcode opcode = tile_op_opcode(f, op);
     tile_value buffer = opcode == TILE_OP_alloc_shared  ? tile_op_result(f, op, 0)
-                        : opcode == TILE_OP_free_shared ? tile_op_operand(f, op, 0)
+                        : opcode == TILE_OP_free_shared ? tile_operand_buffer(f, op)
                                                         : TILE_NO_VALUE;
     return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_of_ring(s, buffer));
 }

@@ -156,10 +156,9 @@ static void end_dots_at_once(planner *p) {
 /* Copies --------------------------------------------------------------------------------------- */
 
 static bool writes_shared(tile_function *f, tile_op op) {
-    unsigned size;
     tile_opcode opcode = tile_op_opcode(f, op);
     return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
-           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
 }
 
 static void visit_other_copy(planner *p, tile_op op) {
@@ -182,13 +181,12 @@ static bool has_rows(const tile_type *view) {
 /* part: receives what the view is, of which argument, unless it is one; NULL: it must be. Its end
  * does not matter if what lies behind it does not. */
 static void check_box(planner *p, tile_op copy, tile_part_view *part) {
-    unsigned size;
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
         refuse(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
         return;
     }
-    tile_value view = *tile_op_segment(p->f, copy, 0, &size);
+    tile_value view = tile_operand_src(p->f, copy);
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
@@ -240,8 +238,7 @@ static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) 
 
 /* What is read stays as it is till it has been read. */
 static void check_unwritten(planner *p, tile_op copy, bool in_order) {
-    unsigned size;
-    tile_value source = *tile_op_segment(p->f, copy, 0, &size);
+    tile_value source = tile_operand_src(p->f, copy);
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
         if (p->ok && may_write(p, op, source, in_order))
             refuse(p, copy,
@@ -421,7 +418,7 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
 /* known: the view is. */
 static void check_address(planner *p, tile_op copy, bool known) {
     unsigned size;
-    const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
+    const tile_value *source = tile_operands_src(p->f, copy, &size);
     for (unsigned k = known; k < size; k++) check_needed(p, copy, source[k]);
 }
 
@@ -441,7 +438,7 @@ static void check_addresses(planner *p) {
         if (part->end.id) check_needed(p, copy, part->end);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
-            check_needed(p, copy, tile_op_operand(p->f, at, 0));
+            check_needed(p, copy, tile_operand_condition(p->f, at));
     }
     for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
     for (unsigned i = 0; i < s->around_count; i++)

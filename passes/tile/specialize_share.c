@@ -36,7 +36,7 @@ static bool keeps_step(const specialist *s, const bool *varying) {
 static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
     unsigned count;
     bool same = true;
-    const tile_value *source = tile_op_segment(s->ring.f, copy, 0, &count);
+    const tile_value *source = tile_operands_src(s->ring.f, copy, &count);
     for (unsigned i = 0; i < count; i++) same &= !varying[source[i].id];
     return same;
 }

@@ -164,7 +164,7 @@ static bool is_number(const checker *c, tile_value value, int number) {
     const tile_value_data *data = tile_value_at(c->f, value);
     tile_op op = tile_value_def(c->f, value);
     if (op.id && tile_op_opcode(c->f, op) == TILE_OP_splat)
-        return is_number(c, tile_op_operand(c->f, op, 0), number);
+        return is_number(c, tile_operand_src(c->f, op), number);
     if (data->kind != TILE_VALUE_CONSTANT) return false;
     return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == number
                                                : data->expr->integer == number;

@@ -210,7 +210,7 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
         next = tile_op_next(f, op);
         tile_opcode opcode = tile_op_opcode(f, op);
         bool early =
-            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_op_operand(f, op, 0))) ||
+            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_operand_buffer(f, op))) ||
             (opcode == TILE_OP_pdl_wait && !*count);
         if (!early)
             ops[(*count)++] = op;

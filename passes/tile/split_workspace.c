@@ -119,7 +119,7 @@ static void drop_unneeded(const split *s, tile_function *f) {
     for (tile_op op = tile_op_next(f, s->loop), next; op.id; op = next) {
         next = tile_op_next(f, op);
         bool frees = tile_op_opcode(f, op) == TILE_OP_free_shared;
-        if (frees && !live[tile_op_operand(f, op, 0).id]) tile_erase_op(f, op);
+        if (frees && !live[tile_operand_buffer(f, op).id]) tile_erase_op(f, op);
     }
     tile_op before = tile_op_at(f, s->loop)->prev;
     tile_erase_op(f, s->loop);

@@ -48,8 +48,9 @@ static void fix(spreading *s, tile_op op) {
 
 static void add_transfer(spreading *s, tile_op op, bool loads) {
     unsigned count;
-    tile_value tile = loads ? tile_op_result(s->f, op, 0) : tile_op_operand(s->f, op, 0);
-    const tile_value *element = tile_op_segment(s->f, op, loads ? 0 : 1, &count);
+    tile_value tile = loads ? tile_op_result(s->f, op, 0) : tile_operand_src(s->f, op);
+    const tile_value *element =
+        loads ? tile_operands_src(s->f, op, &count) : tile_operands_dst(s->f, op, &count);
     const tile_type *type = tile_value_type(s->f, tile);
     if (type->kind != TILE_TYPE_TILE || !type->layout)
         fix(s, op);
@@ -59,8 +60,8 @@ static void add_transfer(spreading *s, tile_op op, bool loads) {
 
 static void add_copy(spreading *s, tile_op op) {
     unsigned count;
-    const tile_value *from = tile_op_segment(s->f, op, 0, &count),
-                     *to = tile_op_segment(s->f, op, 1, &count);
+    const tile_value *from = tile_operands_src(s->f, op, &count),
+                     *to = tile_operands_dst(s->f, op, &count);
     bool in = tile_value_type(s->f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     if (tile_value_type(s->f, view[0])->kind != TILE_TYPE_VIEW) {

@@ -29,13 +29,11 @@ bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
 }
 
 static void mark_copied(tile_function *f, tile_op op, bool *copied) {
-    unsigned count;
-    if (tile_op_opcode(f, op) == TILE_OP_store_async)
-        copied[tile_op_segment(f, op, 2, &count)->id] = true;
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) copied[tile_operand_ring(f, op).id] = true;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async) return;
     bool out = tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP;
     if (out || tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
-        copied[tile_op_segment(f, op, out ? 0 : 1, &count)->id] = true;
+        copied[(out ? tile_operand_src(f, op) : tile_operand_dst(f, op)).id] = true;
 }
 
 bool *copied_buffers(tile_function *f, tile_arena *arena) {

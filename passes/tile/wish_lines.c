@@ -44,7 +44,7 @@ static bool extend_lines(assignment *a, tile_op op) {
     bool changed = false;
     if (tile_op_opcode(a->f, op) != TILE_OP_transpose) return false;
     tile_placement p = tile_placement_of(a->f, op, 0, 0);
-    lines *from = &a->lines[wish_class(a, tile_op_operand(a->f, op, 0))],
+    lines *from = &a->lines[wish_class(a, tile_operand_src(a->f, op))],
           *to = &a->lines[wish_class(a, tile_op_result(a->f, op, 0))];
     for (unsigned d = 0; d < p.rank; d++)
         if (extend_line(to, d, from, p.source[d]) || extend_line(from, p.source[d], to, d))

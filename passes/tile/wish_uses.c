@@ -11,9 +11,9 @@ enum { TURNS = 8, MOST_TURNS = 1 << 12, MOST_WEIGHT = 1 << 24 };
 static uint64_t turns_of(const tile_function *f, tile_op loop) {
     int64_t begin, end, step;
     if (tile_op_opcode(f, loop) != TILE_OP_for ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 0), &begin) ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 1), &end) ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 2), &step) || step <= 0)
+        !tile_value_is_int(f, tile_operand_begin(f, loop), &begin) ||
+        !tile_value_is_int(f, tile_operand_end(f, loop), &end) ||
+        !tile_value_is_int(f, tile_operand_step(f, loop), &step) || step <= 0)
         return TURNS;
     if (begin >= end) return 1;
     uint64_t turns = ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1;
