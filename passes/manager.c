@@ -111,9 +111,8 @@ static void start_roots(manager *m, tile_function *only) {
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (m->options.skip_verify || m->options.verify_less || tile_function_verify(f) == TILE_OK)
         return TILE_OK;
-    tile_report(m->context, TILE_ERROR, f->loc,
-                "pass '%s' has made @%s invalid: see the errors above", step->row->info.name,
-                f->name);
+    tile_error_at(f, TILE_NO_OP, "pass '%s' has made @%s invalid: see the errors above",
+                  step->row->info.name, f->name);
     return TILE_FAILED;
 }
 
@@ -124,10 +123,9 @@ static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
     for (size_t i = 0; i < m->root_count; i++) {
         const tile_function *f = m->roots[i];
         if (tile_function_verify(f) == TILE_OK) continue;
-        tile_report(m->context, TILE_ERROR, f->loc,
-                    "the passes before %s%s%s have left @%s invalid: see the errors above",
-                    step ? "'" : "", step ? step->row->info.name : "the end", step ? "'" : "",
-                    f->name);
+        tile_error_at(
+            f, TILE_NO_OP, "the passes before %s%s%s have left @%s invalid: see the errors above",
+            step ? "'" : "", step ? step->row->info.name : "the end", step ? "'" : "", f->name);
         return TILE_FAILED;
     }
     return TILE_OK;
@@ -225,9 +223,10 @@ static bool refuse(manager *m, const tile_pipeline_step *step, const tile_functi
 /* That nothing happens to a kernel is said once, not for each pass. */
 static void leave_alone(manager *m, const tile_pipeline_step *step, const tile_function *f) {
     if (!m->left_alone)
-        tile_report(m->context, TILE_REMARK, f->loc,
-                    "@%s is at level %u: '%s' and other passes of lower levels leave it as it is",
-                    f->name, f->level, step->row->info.name);
+        tile_remark_at(
+            f, TILE_NO_OP,
+            "@%s is at level %u: '%s' and other passes of lower levels leave it as it is", f->name,
+            f->level, step->row->info.name);
     m->left_alone = true;
 }
 

@@ -359,9 +359,8 @@ tile_status tile_compute_shapes(const tile_function *compute, const tile_compute
 /* Of a product: the elements along which it sums. */
 static double work_depth(evaluation *e, tile_op op) {
     tile_compute_array lhs;
-    tile_value value = tile_op_operand(e->f, op, 0);
     if (tile_op_opcode(e->f, op) != TILE_OP_matmul ||
-        !evaluation_resolve(e, tile_value_type(e->f, value), &lhs))
+        !evaluation_resolve(e, tile_value_type(e->f, tile_operand_lhs(e->f, op)), &lhs))
         return 1;
     bool turned = tile_op_has_attr(e->f, op, TILE_ATTR_trans_lhs);
     return (double)lhs.dims[lhs.rank - (turned ? 2 : 1)];
@@ -467,7 +466,7 @@ static bool find_matrix(const tile_function *f, tile_value value, unsigned *inpu
 static tile_value without_casts(const tile_function *f, tile_value value) {
     tile_op op;
     while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) == TILE_OP_cast)
-        value = tile_op_operand(f, op, 0);
+        value = tile_operand_src(f, op);
     return value;
 }
 
@@ -476,8 +475,8 @@ bool tile_compute_find_product(const tile_function *f, tile_product_inputs *prod
     if (!f || f->kind != TILE_COMPUTE || tile_function_result_count(f) != 1) return false;
     tile_op op = tile_value_def(f, without_casts(f, tile_function_result(f, 0)));
     if (!op.id || tile_op_opcode(f, op) != TILE_OP_matmul ||
-        !find_matrix(f, without_casts(f, tile_op_operand(f, op, 0)), &found.lhs) ||
-        !find_matrix(f, without_casts(f, tile_op_operand(f, op, 1)), &found.rhs))
+        !find_matrix(f, without_casts(f, tile_operand_lhs(f, op)), &found.lhs) ||
+        !find_matrix(f, without_casts(f, tile_operand_rhs(f, op)), &found.rhs))
         return false;
     found.trans_lhs = tile_op_has_attr(f, op, TILE_ATTR_trans_lhs);
     found.trans_rhs = tile_op_has_attr(f, op, TILE_ATTR_trans_rhs);

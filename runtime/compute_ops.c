@@ -163,7 +163,7 @@ typedef struct windows {
 
 static bool read_windows(evaluation *e, tile_op op, windows *w) {
     w->axis = (unsigned)evaluation_attr(e, op, TILE_ATTR_axis, 0);
-    tile_op_segment(e->f, op, 1, &w->count);
+    tile_operands_strides(e->f, op, &w->count);
     return read_numbers(e, op, 1, 1, w->strides) && read_numbers(e, op, 2, 0, w->pads) &&
            read_numbers(e, op, 3, 1, w->dilations);
 }
@@ -277,7 +277,7 @@ static void compute_unjoin(evaluation *e, tile_op op, double *to) {
 }
 
 static void compute_reshape(evaluation *e, tile_op op, double *to) {
-    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     if (e->counts[from.id] != e->counts[result.id])
         FAIL(e, "@%s: reshape makes %zu elements of %zu", e->f->name, e->counts[result.id],
              e->counts[from.id]);
@@ -289,7 +289,7 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
     int64_t first[TILE_MAX_RANK] = {0};
     tile_compute_array whole, part;
     unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, 1, &count);
+    const tile_value *values = tile_operands_first(e->f, op, &count);
     if (!evaluation_operand(e, op, 0, &whole) ||
         !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &part))
         return;

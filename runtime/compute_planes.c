@@ -191,7 +191,7 @@ static void own_origin(evaluation *e, tile_op op) {
 }
 
 static void follow_gather(evaluation *e, tile_op op) {
-    bool certain = !e->planes[PLANE_LOW][tile_op_operand(e->f, op, 1).id];
+    bool certain = !e->planes[PLANE_LOW][tile_operand_at(e->f, op).id];
     if (certain) {
         follow_moved(e, op);
         return;

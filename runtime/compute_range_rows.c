@@ -130,7 +130,7 @@ static bool look(evaluation *e, tile_op op, bool rounds, tile_rows *rows) {
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!evaluation_operand(e, op, 0, &a)) return false;
     *rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
-    return e->planes[PLANE_LOW][tile_op_operand(e->f, op, 0).id] ||
+    return e->planes[PLANE_LOW][tile_operand_src(e->f, op).id] ||
            (rounds && tile_scalar_is_floating(a.scalar));
 }
 
@@ -143,7 +143,7 @@ static bool kind_rounds(tile_word kind) {
 void evaluation_range_reduce(evaluation *e, tile_op op) {
     tile_rows rows;
     ranges to;
-    uint32_t from = tile_op_operand(e->f, op, 0).id;
+    uint32_t from = tile_operand_src(e->f, op).id;
     tile_value result = tile_op_result(e->f, op, 0);
     tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
     bool nan_wins = tile_op_has_attr(e->f, op, TILE_ATTR_nan);
@@ -160,7 +160,7 @@ void evaluation_range_reduce(evaluation *e, tile_op op) {
 void evaluation_range_scan(evaluation *e, tile_op op) {
     tile_rows rows;
     ranges to;
-    uint32_t from = tile_op_operand(e->f, op, 0).id;
+    uint32_t from = tile_operand_src(e->f, op).id;
     tile_value result = tile_op_result(e->f, op, 0);
     tile_scan scan = tile_scan_of(e->f, op);
     if (!look(e, op, kind_rounds(scan.kind), &rows) || !open(e, result, &to)) return;
@@ -211,7 +211,7 @@ static bool hold(const evaluation *e, uint32_t from, const tile_rows *rows, size
 void evaluation_range_reduce_arg(evaluation *e, tile_op op) {
     tile_rows rows;
     ranges to, places;
-    uint32_t from = tile_op_operand(e->f, op, 0).id;
+    uint32_t from = tile_operand_src(e->f, op).id;
     tile_value best = tile_op_result(e->f, op, 0), place = tile_op_result(e->f, op, 1);
     double sign = tile_op_word(e->f, op, TILE_ATTR_kind) == TILE_WORD_kind_max ? 1 : -1;
     if (!look(e, op, false, &rows) || !open(e, best, &to) || !open(e, place, &places)) return;
@@ -258,8 +258,8 @@ void evaluation_range_sort(evaluation *e, tile_op op) {
     if (!look(e, op, false, &rows) || !open(e, tile_op_result(e->f, op, 0), &to)) return;
     tile_number *row = malloc(sizeof *row * (rows.extent + 1));
     for (size_t r = 0; row && r < rows.outer * rows.inner; r++)
-        sort_row(e, tile_op_operand(e->f, op, 0).id, &rows, tile_row_begin(&rows, r), descending,
-                 row, &to);
+        sort_row(e, tile_operand_src(e->f, op).id, &rows, tile_row_begin(&rows, r), descending, row,
+                 &to);
     if (!row) FAIL(e, "@%s: out of host memory for a row", e->f->name);
     free(row);
 }

@@ -62,7 +62,7 @@ static tile_interval gather_range(const evaluation *e, uint32_t from, const tile
 
 void evaluation_range_gather(evaluation *e, tile_op op) {
     tile_compute_array a, at;
-    uint32_t from = tile_op_operand(e->f, op, 0).id, index = tile_op_operand(e->f, op, 1).id;
+    uint32_t from = tile_operand_src(e->f, op).id, index = tile_operand_at(e->f, op).id;
     tile_value result = tile_op_result(e->f, op, 0);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!evaluation_operand(e, op, 0, &a) || !evaluation_operand(e, op, 1, &at)) return;

@@ -216,8 +216,8 @@ static void tell_fallback(const tile_kernel *kernel, const kernel_point *point, 
     if (next >= tile_abi_variant_count(abi) || tile_find_variant(point, next)) return;
     snprintf(text, sizeof text, "a tensor map cannot be encoded for these arguments: it needs %s",
              why);
-    tile_remark_missed(tile_module_find(kernel->module, kernel->name), TILE_NO_OP, "no TMA", text,
-                       NULL);
+    tile_missed_at(tile_module_find(kernel->module, kernel->name), TILE_NO_OP, "no TMA", NULL, "%s",
+                   text);
 }
 
 /* The first variant, of those from `next` on, whose conditions hold, and whose tensor maps can be

@@ -329,8 +329,8 @@ static void tell_otherwise(const run *r, const tile_step *step, int64_t room) {
              "the device runs %" PRId64 " blocks of @%s at once, this launch has more, and @%s "
              "takes its place",
              room, kernels[step->kernel], kernels[step->otherwise]);
-    tile_remark_missed(plan->steps->plan, TILE_NO_OP, "not resident", why,
-                       "launch fewer blocks, with a smaller split or larger tiles");
+    tile_missed_at(plan->steps->plan, TILE_NO_OP, "not resident",
+                   "launch fewer blocks, with a smaller split or larger tiles", "%s", why);
 }
 
 /* All blocks cannot run at once: what the step says is launched instead. */

@@ -112,22 +112,22 @@ static void tell_condition(const tile_function *f, const tile_abi *abi,
         else
             snprintf(why, sizeof why, "%%%s is %" PRId64 ", and not a multiple of %" PRId64,
                      arg->name, number, condition->value);
-        tile_remark_missed(f, TILE_NO_OP, "narrow accesses", why,
-                           "launch with such a multiple, for which there is other code");
+        tile_missed_at(f, TILE_NO_OP, "narrow accesses",
+                       "launch with such a multiple, for which there is other code", "%s", why);
         break;
     case TILE_CONDITION_tensor_map:
         snprintf(why, sizeof why, "a tensor map of %%%s needs %s", arg->name,
                  tile_abi_map_fault(abi, condition->arg, numbers));
-        tile_remark_missed(f, TILE_NO_OP, "no TMA", why,
-                           "launch with such an array, for which there is other code");
+        tile_missed_at(f, TILE_NO_OP, "no TMA",
+                       "launch with such an array, for which there is other code", "%s", why);
         break;
     case TILE_CONDITION_value: break; /* the kernel is made for it, and no other one is */
     case TILE_CONDITION_grid:
         snprintf(why, sizeof why,
                  "the grid has more than %" PRId64 " blocks along y or z, and is launched along x",
                  condition->value);
-        tile_remark_missed(f, TILE_NO_OP, "flat grid", why,
-                           "write the largest extent first, or `persistent`");
+        tile_missed_at(f, TILE_NO_OP, "flat grid",
+                       "write the largest extent first, or `persistent`", "%s", why);
         break;
     }
 }

@@ -29,4 +29,18 @@
 #define TILE_EACH_12(p, a, b, c, d, e, f, g, h, i, j, k, l) \
     p##a p##b p##c p##d p##e p##f p##g p##h p##i p##j p##k p##l
 
+/* The same with the item's number behind it: PREFIX_a(..) (0), PREFIX_b(..) (1), */
+#define TILE_NUMBERED(prefix, list) TILE_NUMBERED_OF(prefix, TILE_UNPACK list)
+#define TILE_NUMBERED_OF(...) \
+    TILE_NUMBERED_PICK(__VA_ARGS__, TILE_NUMBERED_6, TILE_NUMBERED_5, TILE_NUMBERED_4, \
+                       TILE_NUMBERED_3, TILE_NUMBERED_2, TILE_NUMBERED_1, 0) \
+    (__VA_ARGS__)
+#define TILE_NUMBERED_PICK(prefix, a, b, c, d, e, f, pick, ...) pick
+#define TILE_NUMBERED_1(p, a) p##a(0),
+#define TILE_NUMBERED_2(p, a, b) TILE_NUMBERED_1(p, a) p##b(1),
+#define TILE_NUMBERED_3(p, a, b, c) TILE_NUMBERED_2(p, a, b) p##c(2),
+#define TILE_NUMBERED_4(p, a, b, c, d) TILE_NUMBERED_3(p, a, b, c) p##d(3),
+#define TILE_NUMBERED_5(p, a, b, c, d, e) TILE_NUMBERED_4(p, a, b, c, d) p##e(4),
+#define TILE_NUMBERED_6(p, a, b, c, d, e, f) TILE_NUMBERED_5(p, a, b, c, d, e) p##f(5),
+
 #endif

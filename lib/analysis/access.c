@@ -44,8 +44,8 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
         int64_t mapped = divisor_of_map(&f->args[data->index], d, is_stride);
         return known % mapped ? mapped : known;
     }
-    bool is_scratch = tile_op_opcode(f, def) == TILE_OP_scratch;
-    const tile_value *list = tile_op_segment(f, def, is_stride ? 2 : is_scratch ? 0 : 1, &count);
+    const tile_value *list =
+        is_stride ? tile_operands_strides(f, def, &count) : tile_operands_extents(f, def, &count);
     return ranges[list[d].id].divisor;
 }
 
@@ -80,7 +80,8 @@ size_t tile_view_operand(const tile_function *f, tile_value memory) {
         if (!def.id ||
             (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
             return f->arg_count;
-        memory = tile_op_operand(f, def, 0);
+        memory = tile_op_opcode(f, def) == TILE_OP_view ? tile_operand_base(f, def)
+                                                        : tile_operand_src(f, def);
     }
 }
 
@@ -98,7 +99,9 @@ static const tile_expr *expr_along(const tile_function *f, tile_value view, unsi
     if (data->kind == TILE_VALUE_ARG)
         return is_stride ? tile_function_arg_stride(f, data->index, d)
                          : tile_function_arg_extent(f, data->index, d);
-    return tile_value_as_expr(f, tile_op_segment(f, def, is_stride ? 2 : 1, &count)[d]);
+    const tile_value *list =
+        is_stride ? tile_operands_strides(f, def, &count) : tile_operands_extents(f, def, &count);
+    return tile_value_as_expr(f, list[d]);
 }
 
 void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses) {

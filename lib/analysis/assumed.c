@@ -47,12 +47,12 @@ static void assume_remainder(const finder *s, tile_value remainder) {
     tile_op def = tile_value_def(s->f, remainder);
     tile_opcode opcode = tile_op_opcode(s->f, def);
     if (!def.id || tile_op_operand_count(s->f, def) != 2 ||
-        !tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &by))
+        !tile_value_is_int(s->f, tile_operand_rhs(s->f, def), &by))
         return;
     if ((opcode == TILE_OP_rem || opcode == TILE_OP_mod) && by > 0)
-        assume_divisor(s, tile_op_operand(s->f, def, 0), by);
+        assume_divisor(s, tile_operand_lhs(s->f, def), by);
     if (opcode == TILE_OP_and && by > 0 && (by & (by + 1)) == 0)
-        assume_divisor(s, tile_op_operand(s->f, def, 0), by + 1);
+        assume_divisor(s, tile_operand_lhs(s->f, def), by + 1);
 }
 
 /* value, compared with a number */
@@ -91,7 +91,7 @@ static void assume_condition(const finder *s, tile_value condition, unsigned dep
     int64_t number;
     tile_op def = tile_value_def(s->f, condition);
     if (!def.id || depth == MAX_DEPTH || tile_op_operand_count(s->f, def) != 2) return;
-    tile_value a = tile_op_operand(s->f, def, 0), b = tile_op_operand(s->f, def, 1);
+    tile_value a = tile_operand_lhs(s->f, def), b = tile_operand_rhs(s->f, def);
     tile_opcode opcode = tile_op_opcode(s->f, def);
     if (opcode == TILE_OP_and) {
         assume_condition(s, a, depth + 1);
@@ -113,7 +113,7 @@ const tile_assumed *tile_find_assumed(const tile_function *f, tile_arena *arena)
                 s.assumed[v] = (tile_assumed){INT64_MIN, INT64_MAX, 1};
         }
         s.region = f->ops[id].parent;
-        assume_condition(&s, f->ops[id].operands[0], 0);
+        assume_condition(&s, tile_operand_condition(f, (tile_op){(uint32_t)id}), 0);
     }
     return s.assumed;
 }
@@ -157,7 +157,7 @@ bool *tile_find_conditions(const tile_function *f, tile_arena *arena) {
     for (uint32_t id = 1; id < f->op_count; id++) {
         if (f->ops[id].opcode != TILE_OP_assume) continue;
         if (!marks) marks = TILE_NEW_ARRAY(arena, bool, f->value_count);
-        mark_conditions(f, marks, f->ops[id].operands[0], 0);
+        mark_conditions(f, marks, tile_operand_condition(f, (tile_op){(uint32_t)id}), 0);
     }
     return marks;
 }

@@ -21,15 +21,6 @@ typedef struct question {
     unsigned own_reads; /* by `at` itself */
 } question;
 
-static uint32_t number_region(tile_content *c, tile_region region, uint32_t next) {
-    TILE_FOR_EACH_OP (c->f, op, region) {
-        c->begin[op.id] = next++;
-        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-            next = number_region(c, tile_op_region(c->f, op, r), next);
-    }
-    return next;
-}
-
 tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     tile_content *c = TILE_NEW(arena, tile_content);
     uint32_t *end;
@@ -37,7 +28,8 @@ tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     c->begin = TILE_NEW_ARRAY(arena, uint32_t, f->op_count);
     c->first = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
     end = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
-    number_region(c, f->body, 1);
+    uint32_t next = 1;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) c->begin[op.id] = next++;
     for (size_t i = 1; i < f->op_count; i++)
         for (uint32_t o = 0; f->ops[i].opcode && o < f->ops[i].operand_count; o++)
             c->first[f->ops[i].operands[o].id + 1]++;
@@ -145,8 +137,8 @@ static const tile_value *named_operands(const tile_content *c, tile_op op, unsig
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_extract:
     case TILE_OP_permute:
-    case TILE_OP_concat: return tile_op_segment(c->f, op, 0, count);
-    case TILE_OP_wgmma_wait: return tile_op_segment(c->f, op, 1, count);
+    case TILE_OP_concat: return tile_operands_src(c->f, op, count);
+    case TILE_OP_wgmma_wait: return tile_operands_accs(c->f, op, count);
     default: return NULL;
     }
 }
@@ -158,7 +150,7 @@ static bool rename(const naming *n, unsigned r, bool forth, const elements *from
     const int64_t *order = NULL;
     int64_t first = 0, begin = 0, end = n->c->length[tile_op_result(f, n->op, r).id];
     switch (tile_op_opcode(f, n->op)) {
-    case TILE_OP_extract: tile_value_is_int(f, tile_op_operand(f, n->op, 1), &first); break;
+    case TILE_OP_extract: tile_value_is_int(f, tile_operand_first(f, n->op), &first); break;
     case TILE_OP_permute: order = tile_op_attr(f, n->op, TILE_ATTR_order)->list; break;
     case TILE_OP_concat:
         begin = n->at;

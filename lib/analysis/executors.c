@@ -62,6 +62,12 @@ bool tile_op_needs_cluster(tile_opcode opcode) {
            tile_op_get_info(opcode)->effects & TILE_EFFECT_CLUSTER;
 }
 
+bool tile_uses_cluster(const tile_function *f) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_needs_cluster(tile_op_opcode(f, op))) return true;
+    return false;
+}
+
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) {
     return role_number(f, roles, 2, r, UINT8_MAX);
 }
@@ -214,22 +220,22 @@ static bool needs_number(const tile_function *f, unsigned warps) {
     return warps > 1 && warps != tile_executors_of_block(f).warps;
 }
 
-static void collect_named(const tile_function *f, tile_op op, unsigned count,
+static void collect_named(const tile_function *f, tile_op op, tile_value number, unsigned count,
                           barrier_table *table) {
-    unsigned first = small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1);
+    unsigned first = small_constant(f, number, TILE_MAX_BARRIERS - 1);
     for (unsigned i = first; i < first + count && i < TILE_MAX_BARRIERS; i++) {
         if (!(table->named >> i & 1)) table->named_by[i] = op;
         table->named |= 1u << i;
     }
 }
 
-static void collect_barrier(tile_function *f, tile_op op, void *user) {
-    barrier_table *table = user;
+static void collect_barrier(const tile_function *f, tile_op op, barrier_table *table) {
     if (takes_turns(tile_op_opcode(f, op)))
-        collect_named(f, op, tile_turns_of(tile_executors_of(f, op)), table);
+        collect_named(f, op, tile_operand_first(f, op), tile_turns_of(tile_executors_of(f, op)),
+                      table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
     if (is_named(f, op)) {
-        collect_named(f, op, 1, table);
+        collect_named(f, op, tile_operand_number(f, op), 1, table);
         return;
     }
     for (unsigned g = 0; g < tile_executors_of(f, op).groups; g++) {
@@ -243,7 +249,7 @@ static void collect_barrier(tile_function *f, tile_op op, void *user) {
 static bool number_barriers(const tile_function *f, barrier_table *table) {
     unsigned next = 1;
     *table = (barrier_table){.named = 1};
-    tile_walk((tile_function *)f, f->body, collect_barrier, table); /* which only reads */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect_barrier(f, op, table);
     for (unsigned i = 0; i < table->set_count; i++) {
         while (next < TILE_MAX_BARRIERS && table->named >> next & 1) next++;
         table->sets[i].number = next < TILE_MAX_BARRIERS ? next++ : 0;
@@ -253,8 +259,8 @@ static bool number_barriers(const tile_function *f, barrier_table *table) {
 
 tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group) {
     if (is_named(f, op))
-        return (tile_barrier){small_constant(f, tile_op_operand(f, op, 0), TILE_MAX_BARRIERS - 1),
-                              small_constant(f, tile_op_operand(f, op, 1), TILE_MAX_WARPS)};
+        return (tile_barrier){small_constant(f, tile_operand_number(f, op), TILE_MAX_BARRIERS - 1),
+                              small_constant(f, tile_operand_warps(f, op), TILE_MAX_WARPS)};
     unsigned first, warps;
     set_of(f, op, group, &first, &warps);
     if (warps == 1 && warps != tile_executors_of_block(f).warps)
@@ -271,28 +277,22 @@ tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group)
 bool tile_check_barriers(const tile_function *f) {
     barrier_table table;
     if (number_barriers(f, &table)) return true;
-    tile_context *context = tile_function_context(f);
-    tile_report(context, TILE_ERROR, f->loc, "@%s needs more than the %d named barriers of a block",
-                f->name, TILE_MAX_BARRIERS - 1);
+    tile_error_at(f, TILE_NO_OP, "@%s needs more than the %d named barriers of a block", f->name,
+                  TILE_MAX_BARRIERS - 1);
     for (unsigned i = 1; i < TILE_MAX_BARRIERS; i++)
-        if (table.named >> i & 1)
-            tile_report(context, TILE_NOTE, tile_op_loc(f, table.named_by[i]),
-                        "barrier %u is used here", i);
+        if (table.named >> i & 1) tile_note_at(f, table.named_by[i], "barrier %u is used here", i);
     for (unsigned i = 0; i < table.set_count; i++)
-        tile_report(context, TILE_NOTE, tile_op_loc(f, table.sets[i].op),
-                    "warps %u to %u synchronise here", table.sets[i].first,
-                    table.sets[i].first + table.sets[i].warps - 1);
+        tile_note_at(f, table.sets[i].op, "warps %u to %u synchronise here", table.sets[i].first,
+                     table.sets[i].first + table.sets[i].warps - 1);
     return false;
 }
 
-static void collect_sets(tile_function *f, tile_op op, void *user) {
-    barrier_table *table = user;
-    for (unsigned r = 0;
-         tile_op_opcode(f, op) == TILE_OP_roles && r < tile_op_at(f, op)->region_count; r++) {
-        tile_executors who = tile_executors_of_role(f, op, r);
+static void add_roles(barrier_table *table, const tile_function *f, tile_op roles) {
+    for (unsigned r = 0; r < tile_op_at(f, roles)->region_count; r++) {
+        tile_executors who = tile_executors_of_role(f, roles, r);
         for (unsigned g = 0; g < who.groups; g++)
             if (needs_number(f, who.warps))
-                add_set(table, who.first + g * who.warps, who.warps, op);
+                add_set(table, who.first + g * who.warps, who.warps, roles);
     }
 }
 
@@ -300,7 +300,8 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
     barrier_table table;
     unsigned left = 0, run = 0, first = 0;
     number_barriers(f, &table);
-    tile_walk((tile_function *)f, f->body, collect_sets, &table); /* which only reads */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_roles) add_roles(&table, f, op);
     for (unsigned number = 1; number < TILE_MAX_BARRIERS; number++) {
         bool named = (table.named | taken) >> number & 1;
         left += !named;

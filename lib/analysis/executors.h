@@ -35,6 +35,8 @@ tile_executors tile_executors_of_loop(const tile_function *f, tile_op loop);
 
 /* Whether the operation means nothing in a kernel without clusters. */
 bool tile_op_needs_cluster(tile_opcode opcode);
+/* Whether the function has such an operation. */
+bool tile_uses_cluster(const tile_function *f);
 
 /* The registers that each thread of region r is to have; 0: as the kernel's launch says. */
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r);

@@ -55,8 +55,8 @@ static bool is_older(const holding *h, tile_value value, tile_op loop) {
     return !own && !is_inside(h, owner, loop);
 }
 
-static void visit_uses(tile_function *f, tile_op op, void *user) {
-    holding *h = user;
+static void visit_uses(holding *h, tile_op op) {
+    const tile_function *f = h->f;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         uint32_t last = h->position[op.id];
@@ -96,7 +96,7 @@ int64_t *tile_held_bytes(tile_function *f, tile_arena *arena) {
     number_region(&h, f->body);
     h.held[TILE_NO_VALUE.id] = false;
     h.step = TILE_NEW_ARRAY(arena, int64_t, h.next + 1u);
-    tile_walk(f, f->body, visit_uses, &h);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_uses(&h, op);
     for (uint32_t id = 1; id < f->value_count; id++)
         if (h.held[id]) add_stretch(&h, (tile_value){id});
     return add_up(&h, arena);

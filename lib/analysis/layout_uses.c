@@ -73,7 +73,7 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
     unsigned count;
     const tile_value *element = tile_op_segment(c->f, op, g->operand, &count);
     bool loads = info->operands[0].form != TILE_FORM_value;
-    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
     const tile_type *type = tile_value_type(c->f, tile), *view = tile_value_type(c->f, element[0]);
     if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
     tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
@@ -87,8 +87,8 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
 static void look_at_copy(collecting *c, tile_op op) {
     unsigned count;
     const char *remedy;
-    const tile_value *from = tile_op_segment(c->f, op, 0, &count),
-                     *to = tile_op_segment(c->f, op, 1, &count);
+    const tile_value *from = tile_operands_src(c->f, op, &count),
+                     *to = tile_operands_dst(c->f, op, &count);
     bool in = tile_value_type(c->f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     const tile_type *type = tile_value_type(c->f, buffer[0]);
@@ -116,9 +116,8 @@ static void look_at_copy(collecting *c, tile_op op) {
 /* Shared memory -------------------------------------------------------------------------------- */
 
 static void look_at_shared(collecting *c, tile_op op, bool loads) {
-    unsigned count;
-    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_op_operand(c->f, op, 0);
-    tile_value buffer = tile_op_segment(c->f, op, loads ? 0 : 1, &count)[0];
+    tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
+    tile_value buffer = (loads ? tile_operand_src(c->f, op) : tile_operand_dst(c->f, op));
     const tile_type *type = tile_value_type(c->f, tile), *memory = tile_value_type(c->f, buffer);
     if (!has_layout(type, TILE_TYPE_TILE) || !has_layout(memory, TILE_TYPE_SHARED) ||
         type->rank != memory->rank)
@@ -159,9 +158,9 @@ static void look_at_dot(collecting *c, tile_op op) {
 static void look_at_conversion(collecting *c, tile_op op) {
     unsigned buffers;
     tile_shuffle_plan plan;
-    tile_value source = tile_op_operand(c->f, op, 0), result = tile_op_result(c->f, op, 0);
+    tile_value source = tile_operand_src(c->f, op), result = tile_op_result(c->f, op, 0);
     const tile_type *from = tile_value_type(c->f, source), *to = tile_value_type(c->f, result);
-    const tile_value *buffer = tile_op_segment(c->f, op, 1, &buffers);
+    const tile_value *buffer = tile_operands_buffer(c->f, op, &buffers);
     if (!from->layout || !to->layout) return;
     tile_layout_use use = {.way = "registers"};
     unsigned bytes = tile_scalar_bytes(from->scalar);
@@ -183,17 +182,18 @@ static void look_at_conversion(collecting *c, tile_op op) {
     add_use(c, result, op, use);
 }
 
-static void look_at(tile_function *f, tile_op op, void *user) {
+static void look_at(collecting *c, tile_op op) {
+    tile_function *f = c->f;
     tile_gather g;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load || opcode == TILE_OP_store) {
-        if (tile_gather_of(f, op, &g)) look_at_view(user, op, &g);
+        if (tile_gather_of(f, op, &g)) look_at_view(c, op, &g);
     }
-    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(user, op);
+    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(c, op);
     if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
-        look_at_shared(user, op, opcode == TILE_OP_load_shared);
-    if (opcode == TILE_OP_dot) look_at_dot(user, op);
-    if (opcode == TILE_OP_convert_layout) look_at_conversion(user, op);
+        look_at_shared(c, op, opcode == TILE_OP_load_shared);
+    if (opcode == TILE_OP_dot) look_at_dot(c, op);
+    if (opcode == TILE_OP_convert_layout) look_at_conversion(c, op);
 }
 
 /* Values in the order of the text -------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static unsigned inspect(tile_function *f, const char *name, const tile_target *t
     c.lists = TILE_NEW_ARRAY(&c.arena, use_list, f->value_count);
     if (f->kind == TILE_KERNEL && f->level == 2) {
         c.ranges = tile_range_analyse(f, &c.arena);
-        tile_walk(f, f->body, look_at, &c);
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(&c, op);
     }
     for (uint32_t id = 1; id < f->value_count; id++) {
         if (!is_wanted(&c, id, name)) continue;

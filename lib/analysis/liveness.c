@@ -154,22 +154,20 @@ static void extend_to_end(liveness *l, tile_lifetime *lifetime) {
         extend(lifetime, l->position[at.id], l->next);
 }
 
-static void visit_alloc(tile_function *f, tile_op op, void *user) {
-    liveness *l = user;
-    if (!tile_op_is_alloc(tile_op_opcode(f, op))) return;
-    tile_value buffer = tile_op_result(f, op, 0);
+static void add_alloc(liveness *l, tile_op op) {
+    tile_value buffer = tile_op_result(l->f, op, 0);
     l->lifetimes[l->lifetime_count++] = (tile_lifetime){.alloc = op,
                                                         .buffer = buffer,
                                                         .first = UINT32_MAX,
                                                         .exchange = true,
-                                                        .role = tile_executors_of(f, op).role};
+                                                        .role = tile_executors_of(l->f, op).role};
     l->lifetime_of[buffer.id] = l->lifetime_count;
 }
 
-static void visit_free(tile_function *f, tile_op op, void *user) {
-    liveness *l = user;
+static void visit_free(liveness *l, tile_op op) {
+    tile_function *f = l->f;
     if (tile_op_opcode(f, op) != TILE_OP_free_shared) return;
-    uint32_t index = l->lifetime_of[tile_op_operand(f, op, 0).id];
+    uint32_t index = l->lifetime_of[tile_operand_buffer(f, op).id];
     tile_executors who = tile_executors_of(f, op);
     bool direct = who.role.id && tile_op_at(f, op)->parent.id == who.role.id && who.groups == 1;
     if (!index || !direct || l->lifetimes[index - 1].role.id) return;
@@ -177,8 +175,8 @@ static void visit_free(tile_function *f, tile_op op, void *user) {
     l->lifetimes[index - 1].free = op;
 }
 
-static void visit_use(tile_function *f, tile_op op, void *user) {
-    liveness *l = user;
+static void visit_use(liveness *l, tile_op op) {
+    tile_function *f = l->f;
     const tile_op_data *data = tile_op_at(f, op);
     bool async = tile_op_starts(f, op) != TILE_MECHANISM_NONE;
     for (uint32_t i = 0; i < data->operand_count; i++) {
@@ -212,9 +210,10 @@ static liveness find_lifetimes(tile_function *f, tile_arena *arena) {
     l.meetings = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
     l.mapped = TILE_NEW_ARRAY(arena, bool, f->value_count);
     number_region(&l, f->body);
-    tile_walk(f, f->body, visit_alloc, &l);
-    tile_walk(f, f->body, visit_free, &l);
-    tile_walk(f, f->body, visit_use, &l);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_is_alloc(tile_op_opcode(f, op))) add_alloc(&l, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_free(&l, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_use(&l, op);
     for (unsigned i = 0; i < l.lifetime_count; i++) {
         tile_lifetime *lifetime = &l.lifetimes[i];
         bool explicit_ = f->sync_explicit || lifetime->explicit_;

@@ -7,7 +7,7 @@
 static tile_access access_through(const tile_function *f, tile_op op, tile_value map) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     return (tile_access){.op = op,
-                         .memory = tile_op_operand(f, tile_value_def(f, map), 0),
+                         .memory = tile_operand_base(f, tile_value_def(f, map)),
                          .write = info->effects & TILE_EFFECT_WRITE_GLOBAL};
 }
 
@@ -43,7 +43,7 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
 tile_value tile_shared_source(const tile_function *f, tile_value buffer) {
     tile_op def = tile_value_def(f, buffer);
     bool mapped = def.id && tile_op_opcode(f, def) == TILE_OP_map_shared;
-    return mapped ? tile_op_operand(f, def, 0) : buffer;
+    return mapped ? tile_operand_src(f, def) : buffer;
 }
 
 tile_mechanism tile_op_starts(const tile_function *f, tile_op op) {
@@ -71,7 +71,8 @@ tile_value tile_memory_root(const tile_function *f, tile_value memory) {
         if (!def.id ||
             (tile_op_opcode(f, def) != TILE_OP_view && tile_op_opcode(f, def) != TILE_OP_base))
             return TILE_NO_VALUE;
-        memory = tile_op_operand(f, def, 0);
+        memory = tile_op_opcode(f, def) == TILE_OP_view ? tile_operand_base(f, def)
+                                                        : tile_operand_src(f, def);
     }
 }
 
@@ -104,8 +105,8 @@ static stage_form describe_stage(const tile_function *f, tile_value value) {
     if (tile_value_is_int(f, value, &number)) return (stage_form){.offset = number};
     tile_op def = tile_value_def(f, value);
     if (def.id && tile_op_opcode(f, def) == TILE_OP_mod &&
-        tile_value_is_int(f, tile_op_operand(f, def, 1), &number) && number > 0) {
-        form.base = tile_op_operand(f, def, 0);
+        tile_value_is_int(f, tile_operand_rhs(f, def), &number) && number > 0) {
+        form.base = tile_operand_lhs(f, def);
         form.modulus = number;
         def = tile_value_def(f, form.base);
     }
@@ -142,9 +143,9 @@ bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b) {
     unsigned count, other;
     bool stores = tile_op_opcode(f, a) == TILE_OP_store && tile_op_opcode(f, b) == TILE_OP_store;
     if (!stores || !tile_is_plain_access(f, a) || !tile_is_plain_access(f, b)) return true;
-    const tile_value *x = tile_op_segment(f, a, 1, &count), *y = tile_op_segment(f, b, 1, &other);
-    const tile_type *first = tile_value_type(f, tile_op_operand(f, a, 0)),
-                    *second = tile_value_type(f, tile_op_operand(f, b, 0));
+    const tile_value *x = tile_operands_dst(f, a, &count), *y = tile_operands_dst(f, b, &other);
+    const tile_type *first = tile_value_type(f, tile_operand_src(f, a)),
+                    *second = tile_value_type(f, tile_operand_src(f, b));
     bool dense = x[0].id == y[0].id && !tile_value_type(f, x[0])->has_strides;
     if (!dense || first->rank != second->rank || count != 1u + first->rank) return true;
     for (unsigned d = 0; d < first->rank; d++) {

@@ -120,15 +120,16 @@ static bool loads_indices(const search *s, tile_op op) {
     return data->result_count == 1 && s->indices[data->first_result.id];
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
+static void visit(search *s, tile_op op) {
+    const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (loads_indices(user, op)) return;
+    if (loads_indices(s, op)) return;
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
-            look_at(user, op, element);
+            look_at(s, op, element);
     }
 }
 
@@ -144,29 +145,29 @@ static void mark_index(search *s, tile_value value) {
 }
 
 /* Tiles among the coordinates of an access. */
-static void visit_indices(tile_function *f, tile_op op, void *user) {
+static void visit_indices(search *s, tile_op op) {
+    const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
         unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_value *element = tile_op_segment(f, op, o, &count);
         for (unsigned i = 1; i < count; i++)
-            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE)
-                mark_index(user, element[i]);
+            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE) mark_index(s, element[i]);
     }
 }
 
 static void report(search *s, const tile_arg_decl *arg, const finding *found) {
-    tile_context *context = tile_function_context(s->f);
     const char *type = tile_type_text(s->f, arg->type, NULL, &s->arena);
     const char *known = arg->divisible
                             ? tile_arena_format(&s->arena, "of %%%s only {divisible = %u} is known",
                                                 arg->name, arg->divisible)
                             : tile_arena_format(&s->arena, "nothing is known of %%%s", arg->name);
-    tile_report(context, TILE_REMARK, s->f->loc,
-                "@%s: accesses to %%%s are %u bytes wide, for %s: write '%%%s: %s {divisible = "
-                "%u}'",
-                s->f->name, found->operand, found->bytes, known, arg->name, type, found->divisor);
+    tile_remark_at(s->f, TILE_NO_OP,
+                   "@%s: accesses to %%%s are %u bytes wide, for %s: write '%%%s: %s {divisible = "
+                   "%u}'",
+                   s->f->name, found->operand, found->bytes, known, arg->name, type,
+                   found->divisor);
 }
 
 void tile_remark_narrow(tile_function *f) {
@@ -175,8 +176,8 @@ void tile_remark_narrow(tile_function *f) {
     s.findings = TILE_NEW_ARRAY(&s.arena, finding, f->arg_count + 1);
     s.indices = TILE_NEW_ARRAY(&s.arena, bool, f->value_count + 1);
     s.ranges = tile_range_analyse(f, &s.arena);
-    tile_walk(f, f->body, visit_indices, &s);
-    tile_walk(f, f->body, visit, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_indices(&s, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit(&s, op);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (s.findings[i].divisor) report(&s, &f->args[i], &s.findings[i]);
     tile_arena_reset(&s.arena);

@@ -14,9 +14,10 @@ static bool is_within(const bound *b, tile_value value, int64_t added, unsigned 
     if (added <= 0 && tile_value_as_expr(f, value) == b->most) return true;
     tile_op op = tile_value_def(f, value);
     if (!depth || !op.id || !tile_op_operand_count(f, op)) return false;
-    tile_value first = tile_op_operand(f, op, 0), second = first, third = first;
-    if (tile_op_operand_count(f, op) > 1) second = tile_op_operand(f, op, 1);
-    if (tile_op_operand_count(f, op) > 2) third = tile_op_operand(f, op, 2);
+    tile_value own[3]; /* the first one in place of those that there are not */
+    for (unsigned i = 0; i < 3; i++)
+        own[i] = i < tile_op_operand_count(f, op) ? tile_op_operand(f, op, i) : own[0];
+    tile_value first = own[0], second = own[1], third = own[2];
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_min:
         return is_within(b, first, added, depth - 1) || is_within(b, second, added, depth - 1);
@@ -49,7 +50,7 @@ static bool ends_within(const tile_function *f, tile_value end, const tile_expr 
 
 static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, unsigned dim) {
     unsigned count;
-    const tile_value *strides = tile_op_segment(f, view, 2, &count);
+    const tile_value *strides = tile_operands_strides(f, view, &count);
     bool same = true;
     /* Row by row, strides are products of the extents of later dims. */
     if (!count) return !f->args[arg].type->has_strides && dim == 0;
@@ -62,14 +63,14 @@ bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *
     unsigned count, rank = tile_value_type(f, view)->rank;
     tile_op op = tile_value_def(f, view);
     if (!op.id || tile_op_opcode(f, op) != TILE_OP_view) return false;
-    tile_op base = tile_value_def(f, tile_op_operand(f, op, 0));
+    tile_op base = tile_value_def(f, tile_operand_base(f, op));
     if (!base.id || tile_op_opcode(f, base) != TILE_OP_base) return false;
-    *out = (tile_part_view){.whole = tile_op_operand(f, base, 0), .dim = rank};
+    *out = (tile_part_view){.whole = tile_operand_src(f, base), .dim = rank};
     const tile_value_data *whole = tile_value_at(f, out->whole);
     if (whole->kind != TILE_VALUE_ARG || whole->type->rank != rank ||
         whole->type->scalar != tile_value_type(f, view)->scalar)
         return false;
-    const tile_value *extents = tile_op_segment(f, op, 1, &count);
+    const tile_value *extents = tile_operands_extents(f, op, &count);
     for (unsigned d = 0; d < count; d++) {
         const tile_expr *extent = tile_function_arg_extent(f, whole->index, d);
         if (tile_value_as_expr(f, extents[d]) == extent) continue;

@@ -47,14 +47,6 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
     }
 }
 
-static void number_ops(planner *p, tile_region region, uint32_t *next) {
-    TILE_FOR_EACH_OP (p->f, op, region) {
-        p->position[op.id] = (*next)++;
-        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
-            number_ops(p, tile_op_region(p->f, op, r), next);
-    }
-}
-
 static void look_at_body(planner *p) {
     enum { NO_STATEMENT = TILE_EFFECT_ALLOC | TILE_EFFECT_TERMINATOR };
     uint32_t next = 1;
@@ -62,7 +54,7 @@ static void look_at_body(planner *p) {
     p->position = TILE_NEW_ARRAY(p->arena, uint32_t, p->f->op_count);
     p->statements = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
     tile_mark_dot_operands(p->f, p->body, p->feeds_dot);
-    number_ops(p, p->body, &next);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) p->position[op.id] = next++;
     TILE_FOR_EACH_OP (p->f, op, p->body) {
         unsigned effects = tile_op_effects(p->f, op);
         if (effects && !(effects & NO_STATEMENT)) p->statements[p->statement_count++] = op;
@@ -71,9 +63,8 @@ static void look_at_body(planner *p) {
 
 /* What a shared buffer holds another iteration may change. */
 static bool loads_view(const tile_function *f, tile_op op) {
-    unsigned size;
     return tile_op_opcode(f, op) == TILE_OP_load &&
-           tile_value_type(f, *tile_op_segment(f, op, 0, &size))->kind == TILE_TYPE_VIEW;
+           tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
 }
 
 static bool is_load_for_dot(const planner *p, tile_op op) {
@@ -82,11 +73,10 @@ static bool is_load_for_dot(const planner *p, tile_op op) {
 }
 
 static bool is_copy_to_shared(const tile_function *f, tile_op op) {
-    unsigned size;
     tile_opcode opcode = tile_op_opcode(f, op);
     return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
            tile_op_mechanism(f, op) <= TILE_MECHANISM_GROUP &&
-           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
 }
 
 tile_op tile_pipelined_around(const tile_function *f, tile_op op) {
@@ -97,13 +87,12 @@ tile_op tile_pipelined_around(const tile_function *f, tile_op op) {
 
 /* Obstacles ------------------------------------------------------------------------------------ */
 
-static obstacle check_source(const planner *p, tile_op copy, tile_value source);
+static obstacle check_source(const planner *p, tile_value source);
 
 /* Whether it can be loaded before its iteration. */
 static bool can_load_early(const planner *p, tile_op op) {
-    unsigned size;
     return loads_view(p->f, op) && tile_pipelined_around(p->f, op).id == p->loop.id &&
-           !check_source(p, op, *tile_op_segment(p->f, op, 0, &size)).reason;
+           !check_source(p, tile_operand_src(p->f, op)).reason;
 }
 
 /* Whether a value can be computed for a later iteration: from what is outside of the loop, the
@@ -139,7 +128,7 @@ static obstacle check_branches(const planner *p, tile_op op) {
     obstacle found = {0};
     for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id && !found.reason;
          at = tile_op_parent(p->f, at)) {
-        found = check_address(p, tile_op_operand(p->f, at, 0));
+        found = check_address(p, tile_operand_condition(p->f, at));
         if (!found.reason) continue;
         found.reason = "whether it runs is known in its iteration only";
         found.remedy = "compute the condition from the loop's variable, or put the copy outside";
@@ -148,49 +137,33 @@ static obstacle check_branches(const planner *p, tile_op op) {
     return found;
 }
 
-typedef struct use_check {
-    const planner *p;
-    tile_op copy;
-    tile_value memory;
-    bool acquires; /* the loop waits for other blocks */
-    obstacle found;
-} use_check;
-
 static bool takes_stage(tile_opcode opcode) {
     return opcode == TILE_OP_dot || opcode == TILE_OP_load_shared || opcode == TILE_OP_copy;
 }
 
 /* One operation that uses the buffer. */
-static obstacle judge_use(const use_check *c, tile_op op) {
-    const planner *p = c->p;
+static obstacle judge_use(const planner *p, tile_op copy, tile_value buffer, tile_op op) {
     tile_opcode opcode = tile_op_opcode(p->f, op);
-    tile_region region = tile_op_at(p->f, c->copy)->parent;
-    if (op.id == c->copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
+    tile_region region = tile_op_at(p->f, copy)->parent;
+    if (op.id == copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
     if (!tile_ancestor_in(p->f, op, p->body).id)
         return (obstacle){"its buffer is used outside of the loop",
                           "give the loop a buffer of its own", op};
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(p->f, op, accesses);
     for (unsigned i = 0; i < count; i++)
-        if (accesses[i].memory.id == c->memory.id && accesses[i].write)
+        if (accesses[i].memory.id == buffer.id && accesses[i].write)
             return (obstacle){"its buffer is written by another operation",
                               "give each of them its own", op};
     if (!tile_ancestor_in(p->f, op, region).id)
         return (obstacle){"its buffer is read where the branch with the copy may not have run",
                           "read it in the branch", op};
-    if (p->position[op.id] < p->position[c->copy.id])
+    if (p->position[op.id] < p->position[copy.id])
         return (obstacle){"its buffer is read before the copy, so it holds the iteration before",
                           "put the copy first", op};
     if (takes_stage(opcode)) return (obstacle){0};
     return (obstacle){"its buffer is used by an operation that cannot take a stage",
                       "read it by `load_shared` or `dot`", op};
-}
-
-static void visit_buffer_use(tile_function *f, tile_op op, void *user) {
-    use_check *c = user;
-    const tile_op_data *data = tile_op_at(f, op);
-    for (uint32_t i = 0; i < data->operand_count && !c->found.reason; i++)
-        if (data->operands[i].id == c->memory.id) c->found = judge_use(c, op);
 }
 
 static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) {
@@ -200,44 +173,45 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
                           "copy to one that `alloc_shared` makes", alloc};
     if (tile_value_type(p->f, buffer)->stages)
         return (obstacle){"its buffer already has stages", "leave these to `pipelined`", alloc};
-    use_check c = {.p = p, .copy = copy, .memory = buffer};
-    tile_walk(p->f, p->f->body, visit_buffer_use, &c);
-    return c.found;
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) {
+        obstacle found = {0};
+        if (tile_op_uses(p->f, op, buffer)) found = judge_use(p, copy, buffer, op);
+        if (found.reason) return found;
+    }
+    return (obstacle){0};
 }
 
-static void visit_acquire(tile_function *f, tile_op op, void *user) {
-    use_check *c = user;
-    c->acquires |= (tile_op_effects(f, op) & TILE_EFFECT_ACQUIRE) != 0;
-}
-
-static void visit_source_write(tile_function *f, tile_op op, void *user) {
-    use_check *c = user;
+static bool writes(const planner *p, tile_op op, tile_value source) {
     tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(f, op, accesses);
-    for (unsigned i = 0; i < count && !c->found.reason; i++)
-        if (accesses[i].write && !accesses[i].shared &&
-            tile_may_alias(f, accesses[i].memory, c->memory))
-            c->found = (obstacle){c->acquires ? "the loop waits for a semaphore, and its source is "
-                                                "written in the kernel"
-                                              : "its source may be written in the loop",
-                                  "say {noalias} of an argument that no other one reaches", op};
+    unsigned count = tile_op_accesses(p->f, op, accesses);
+    bool found = false;
+    for (unsigned i = 0; i < count; i++)
+        found |= accesses[i].write && !accesses[i].shared &&
+                 tile_may_alias(p->f, accesses[i].memory, source);
+    return found;
 }
 
 /* Where the loop waits for other blocks of this kernel, whatever the kernel writes counts. */
-static obstacle check_source(const planner *p, tile_op copy, tile_value source) {
-    use_check c = {.p = p, .copy = copy, .memory = source};
-    tile_walk(p->f, p->body, visit_acquire, &c);
-    tile_walk(p->f, c.acquires ? p->f->body : p->body, visit_source_write, &c);
-    return c.found;
+static obstacle check_source(const planner *p, tile_value source) {
+    bool acquires = false;
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body)
+        acquires |= (tile_op_effects(p->f, op) & TILE_EFFECT_ACQUIRE) != 0;
+    const char *reason = acquires ? "the loop waits for a semaphore, and its source is written in "
+                                    "the kernel"
+                                  : "its source may be written in the loop";
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, acquires ? p->f->body : p->body)
+        if (writes(p, op, source))
+            return (obstacle){reason, "say {noalias} of an argument that no other one reaches", op};
+    return (obstacle){0};
 }
 
 static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer) {
-    unsigned size, source_size;
-    const tile_value *source = tile_op_segment(p->f, copy, 0, &source_size);
+    unsigned source_size;
+    const tile_value *source = tile_operands_src(p->f, copy, &source_size);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
-        *buffer = *tile_op_segment(p->f, copy, 1, &size);
+        *buffer = tile_operand_dst(p->f, copy);
         found = check_buffer(p, copy, *buffer);
     }
     for (unsigned i = 0; i < source_size && !found.reason; i++) found = check_address(p, source[i]);
@@ -245,7 +219,7 @@ static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer
     if (!found.reason && tile_gather_of(p->f, copy, &gather) && gather.predicate.id)
         found = check_address(p, gather.predicate);
     if (!found.reason) found = check_branches(p, copy);
-    return found.reason ? found : check_source(p, copy, source[0]);
+    return found.reason ? found : check_source(p, source[0]);
 }
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
@@ -254,8 +228,7 @@ static void report_obstacle(const planner *p, tile_severity severity, tile_op op
                 "%s cannot run ahead of the loop: %s%s%s", tile_op_name(p->f, op), found.reason,
                 found.remedy ? "; " : "", found.remedy ? found.remedy : "");
     if (found.culprit.id)
-        tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, found.culprit), "this is the %s",
-                    tile_op_name(p->f, found.culprit));
+        tile_note_at(p->f, found.culprit, "this is the %s", tile_op_name(p->f, found.culprit));
 }
 
 /* The user's lists ----------------------------------------------------------------------------- */
@@ -271,10 +244,9 @@ static bool read_list(const planner *p, tile_attr_id id, int64_t *list, bool *gi
     if (!attr) return true;
     *given = true;
     if (attr->count != p->statement_count) {
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "'%s' needs one entry for each of the body's %u statements, it has %u",
-                    tile_attr_get_info(id)->name, p->statement_count, attr->count);
-        return false;
+        return tile_error_at(p->f, p->loop,
+                             "'%s' needs one entry for each of the body's %u statements, it has %u",
+                             tile_attr_get_info(id)->name, p->statement_count, attr->count);
     }
     for (unsigned i = 0; i < attr->count; i++) list[i] = attr->list[i];
     return true;
@@ -284,9 +256,8 @@ static bool check_permutation(const planner *p, const int64_t *order) {
     bool *taken = TILE_NEW_ARRAY(p->arena, bool, p->statement_count + 1u);
     for (unsigned i = 0; i < p->statement_count; i++) {
         if (order[i] < 0 || order[i] >= p->statement_count || taken[order[i]]) {
-            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
-                        "'order' must be a permutation of 0 to %u", p->statement_count - 1);
-            return false;
+            return tile_error_at(p->f, p->statements[i], "'order' must be a permutation of 0 to %u",
+                                 p->statement_count - 1);
         }
         taken[order[i]] = true;
     }
@@ -304,13 +275,6 @@ static bool comes_from(const planner *p, tile_value value, tile_op op, bool *see
     return false;
 }
 
-typedef struct dependence {
-    const planner *p;
-    tile_op earlier, other; /* other: the operation inside of the later statement */
-    bool *seen;
-    const char *edge; /* what the later one has to do with the earlier one; NULL: nothing */
-} dependence;
-
 static bool orders_memory(const tile_function *f, tile_op op) {
     return tile_op_effects(f, op) &
            (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
@@ -327,40 +291,43 @@ static const char *edge_between(const tile_access *earlier, const tile_access *l
     return later->write ? "it writes what that writes (WAW)" : "it reads what that writes (RAW)";
 }
 
-static void visit_earlier(tile_function *f, tile_op op, void *user) {
-    dependence *d = user;
+/* What `later` has to do with memory that `earlier` uses; NULL: nothing. */
+static const char *memory_edge(const tile_function *f, tile_op earlier, tile_op later) {
     tile_access here[TILE_MAX_ACCESSES], there[TILE_MAX_ACCESSES];
-    unsigned here_count = tile_op_accesses(f, op, here);
-    unsigned there_count = tile_op_accesses(f, d->other, there);
-    if (orders_memory(f, op) && !(tile_op_effects(f, op) & TILE_EFFECT_REGION))
-        d->edge = "that orders memory accesses";
+    unsigned here_count = tile_op_accesses(f, earlier, here);
+    unsigned there_count = tile_op_accesses(f, later, there);
+    const char *edge = NULL;
+    if (orders_memory(f, earlier) && !(tile_op_effects(f, earlier) & TILE_EFFECT_REGION))
+        edge = "that orders memory accesses";
     for (unsigned i = 0; i < here_count; i++)
         for (unsigned k = 0; k < there_count; k++)
-            if (accesses_meet(f, &here[i], &there[k])) d->edge = edge_between(&here[i], &there[k]);
+            if (accesses_meet(f, &here[i], &there[k])) edge = edge_between(&here[i], &there[k]);
+    return edge;
 }
 
-static void walk_statement(tile_function *f, tile_op op, tile_op_visitor visit, void *user) {
-    visit(f, op, user);
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        tile_walk(f, tile_op_region(f, op, r), visit, user);
+/* Of an operation inside of the later statement. */
+static const char *edge_of(const planner *p, tile_op earlier, tile_op op, bool *seen) {
+    const char *edge = NULL;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
+        if (comes_from(p, tile_op_operand(p->f, op, i), earlier, seen))
+            edge = "it uses its result (RAW)";
+    if (orders_memory(p->f, op)) edge = "it orders memory accesses";
+    if (edge) return edge;
+    edge = memory_edge(p->f, earlier, op);
+    TILE_FOR_EACH_NESTED_OP (p->f, inner, earlier) {
+        const char *found = memory_edge(p->f, inner, op);
+        if (found) edge = found;
+    }
+    return edge;
 }
 
-static void visit_later(tile_function *f, tile_op op, void *user) {
-    dependence *d = user;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        if (comes_from(d->p, tile_op_operand(f, op, i), d->earlier, d->seen))
-            d->edge = "it uses its result (RAW)";
-    if (orders_memory(f, op)) d->edge = "it orders memory accesses";
-    d->other = op;
-    if (!d->edge) walk_statement(f, d->earlier, visit_earlier, d);
-}
-
-/* NULL: it does not. */
+/* How the later statement depends on the earlier one; NULL: it does not. */
 static const char *depends(const planner *p, tile_op earlier, tile_op later) {
-    dependence d = {.p = p, .earlier = earlier};
-    d.seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
-    walk_statement(p->f, later, visit_later, &d);
-    return d.edge;
+    bool *seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
+    const char *edge = edge_of(p, earlier, later, seen);
+    TILE_FOR_EACH_NESTED_OP (p->f, inner, later)
+        if (!edge) edge = edge_of(p, earlier, inner, seen);
+    return edge;
 }
 
 static bool check_dependences(const planner *p, const schedule *s) {
@@ -372,13 +339,13 @@ static bool check_dependences(const planner *p, const schedule *s) {
             const char *edge =
                 kept ? NULL : depends(p, p->statements[earlier], p->statements[later]);
             if (!edge) continue;
-            tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[later]),
-                        "'%s' puts this %s before the %s that it depends on: %s",
-                        s->stage[earlier] > s->stage[later] ? "stage" : "order",
-                        tile_op_name(p->f, p->statements[later]),
-                        tile_op_name(p->f, p->statements[earlier]), edge);
-            tile_report(p->context, TILE_NOTE, tile_op_loc(p->f, p->statements[earlier]),
-                        "this is the %s", tile_op_name(p->f, p->statements[earlier]));
+            tile_error_at(p->f, p->statements[later],
+                          "'%s' puts this %s before the %s that it depends on: %s",
+                          s->stage[earlier] > s->stage[later] ? "stage" : "order",
+                          tile_op_name(p->f, p->statements[later]),
+                          tile_op_name(p->f, p->statements[earlier]), edge);
+            tile_note_at(p->f, p->statements[earlier], "this is the %s",
+                         tile_op_name(p->f, p->statements[earlier]));
             return false;
         }
     return true;
@@ -390,19 +357,16 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
     for (unsigned i = 0; i < p->statement_count; i++)
         last = s->stage[i] > last ? s->stage[i] : last;
     if (last >= stages) {
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "stage %lld needs %llu stages, pipelined gives %u", (long long)last,
-                    (unsigned long long)last + 1, stages);
-        return false;
+        return tile_error_at(p->f, p->loop, "stage %lld needs %llu stages, pipelined gives %u",
+                             (long long)last, (unsigned long long)last + 1, stages);
     }
     for (unsigned i = 0; i < p->statement_count; i++)
         if (s->stage[i] != 0 && s->stage[i] != last) {
-            tile_report(
-                p->context, TILE_ERROR, tile_op_loc(p->f, p->statements[i]),
+            return tile_error_at(
+                p->f, p->statements[i],
                 "this %s is in stage %lld: copies go into stage 0, everything else into the "
                 "last one, %lld",
                 tile_op_name(p->f, p->statements[i]), (long long)s->stage[i], (long long)last);
-            return false;
         }
     *distance = (unsigned)last;
     return true;
@@ -414,8 +378,8 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 static bool is_address_load(const planner *p, tile_op op) {
     unsigned size;
     if (!loads_view(p->f, op)) return false;
-    obstacle found = check_source(p, op, *tile_op_segment(p->f, op, 0, &size));
-    const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+    obstacle found = check_source(p, tile_operand_src(p->f, op));
+    const tile_value *source = tile_operands_src(p->f, op, &size);
     for (unsigned i = 0; i < size && !found.reason; i++) found = check_address(p, source[i]);
     return !found.reason;
 }
@@ -474,7 +438,7 @@ static void mark_loads_of(const planner *p, tile_op op, bool *seen, bool *wanted
         mark_loads(p, tile_op_operand(p->f, op, i), seen, wanted);
     for (tile_op at = tile_op_parent(p->f, op); at.id != p->loop.id; at = tile_op_parent(p->f, at))
         if (tile_op_opcode(p->f, at) == TILE_OP_if)
-            mark_loads(p, tile_op_operand(p->f, at, 0), seen, wanted);
+            mark_loads(p, tile_operand_condition(p->f, at), seen, wanted);
 }
 
 static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wanted) {
@@ -485,15 +449,6 @@ static void mark_loads(const planner *p, tile_value value, bool *seen, bool *wan
     mark_loads_of(p, def, seen, wanted);
 }
 
-static void list_loads(const planner *p, tile_region region, const bool *wanted,
-                       tile_pipeline_plan *plan) {
-    TILE_FOR_EACH_OP (p->f, op, region) {
-        if (wanted[op.id]) plan->loads[plan->load_count++] = op;
-        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
-            list_loads(p, tile_op_region(p->f, op, r), wanted, plan);
-    }
-}
-
 static void find_loads(const planner *p, tile_pipeline_plan *plan) {
     if (!plan->distance || !plan->copy_count) return;
     bool *seen = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
@@ -501,7 +456,8 @@ static void find_loads(const planner *p, tile_pipeline_plan *plan) {
     for (unsigned i = 0; i < plan->copy_count; i++)
         mark_loads_of(p, plan->copies[i].op, seen, wanted);
     plan->loads = TILE_NEW_ARRAY(p->arena, tile_op, p->f->op_count);
-    list_loads(p, p->body, wanted, plan);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body)
+        if (wanted[op.id]) plan->loads[plan->load_count++] = op;
 }
 
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op) {
@@ -533,31 +489,28 @@ static bool plan_order(const planner *p, const schedule *s, tile_pipeline_plan *
     }
     plan->copies_last = tile_is_staged(plan, last);
     if (turns > 1)
-        tile_report(p->context, TILE_ERROR, tile_op_loc(p->f, p->loop),
-                    "'order' must put all copies of stage 0 before or after all other statements");
+        tile_error_at(
+            p->f, p->loop,
+            "'order' must put all copies of stage 0 before or after all other statements");
     return turns <= 1;
 }
 
-static bool has_candidate(const planner *p, tile_region region) {
-    bool found = false;
-    TILE_FOR_EACH_OP (p->f, op, region) {
-        found |= is_load_for_dot(p, op) || is_copy_to_shared(p->f, op);
-        for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count && !found; r++)
-            found = has_candidate(p, tile_op_region(p->f, op, r));
-    }
-    return found;
+static bool has_candidate(const planner *p) {
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body)
+        if (is_load_for_dot(p, op) || is_copy_to_shared(p->f, op)) return true;
+    return false;
 }
 
 /* Nothing in the loop is what stages are made of. A candidate that cannot run ahead has a remark of
  * its own. */
 static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan) {
-    if (p->quiet || plan->stages < 2 || has_candidate(p, p->body)) return;
-    tile_remark_missed(
+    if (p->quiet || plan->stages < 2 || has_candidate(p)) return;
+    tile_missed_at(
         p->f, p->loop, "not pipelined",
-        "what it loads goes to registers, and only copies to shared memory and the loads of a "
-        "`dot`'s operands run ahead, so that `pipelined` changes nothing",
         "`copy %x[..], %buffer` to an `alloc_shared` and `load_shared %buffer` in place of the "
-        "load, or leave `pipelined` out");
+        "load, or leave `pipelined` out",
+        "what it loads goes to registers, and only copies to shared memory and the loads of a "
+        "`dot`'s operands run ahead, so that `pipelined` changes nothing");
 }
 
 static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
@@ -605,9 +558,8 @@ bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *aren
 }
 
 bool tile_is_beside_pipelined(const tile_function *f, tile_op copy) {
-    unsigned size;
     if (tile_op_opcode(f, copy) != TILE_OP_copy ||
-        tile_value_type(f, *tile_op_segment(f, copy, 1, &size))->kind != TILE_TYPE_SHARED)
+        tile_value_type(f, tile_operand_dst(f, copy))->kind != TILE_TYPE_SHARED)
         return false;
     tile_op op = copy;
     while (op.id && !tile_op_has_attr(f, op, TILE_ATTR_pipelined)) op = tile_op_next(f, op);

@@ -49,7 +49,7 @@ tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, u
 
 tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma) {
     unsigned places;
-    tile_op_segment(f, wgmma, 4, &places);
+    tile_operands_places(f, wgmma, &places);
     return (tile_product_forms){.sparse = places != 0,
                                 .negate_lhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_lhs),
                                 .negate_rhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_rhs),

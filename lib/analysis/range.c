@@ -426,7 +426,8 @@ static tile_range range_of_result(analysis *a, const tile_op_data *op, unsigned 
     case TILE_OP_broadcast:
     case TILE_OP_extract:
     case TILE_OP_permute:
-    case TILE_OP_convert_layout: return a->ranges[op->operands[0].id];
+    case TILE_OP_convert_layout:
+        return a->ranges[tile_first_operand(a->f, tile_value_def(a->f, op->first_result)).id];
     default: break;
     }
     bool elementwise = tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE);
@@ -563,7 +564,7 @@ static void start_values(analysis *a) {
     TILE_FOR_EACH_OP (f, op, f->body) {
         unsigned count = 0;
         const tile_value *extents = NULL;
-        if (tile_op_opcode(f, op) == TILE_OP_view) extents = tile_op_segment(f, op, 1, &count);
+        if (tile_op_opcode(f, op) == TILE_OP_view) extents = tile_operands_extents(f, op, &count);
         for (unsigned i = 0; i < count; i++) a->not_negative[extents[i].id] = true;
     }
     for (uint32_t id = 1; id < f->value_count; id++) {

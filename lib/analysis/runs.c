@@ -40,9 +40,9 @@ unsigned tile_counting_run(const tile_function *f, const tile_range *ranges, til
     if (opcode != TILE_OP_add && opcode != TILE_OP_sub && opcode != TILE_OP_cast &&
         opcode != TILE_OP_broadcast)
         return 1;
-    tile_value lhs = tile_op_operand(f, def, 0);
+    tile_value lhs = tile_operand_lhs(f, def);
     if (opcode == TILE_OP_add || opcode == TILE_OP_sub) {
-        tile_value rhs = tile_op_operand(f, def, 1);
+        tile_value rhs = tile_operand_rhs(f, def);
         unsigned run = run_of_sum(f, ranges, lhs, rhs, d);
         bool turns = run == 1 && opcode == TILE_OP_add;
         return turns ? run_of_sum(f, ranges, rhs, lhs, d) : run;

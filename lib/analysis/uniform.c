@@ -78,9 +78,9 @@ static bool counts_clusters(const spread *s, tile_op op) {
     int64_t by;
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (opcode != TILE_OP_div && opcode != TILE_OP_shr) return false;
-    tile_op id = tile_value_def(s->f, tile_op_operand(s->f, op, 0));
+    tile_op id = tile_value_def(s->f, tile_operand_lhs(s->f, op));
     if (!id.id || tile_op_opcode(s->f, id) != TILE_OP_block_id ||
-        !tile_value_is_int(s->f, tile_op_operand(s->f, op, 1), &by))
+        !tile_value_is_int(s->f, tile_operand_rhs(s->f, op), &by))
         return false;
     if (opcode == TILE_OP_shr) by = by >= 0 && by < 31 ? INT64_C(1) << by : 0;
     return by > 0 && by % s->blocks == 0;
@@ -106,8 +106,8 @@ static bool gives_divergent(const spread *s, tile_op op) {
     return any_operand(s, op);
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    spread *s = user;
+static void visit(spread *s, tile_op op) {
+    const tile_function *f = s->f;
     if (tile_shape_of(f, op) != TILE_SHAPE_NONE) {
         visit_regions(s, op);
         return;
@@ -123,7 +123,7 @@ static bool *find_divergent(spread s, tile_arena *arena) {
     s.changed = true;
     while (s.changed) {
         s.changed = false;
-        tile_walk(s.f, s.f->body, visit, &s);
+        TILE_FOR_EACH_OP_INSIDE (s.f, op, s.f->body) visit(&s, op);
     }
     return s.divergent;
 }

@@ -89,12 +89,8 @@ static void unite_view(derivation *d, tile_value view) {
         if (uses[i]) unite(d, (unsigned)operand, i);
 }
 
-static void visit_view(tile_function *f, tile_op op, void *user) {
-    if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(user, tile_op_result(f, op, 0));
-}
-
 static void find_groups(derivation *d) {
-    tile_function *f = (tile_function *)d->f; /* walking changes nothing */
+    const tile_function *f = d->f;
     d->groups = TILE_NEW_ARRAY(d->arena, unsigned, f->arg_count + 1);
     d->bytes = TILE_NEW_ARRAY(d->arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) {
@@ -104,7 +100,8 @@ static void find_groups(derivation *d) {
     }
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) unite_view(d, f->args[i].value);
-    tile_walk(f, f->body, visit_view, d);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_view) unite_view(d, tile_op_result(f, op, 0));
 }
 
 /* Variants ------------------------------------------------------------------------------------ */
@@ -176,24 +173,23 @@ static void mark_map(derivation *d, tile_value view) {
 }
 
 /* Copies for a barrier and to views; and what passes may make such copies of. */
-static void visit_copy(tile_function *f, tile_op op, void *user) {
-    derivation *d = user;
-    unsigned count;
+static void visit_copy(derivation *d, tile_op op) {
+    const tile_function *f = d->f;
     if (!tile_is_plain_access(f, op)) return; /* no box */
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
         if (tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || tile_is_pipelined(f, op)) {
-            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
-            mark_map(d, tile_op_segment(f, op, 1, &count)[0]);
+            mark_map(d, tile_operand_src(f, op));
+            mark_map(d, tile_operand_dst(f, op));
         }
         break;
-    case TILE_OP_store_async: mark_map(d, tile_op_segment(f, op, 1, &count)[0]); break;
+    case TILE_OP_store_async: mark_map(d, tile_operand_dst(f, op)); break;
     case TILE_OP_copy:
-        if (tile_is_pipelined(f, op)) mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+        if (tile_is_pipelined(f, op)) mark_map(d, tile_operand_src(f, op));
         break;
     case TILE_OP_load:
         if (tile_is_pipelined(f, op) && d->feeds_dot[tile_op_result(f, op, 0).id])
-            mark_map(d, tile_op_segment(f, op, 0, &count)[0]);
+            mark_map(d, tile_operand_src(f, op));
         break;
     default: break; /* nothing else reads views in the background */
     }
@@ -201,28 +197,30 @@ static void visit_copy(tile_function *f, tile_op op, void *user) {
 
 static bool is_result(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_store && tile_is_plain_access(f, op) &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2 && !tile_is_pipelined(f, op);
+           tile_value_type(f, tile_operand_src(f, op))->rank == 2 && !tile_is_pipelined(f, op);
 }
 
 /* Tiles that a specialised loop computes, which specialize-warps stores by boxes, and what it
  * copies before the loop. */
-static void visit_around(tile_function *f, tile_op op, void *user) {
-    unsigned count;
-    if (is_result(f, op)) mark_map(user, tile_op_segment(f, op, 1, &count)[0]);
+static void visit_around(derivation *d, tile_op op) {
+    const tile_function *f = d->f;
+    if (is_result(f, op)) mark_map(d, tile_operand_dst(f, op));
     if (tile_is_beside_pipelined(f, op) && tile_is_plain_access(f, op))
-        mark_map(user, tile_op_segment(f, op, 0, &count)[0]);
+        mark_map(d, tile_operand_src(f, op));
 }
 
 /* Whether any argument has one in variant 0. */
 static bool find_maps(derivation *d, const tile_target *target) {
-    tile_function *f = (tile_function *)d->f; /* walking changes nothing */
+    const tile_function *f = d->f;
     bool any = false;
     d->maps = TILE_NEW_ARRAY(d->arena, bool, f->arg_count + 1);
     d->feeds_dot = TILE_NEW_ARRAY(d->arena, bool, f->value_count + 1);
     tile_mark_dot_operands(f, f->body, d->feeds_dot);
-    if (tile_target_has(target, TILE_FEATURE_tma)) tile_walk(f, f->body, visit_copy, d);
+    if (tile_target_has(target, TILE_FEATURE_tma))
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_copy(d, op);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i];
-    if (any && tile_specializes_warps(target)) tile_walk(f, f->body, visit_around, d);
+    if (any && tile_specializes_warps(target))
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_around(d, op);
     for (unsigned i = 0; i < f->arg_count; i++) any |= d->maps[i] |= f->args[i].tensor_map;
     return any;
 }

@@ -14,7 +14,7 @@
 static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     tile_context *context = tile_function_context(f);
     unsigned count;
-    const tile_value *extents = tile_op_segment(f, op, 0, &count);
+    const tile_value *extents = tile_operands_extents(f, op, &count);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
     for (unsigned i = 0; i < count; i++) {
@@ -25,32 +25,15 @@ static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     return bytes;
 }
 
-typedef struct scratch_search {
-    const tile_function *f;
-    tile_arena *arena;
-    tile_scratch *found;
-    size_t count, capacity;
-} scratch_search;
-
-static void find_scratch(scratch_search *search, tile_region region) {
-    const tile_function *f = search->f;
-    TILE_FOR_EACH_OP (f, op, region) {
-        if (tile_op_opcode(f, op) == TILE_OP_scratch) {
-            search->found = tile_arena_grow(search->arena, search->found, search->count,
-                                            &search->capacity, sizeof *search->found);
-            search->found[search->count++] =
-                (tile_scratch){op, tile_op_has_attr(f, op, TILE_ATTR_clean), scratch_bytes(f, op)};
-        }
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            find_scratch(search, tile_op_region(f, op, r));
-    }
-}
-
 tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
-    scratch_search search = {.f = kernel, .arena = arena};
-    find_scratch(&search, kernel->body);
-    *count = (unsigned)search.count;
-    return search.found;
+    unsigned allocations;
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_scratch, arena, &allocations);
+    tile_scratch *list = TILE_NEW_ARRAY(arena, tile_scratch, allocations + 1u);
+    for (unsigned i = 0; i < allocations; i++)
+        list[i] = (tile_scratch){ops[i], tile_op_has_attr(kernel, ops[i], TILE_ATTR_clean),
+                                 scratch_bytes(kernel, ops[i])};
+    *count = allocations;
+    return list;
 }
 
 int64_t tile_shared_bytes(const tile_function *kernel) {
@@ -68,17 +51,15 @@ int64_t tile_shared_bytes(const tile_function *kernel) {
 /* Creation ------------------------------------------------------------------------------------- */
 
 static bool check_kernel(const tile_function *f) {
-    tile_context *context = tile_function_context(f);
     if (f->kind != TILE_KERNEL)
-        tile_report(context, TILE_ERROR, f->loc, "@%s is a compute, and only kernels are launched",
-                    f->name);
+        tile_error_at(f, TILE_NO_OP, "@%s is a compute, and only kernels are launched", f->name);
     else if (f->raster || f->is_persistent)
-        tile_report(context, TILE_ERROR, f->loc,
-                    "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
-                    f->raster ? "raster" : "persistent");
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
+                      f->raster ? "raster" : "persistent");
     else if (!tile_executors_of_block(f).warps)
-        tile_report(context, TILE_ERROR, f->loc,
-                    "@%s: the number of warps is not known yet; run instantiate", f->name);
+        tile_error_at(f, TILE_NO_OP, "@%s: the number of warps is not known yet; run instantiate",
+                      f->name);
     else
         return true;
     return false;
@@ -89,7 +70,7 @@ static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch
     unsigned count;
     tile_context *context = tile_function_context(f);
     const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
-    const tile_value *extents = tile_op_segment(f, scratch->op, 0, &count);
+    const tile_value *extents = tile_operands_extents(f, scratch->op, &count);
     for (unsigned i = 0; i < count; i++) {
         const tile_expr *extent = tile_value_as_expr(f, extents[i]);
         if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;
@@ -104,10 +85,9 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         if (!abi->scratch[i].bytes) {
-            tile_report(
-                abi->context, TILE_ERROR, tile_op_loc(f, abi->scratch[i].op),
+            return tile_error_at(
+                f, abi->scratch[i].op,
                 "scratch: the extents must be computable from the kernel's arguments alone");
-            return false;
         }
         abi->scratch[i].bytes = checked_bytes(f, &abi->scratch[i]);
         abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
@@ -116,11 +96,11 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
 }
 
 static bool fail_arg(const tile_function *f, const char *name) {
-    tile_report(tile_function_context(f), TILE_ERROR, f->loc,
-                "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
-                "run instantiate",
-                f->name, name);
-    return false;
+    return tile_error_at(
+        f, TILE_NO_OP,
+        "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
+        "run instantiate",
+        f->name, name);
 }
 
 static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {

@@ -34,10 +34,9 @@ static bool fill_extents(tile_abi *abi, const tile_function *f, const tile_expr 
     *to = (tile_abi_extents){.rank = rank};
     for (unsigned d = 0; d < rank; d++) {
         if (!tile_abi_is_launch_expr(from[d])) {
-            tile_report(abi->context, TILE_ERROR, f->loc,
-                        "@%s: the grid must be computable from the kernel's arguments alone",
-                        f->name);
-            return false;
+            return tile_error_at(
+                f, TILE_NO_OP, "@%s: the grid must be computable from the kernel's arguments alone",
+                f->name);
         }
         to->at[d] = from[d];
         to->text[d] = tile_expr_text(f, from[d], &abi->arena);
@@ -50,10 +49,9 @@ bool tile_abi_fill_grid(tile_abi *abi, const tile_function *f) {
         !fill_extents(abi, f, f->unfolded, f->unfolded[0] ? 3 : 0, &abi->unfolded))
         return false;
     if (tile_cluster_extents(f, abi->cluster)) return true;
-    tile_report(abi->context, TILE_ERROR, f->loc,
-                "@%s: a cluster's extents must be constants and their product at most %d", f->name,
-                TILE_MAX_CLUSTER);
-    return false;
+    return tile_error_at(f, TILE_NO_OP,
+                         "@%s: a cluster's extents must be constants and their product at most %d",
+                         f->name, TILE_MAX_CLUSTER);
 }
 
 /* Evaluation ----------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ static bool is_distance(const tile_emitter *e, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
     return def.id && tile_op_opcode(e->f, def) == TILE_OP_mul &&
            tile_value_type(e->f, value)->scalar == TILE_i64 &&
-           tile_value_is_int(e->f, tile_op_operand(e->f, def, 1), &rows);
+           tile_value_is_int(e->f, tile_operand_rhs(e->f, def), &rows);
 }
 
 /* The block that a loop is entered from comes right before the loop's own. */
@@ -103,11 +103,10 @@ static LLVMBasicBlockRef go_outside(tile_emitter *e, LLVMValueRef a, LLVMValueRe
 static void add_terms(tile_emitter *e, sum *to, tile_value value) {
     tile_op def = tile_value_def(e->f, value);
     if (def.id && tile_op_opcode(e->f, def) == TILE_OP_add && to->count + 2 <= MAX_TERMS &&
-        (loop_depth(e, tile_op_operand(e->f, def, 0)) !=
-             loop_depth(e, tile_op_operand(e->f, def, 1)) ||
-         is_distance(e, tile_op_operand(e->f, def, 1)))) {
-        add_terms(e, to, tile_op_operand(e->f, def, 0));
-        add_terms(e, to, tile_op_operand(e->f, def, 1));
+        (loop_depth(e, tile_operand_lhs(e->f, def)) != loop_depth(e, tile_operand_rhs(e->f, def)) ||
+         is_distance(e, tile_operand_rhs(e->f, def)))) {
+        add_terms(e, to, tile_operand_lhs(e->f, def));
+        add_terms(e, to, tile_operand_rhs(e->f, def));
         return;
     }
     LLVMValueRef scalar = tile_get_scalar(e, value);

@@ -333,15 +333,15 @@ static LLVMValueRef call(tile_emitter *e, const emission *row, unsigned arity, b
 static bool divides_unsigned(tile_emitter *e, tile_op op, tile_opcode opcode) {
     if (!tile_opcode_divides(opcode) || !op.id) return false;
     if (!e->ranges) e->ranges = tile_range_analyse(e->f, &e->arena);
-    return e->ranges[tile_op_operand(e->f, op, 0).id].min >= 0 &&
-           e->ranges[tile_op_operand(e->f, op, 1).id].min >= 1;
+    return e->ranges[tile_operand_lhs(e->f, op).id].min >= 0 &&
+           e->ranges[tile_operand_rhs(e->f, op).id].min >= 1;
 }
 
 /* Below twice the divisor, as the stages of a ring are, one subtraction is enough. As a choice, not
  * the lesser of a and a - b, ptxas computes a counter once for a warp. */
 static bool wraps_once(const tile_emitter *e, tile_op op) {
-    const tile_range *a = &e->ranges[tile_op_operand(e->f, op, 0).id];
-    const tile_range *b = &e->ranges[tile_op_operand(e->f, op, 1).id];
+    const tile_range *a = &e->ranges[tile_operand_lhs(e->f, op).id];
+    const tile_range *b = &e->ranges[tile_operand_rhs(e->f, op).id];
     return a->max - b->min < b->min;
 }
 
@@ -365,7 +365,7 @@ static LLVMValueRef cast_here(tile_emitter *e, tile_value value) {
     if (!def.id || tile_op_opcode(e->f, def) != TILE_OP_cast ||
         tile_op_has_attr(e->f, def, TILE_ATTR_unsigned))
         return NULL;
-    tile_value from = tile_op_operand(e->f, def, 0);
+    tile_value from = tile_operand_src(e->f, def);
     const tile_type *type = tile_value_type(e->f, from);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32) return NULL;
     return LLVMBuildSExt(e->builder, tile_get_scalar(e, from), e->i64, "");
@@ -373,13 +373,13 @@ static LLVMValueRef cast_here(tile_emitter *e, tile_value value) {
 
 /* The factors of a product of two such casts, times a constant (1 if there is none). */
 static bool find_casts(tile_emitter *e, tile_op op, LLVMValueRef factors[2], int64_t *times) {
-    tile_value second = tile_op_operand(e->f, op, 1);
+    tile_value second = tile_operand_rhs(e->f, op);
     tile_op def = tile_value_def(e->f, second);
     *times = 1;
     if (def.id && tile_op_opcode(e->f, def) == TILE_OP_mul &&
-        tile_value_is_int(e->f, tile_op_operand(e->f, def, 1), times))
-        second = tile_op_operand(e->f, def, 0);
-    factors[0] = cast_here(e, tile_op_operand(e->f, op, 0));
+        tile_value_is_int(e->f, tile_operand_rhs(e->f, def), times))
+        second = tile_operand_lhs(e->f, def);
+    factors[0] = cast_here(e, tile_operand_lhs(e->f, op));
     factors[1] = factors[0] ? cast_here(e, second) : NULL;
     return factors[1] != NULL;
 }
@@ -459,7 +459,7 @@ static bool takes_packs(tile_opcode opcode, const tile_type *type) {
 static bool goes_by_parts(const tile_emitter *e, tile_op op) {
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     unsigned pack = tile_pack(type);
-    return pack <= 2 && pack == tile_pack(tile_value_type(e->f, tile_op_operand(e->f, op, 0))) &&
+    return pack <= 2 && pack == tile_pack(tile_value_type(e->f, tile_first_operand(e->f, op))) &&
            takes_packs(tile_op_opcode(e->f, op), type);
 }
 
@@ -566,8 +566,8 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
 /* Select --------------------------------------------------------------------------------------- */
 
 void tile_emit_select(tile_emitter *e, tile_op op) {
-    tile_value result = tile_op_result(e->f, op, 0), condition = tile_op_operand(e->f, op, 0);
-    tile_value yes = tile_op_operand(e->f, op, 1), no = tile_op_operand(e->f, op, 2);
+    tile_value result = tile_op_result(e->f, op, 0), condition = tile_operand_condition(e->f, op);
+    tile_value yes = tile_operand_yes(e->f, op), no = tile_operand_no(e->f, op);
     const tile_type *type = tile_value_type(e->f, result);
     bool whole = tile_value_type(e->f, condition)->kind == TILE_TYPE_SCALAR;
     if (whole) {

@@ -69,10 +69,8 @@ static instruction choose(const atomic_access *a, const tile_target *target) {
 
 static atomic_access access_of(const tile_function *f, tile_op op, const uint32_t *uses) {
     atomic_access a = {.op = op, .kind = tile_op_word(f, op, TILE_ATTR_kind)};
-    unsigned count, memory = tile_op_opcode(f, op) == TILE_OP_atomic_thread ? 1 : 2;
-    a.type = tile_value_type(f, tile_op_operand(f, op, 0));
-    a.shared =
-        tile_value_type(f, tile_op_segment(f, op, memory, &count)[0])->kind == TILE_TYPE_SHARED;
+    a.type = tile_value_type(f, tile_moved_operand(f, op));
+    a.shared = tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
     a.result = uses[tile_op_result(f, op, 0).id] > 0;
     return a;
 }
@@ -156,7 +154,7 @@ static void emit_one(tile_emitter *e, const atomic_access *a, const instruction 
 
 static void emit_native(tile_emitter *e, const atomic_access *a, const instruction *one,
                         LLVMValueRef address, LLVMValueRef predicate) {
-    LLVMValueRef *parts = tile_get_parts(e, tile_op_operand(e->f, a->op, 0));
+    LLVMValueRef *parts = tile_get_parts(e, tile_operand_src(e->f, a->op));
     LLVMValueRef *old = tile_new_parts(e, a->type);
     unsigned pack = tile_pack(a->type);
     for (unsigned i = 0; i < tile_part_count(a->type); i += one->parts)
@@ -307,7 +305,7 @@ static void emit_behind(tile_emitter *e, const branch *b, LLVMValueRef *old, uns
 static void emit_loops(tile_emitter *e, const atomic_access *a, LLVMValueRef address,
                        LLVMValueRef predicate) {
     unsigned count = (unsigned)tile_type_elements(a->type);
-    tile_value src = tile_op_operand(e->f, a->op, 0);
+    tile_value src = tile_operand_src(e->f, a->op);
     LLVMValueRef *old = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, count);
     branch b = emit_where(e, predicate);
     for (unsigned i = 0; i < count; i++)
@@ -347,8 +345,9 @@ void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
         return;
     }
     branch b = emit_where(e, predicate);
-    LLVMValueRef old = emit_swap(e, &a, address, tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
-                                 tile_get_scalar(e, tile_op_operand(e->f, op, 1)));
+    LLVMValueRef old =
+        emit_swap(e, &a, address, tile_get_scalar(e, tile_operand_expected(e->f, op)),
+                  tile_get_scalar(e, tile_operand_desired(e->f, op)));
     emit_behind(e, &b, &old, 1);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), old);
 }

@@ -32,7 +32,7 @@ static bool is_far(const tile_emitter *e, tile_op op) {
 /* The state space of the barrier, which may be another block's. */
 static const char *space_of(const tile_emitter *e, tile_op op) {
     unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, 0, &count);
+    const tile_value *values = tile_operands_bar(e->f, op, &count);
     return tile_value_type(e->f, values[0])->cluster ? "shared::cluster" : "shared::cta";
 }
 

@@ -84,9 +84,8 @@ bool tile_check_cache_hint(const tile_function *f, tile_op op, const tile_target
     tile_cache_hint hint = tile_find_cache_hint(f, op, false);
     const char *why = explain(f, op, target, ptx_version, hint.machine);
     if (why && remark)
-        tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                    "%s: cache = %s is left out: %s", tile_op_name(f, op),
-                    tile_op_attr_text(f, op, TILE_ATTR_cache), why);
+        tile_remark_at(f, op, "%s: cache = %s is left out: %s", tile_op_name(f, op),
+                       tile_op_attr_text(f, op, TILE_ATTR_cache), why);
     return hint.machine != TILE_MACHINE_COUNT && !why;
 }
 

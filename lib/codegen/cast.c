@@ -438,7 +438,7 @@ static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to, tile_ma
 }
 
 void tile_emit_cast(tile_emitter *e, tile_op op) {
-    tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *from = tile_value_type(e->f, src), *type = tile_value_type(e->f, result);
     tile_manner manner = tile_op_manner(e->f, op);
     bool plain = !manner.saturates && manner.rounding != TILE_ROUNDING_ZERO;
@@ -474,7 +474,7 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
 
 /* Types of one width are held alike. */
 void tile_emit_bitcast(tile_emitter *e, tile_op op) {
-    tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
     LLVMValueRef *parts = tile_new_parts(e, type), *from = tile_get_parts(e, src);
     for (unsigned i = 0; i < tile_part_count(type); i++)

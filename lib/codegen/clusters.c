@@ -32,8 +32,8 @@ void tile_emit_cluster_wait(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_map_shared(tile_emitter *e, tile_op op) {
-    LLVMValueRef args[] = {tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
-                           tile_get_scalar(e, tile_op_operand(e->f, op, 1))};
+    LLVMValueRef args[] = {tile_get_scalar(e, tile_operand_src(e->f, op)),
+                           tile_get_scalar(e, tile_operand_rank(e->f, op))};
     tile_set_scalar(e, tile_op_result(e->f, op, 0),
                     tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2));
 }

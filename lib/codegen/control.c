@@ -91,7 +91,7 @@ static bool may_trap(const tile_function *f, tile_op op) {
     int64_t divisor;
     return tile_may_divide_by_zero(f, op) ||
            (tile_opcode_divides(tile_op_opcode(f, op)) &&
-            tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) && divisor == -1);
+            tile_value_is_int(f, tile_operand_rhs(f, op), &divisor) && divisor == -1);
 }
 
 /* Copies in the background and what computes their addresses, and nothing else: a branch around
@@ -165,7 +165,7 @@ static LLVMValueRef emit_number_in(tile_emitter *e, tile_region region) {
 
 /* Of the barrier that a choice comes to. */
 static LLVMValueRef emit_number(tile_emitter *e, tile_op op) {
-    LLVMValueRef condition = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef condition = tile_get_scalar(e, tile_operand_condition(e->f, op));
     LLVMValueRef first = emit_number_in(e, tile_op_region(e->f, op, 0));
     LLVMValueRef second = emit_number_in(e, tile_op_region(e->f, op, 1));
     return LLVMBuildSelect(e->builder, condition, first, second, "");
@@ -187,14 +187,14 @@ static bool emit_choice(tile_emitter *e, tile_op op) {
 void tile_emit_if(tile_emitter *e, tile_op op) {
     if (emit_choice(e, op)) return;
     if (is_flat(e->f, op)) {
-        e->only_if = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+        e->only_if = tile_get_scalar(e, tile_operand_condition(e->f, op));
         tile_emit_region(e, tile_op_region(e->f, op, 0));
         e->only_if = NULL;
         return;
     }
     LLVMBasicBlockRef ends[2], sides[2] = {new_block(e, "then"), new_block(e, "else")};
     LLVMBasicBlockRef join = new_block(e, "join");
-    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_op_operand(e->f, op, 0)), sides[0],
+    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_operand_condition(e->f, op)), sides[0],
                     sides[1]);
     for (unsigned r = 0; r < 2; r++) {
         LLVMPositionBuilderAtEnd(e->builder, sides[r]);
@@ -295,10 +295,10 @@ static bool runs_surely(const tile_function *f, tile_op op) {
         if (tile_op_opcode(f, around) != TILE_OP_if ||
             tile_op_region(f, around, 0).id != tile_op_at(f, at)->parent.id)
             continue;
-        tile_op asked = tile_value_def(f, tile_op_operand(f, around, 0));
+        tile_op asked = tile_value_def(f, tile_operand_condition(f, around));
         if (asked.id && tile_op_opcode(f, asked) == TILE_OP_lt &&
-            tile_op_operand(f, asked, 0).id == tile_op_operand(f, op, 0).id &&
-            tile_op_operand(f, asked, 1).id == tile_op_operand(f, op, 1).id)
+            tile_operand_lhs(f, asked).id == tile_operand_begin(f, op).id &&
+            tile_operand_rhs(f, asked).id == tile_operand_end(f, op).id)
             return true;
     }
     return false;
@@ -336,9 +336,9 @@ static loop begin_loop(tile_emitter *e, tile_op op) {
               .carried = tile_op_result_count(e->f, op),
               .copies = tile_op_attr_int(e->f, op, TILE_ATTR_unroll, 1),
               .surely = runs_surely(e->f, op),
-              .begin = tile_get_scalar(e, tile_op_operand(e->f, op, 0)),
-              .end = tile_get_scalar(e, tile_op_operand(e->f, op, 1)),
-              .step = tile_get_scalar(e, tile_op_operand(e->f, op, 2)),
+              .begin = tile_get_scalar(e, tile_operand_begin(e->f, op)),
+              .end = tile_get_scalar(e, tile_operand_end(e->f, op)),
+              .step = tile_get_scalar(e, tile_operand_step(e->f, op)),
               .enter = new_block(e, "enter"),
               .body = new_block(e, "loop"),
               .exit = new_block(e, "exit")};

@@ -61,9 +61,8 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
         return TILE_INVALID;
     }
     if (asked < *version) {
-        tile_report(context, TILE_ERROR, kernel->loc, "@%s for %s needs PTX %u.%u, not %u.%u",
-                    kernel->name, options->target->name, *version / 10, *version % 10, asked / 10,
-                    asked % 10);
+        tile_error_at(kernel, TILE_NO_OP, "@%s for %s needs PTX %u.%u, not %u.%u", kernel->name,
+                      options->target->name, *version / 10, *version % 10, asked / 10, asked % 10);
         return TILE_INVALID;
     }
     *version = asked;
@@ -82,7 +81,7 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     tile_take_options(&taken, sizeof taken, given);
     if (!tile_target_check(context, kernel->loc, options->target)) return TILE_INVALID;
     if (kind != TILE_EMIT_LLVM && kind != TILE_EMIT_PTX) {
-        tile_report(context, TILE_ERROR, kernel->loc, "there is no output of kind %d", (int)kind);
+        tile_error_at(kernel, TILE_NO_OP, "there is no output of kind %d", (int)kind);
         return TILE_INVALID;
     }
     tile_status status = choose_ptx(kernel, options, &ptx_version);

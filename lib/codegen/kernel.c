@@ -138,7 +138,7 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
 /* The launch has seen that the extents are positive and their product fits an i32. */
 void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
     const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
-    LLVMValueRef rank = tile_get_scalar(e, tile_op_operand(e->f, op, 0)), last = NULL;
+    LLVMValueRef rank = tile_get_scalar(e, tile_operand_rank(e->f, op)), last = NULL;
     for (unsigned d = 0; d < 3; d++) {
         LLVMValueRef extent = tile_emit_expr(e, table->extents[d]);
         last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;

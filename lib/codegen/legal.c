@@ -57,7 +57,7 @@ static void check_arithmetic(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     bool moves = opcode == TILE_OP_select || opcode == TILE_OP_splat || opcode == TILE_OP_bitcast;
     if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || moves) return;
-    const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *src = tile_value_type(c->f, tile_first_operand(c->f, op));
     const tile_type *result = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_scalar opaque = is_opaque(src->scalar) ? src->scalar : result->scalar;
     if (is_opaque(opaque) && opcode != TILE_OP_cast)
@@ -81,7 +81,7 @@ static tile_machine machine_of(const checker *c, tile_op op) {
     if (tile_op_get_info(tile_op_opcode(c->f, op))->effects & TILE_EFFECT_ATOMIC)
         return tile_atomic_machine(c->f, op, c->target, c->uses);
     if (tile_op_opcode(c->f, op) != TILE_OP_cast) return tile_machine_of_op(c->f, op);
-    return tile_cast_machine(tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar,
+    return tile_cast_machine(tile_value_type(c->f, tile_operand_src(c->f, op))->scalar,
                              tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar, c->target);
 }
 
@@ -126,7 +126,7 @@ static void check_alloc(checker *c, tile_op op) {
 /* A pending count is part of the instruction. */
 static void check_wait(checker *c, tile_op op) {
     int64_t pending;
-    if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &pending))
+    if (!tile_value_is_int(c->f, tile_operand_pending(c->f, op), &pending))
         FAIL(c, tile_op_loc(c->f, op), "%s: the number of pending groups must be a constant",
              op_name(c, op));
 }
@@ -177,7 +177,7 @@ static bool is_constant(const checker *c, tile_value value) {
 static int64_t weight_of_division(const checker *c, tile_op op, bool is_float) {
     enum { FLOAT = 16, INTEGER = 24, BY_CONSTANT = 4 };
     if (is_float) return FLOAT;
-    return is_constant(c, tile_op_operand(c->f, op, 1)) ? BY_CONSTANT : INTEGER;
+    return is_constant(c, tile_operand_rhs(c->f, op)) ? BY_CONSTANT : INTEGER;
 }
 
 static bool is_float8(tile_scalar scalar) {
@@ -201,10 +201,10 @@ static int64_t weight_of_function(const checker *c, tile_op op, tile_opcode opco
 static int64_t weight_of(const checker *c, tile_op op) {
     enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    tile_scalar from = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->scalar;
+    tile_scalar from = tile_value_type(c->f, tile_first_operand(c->f, op))->scalar;
     tile_scalar to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar;
     bool is_float = tile_scalar_is_floating(from), narrow = tile_scalar_bits(from) < 32;
-    if (is_constant(c, tile_op_operand(c->f, op, 0)) && tile_op_operand_count(c->f, op) == 1)
+    if (is_constant(c, tile_first_operand(c->f, op)) && tile_op_operand_count(c->f, op) == 1)
         return 1;
     if (opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
         opcode == TILE_OP_ceildiv)
@@ -228,7 +228,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     if (tile_emit_can(opcode) && tile_op_get_info(opcode)->effects & TILE_EFFECT_ATOMIC) {
         int64_t each = machine_of(c, op) == TILE_MACHINE_atom_cas ? SWAP_LOOP : 1;
-        return each * tile_type_elements(tile_value_type(c->f, tile_op_operand(c->f, op, 0)));
+        return each * tile_type_elements(tile_value_type(c->f, tile_moved_operand(c->f, op)));
     }
     bool exchanges = opcode == TILE_OP_shfl || opcode == TILE_OP_redux;
     if (exchanges) return tile_type_elements(tile_value_type(c->f, tile_op_result(c->f, op, 0)));
@@ -366,23 +366,22 @@ tile_status tile_emit_check(const tile_function *kernel, const tile_target *targ
     return c.errors ? TILE_INVALID : TILE_OK;
 }
 
-static void remark_roles(tile_function *f, tile_op op, void *user) {
-    const tile_target *target = user;
+static void remark_roles(const tile_function *f, tile_op op, const tile_target *target) {
     char targets[TILE_TARGETS_TEXT];
     bool said = false;
     if (tile_op_opcode(f, op) != TILE_OP_roles) return;
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
         said |= tile_role_registers(f, op, r) > 0;
     if (said)
-        tile_report(tile_function_context(f), TILE_REMARK, tile_op_loc(f, op),
-                    "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
-                    "threads have as many as ptxas gives the kernel; compile for %s",
-                    f->name, target->name,
-                    tile_feature_targets(TILE_FEATURE_setmaxnreg, targets, sizeof targets));
+        tile_remark_at(
+            f, op,
+            "@%s: `registers` of roles has no effect on %s, which has no setmaxnreg: all "
+            "threads have as many as ptxas gives the kernel; compile for %s",
+            f->name, target->name,
+            tile_feature_targets(TILE_FEATURE_setmaxnreg, targets, sizeof targets));
 }
 
 void tile_remark_registers(tile_function *kernel, const tile_target *target) {
-    tile_target copy = *target;
     if (!tile_target_has(target, TILE_FEATURE_setmaxnreg))
-        tile_walk(kernel, kernel->body, remark_roles, &copy);
+        TILE_FOR_EACH_OP_INSIDE (kernel, op, kernel->body) remark_roles(kernel, op, target);
 }

@@ -153,7 +153,7 @@ static tile_machine stmatrix_machine(const tile_function *f, tile_op op) {
     static const tile_machine rows[3][2] = {{TILE_MACHINE_stmatrix_1, TILE_MACHINE_stmatrix_1t},
                                             {TILE_MACHINE_stmatrix_2, TILE_MACHINE_stmatrix_2t},
                                             {TILE_MACHINE_stmatrix_4, TILE_MACHINE_stmatrix_4t}};
-    return matrix_machine(f, op, tile_op_operand(f, op, 0), rows);
+    return matrix_machine(f, op, tile_operand_src(f, op), rows);
 }
 
 #define COUNTED(bytes) \
@@ -165,7 +165,7 @@ _Static_assert(COUNTED(4) && COUNTED(8) && COUNTED(16), "h counts 1, if 2, z 4, 
 tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
                                    bool conditional, unsigned ptx_version) {
     unsigned predicates, row = 1u * hinted + 2u * conditional;
-    tile_op_segment(f, op, 2, &predicates);
+    tile_operands_predicate(f, op, &predicates);
     if (predicates) row += ptx_version < tile_machine_ptx(TILE_MACHINE_cp_async_4i) ? 4 : 8;
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
     case 4: return (tile_machine)(TILE_MACHINE_cp_async_4 + row);
@@ -182,11 +182,8 @@ static tile_machine mma_machine(const tile_function *f, tile_op op) {
 }
 
 /* Without a predicate an access is LLVM's own load or store. */
-static tile_machine predicated_machine(const tile_function *f, tile_op op, unsigned operand,
-                                       tile_machine machine) {
-    unsigned predicates;
-    tile_op_segment(f, op, operand, &predicates);
-    return predicates ? machine : TILE_MACHINE_COUNT;
+static tile_machine predicated_machine(const tile_function *f, tile_op op, tile_machine machine) {
+    return tile_operand_predicate(f, op).id ? machine : TILE_MACHINE_COUNT;
 }
 
 /* The block's own barrier counts all threads by itself; a warp has one without a number. */
@@ -230,18 +227,16 @@ static tile_machine arrive_machine(const tile_function *f, tile_op op) {
     return aligned ? TILE_MACHINE_cluster_arrive_aligned : TILE_MACHINE_cluster_arrive;
 }
 
-/* Of what may have a predicate as operand `operand`. */
-static tile_machine either_machine(const tile_function *f, tile_op op, unsigned operand,
-                                   tile_machine plain, tile_machine predicated) {
-    unsigned predicates;
-    tile_op_segment(f, op, operand, &predicates);
-    return predicates ? predicated : plain;
+/* Of what may have a predicate. */
+static tile_machine either_machine(const tile_function *f, tile_op op, tile_machine plain,
+                                   tile_machine predicated) {
+    return tile_operand_predicate(f, op).id ? predicated : plain;
 }
 
 static tile_machine expect_machine(const tile_function *f, tile_op op) {
     return tile_op_has_attr(f, op, TILE_ATTR_noarrive)
-               ? either_machine(f, op, 2, TILE_MACHINE_mbarrier_more, TILE_MACHINE_mbarrier_more_if)
-               : either_machine(f, op, 2, TILE_MACHINE_mbarrier_expect,
+               ? either_machine(f, op, TILE_MACHINE_mbarrier_more, TILE_MACHINE_mbarrier_more_if)
+               : either_machine(f, op, TILE_MACHINE_mbarrier_expect,
                                 TILE_MACHINE_mbarrier_expect_if);
 }
 
@@ -249,7 +244,7 @@ static tile_machine tma_machine(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_tma_load;
     unsigned count, last;
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
-    tile_op_segment(f, op, loads ? 1 : 2, &count);
+    tile_operands_at(f, op, &count);
     last = count - 1;
     _Static_assert(TILE_WORDS_kind == 16, "what a copy combines by has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
@@ -297,7 +292,7 @@ static tile_machine vote_machine(tile_word kind) {
 }
 
 static tile_machine match_machine(const tile_function *f, tile_op op) {
-    bool wide = tile_value_type(f, tile_op_operand(f, op, 0))->scalar == TILE_i64;
+    bool wide = tile_value_type(f, tile_operand_src(f, op))->scalar == TILE_i64;
     return wide ? TILE_MACHINE_match_long : TILE_MACHINE_match_word;
 }
 
@@ -311,14 +306,14 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_wgmma_commit: return TILE_MACHINE_wgmma_commit;
     case TILE_OP_wgmma_wait: return TILE_MACHINE_wgmma_wait;
     case TILE_OP_cp_async: return tile_cp_async_machine(f, op, false, false, 0);
-    case TILE_OP_ld_global: return predicated_machine(f, op, 1, TILE_MACHINE_ld_global_if);
-    case TILE_OP_st_global: return predicated_machine(f, op, 2, TILE_MACHINE_st_global_if);
+    case TILE_OP_ld_global: return predicated_machine(f, op, TILE_MACHINE_ld_global_if);
+    case TILE_OP_st_global: return predicated_machine(f, op, TILE_MACHINE_st_global_if);
     case TILE_OP_ld_shared:
-        return predicated_machine(f, op, 1,
+        return predicated_machine(f, op,
                                   reaches_cluster(f, op, 0) ? TILE_MACHINE_ld_cluster_if
                                                             : TILE_MACHINE_ld_shared_if);
     case TILE_OP_st_shared:
-        return predicated_machine(f, op, 2,
+        return predicated_machine(f, op,
                                   reaches_cluster(f, op, 1) ? TILE_MACHINE_st_cluster_if
                                                             : TILE_MACHINE_st_shared_if);
     case TILE_OP_cluster_rank: return TILE_MACHINE_cluster_rank;
@@ -330,8 +325,7 @@ tile_machine tile_machine_of_op(const tile_function *f, tile_op op) {
     case TILE_OP_mbarrier_init: return TILE_MACHINE_mbarrier_init;
     case TILE_OP_mbarrier_fence: return TILE_MACHINE_mbarrier_fence;
     case TILE_OP_mbarrier_arrive:
-        return either_machine(f, op, 1, TILE_MACHINE_mbarrier_arrive,
-                              TILE_MACHINE_mbarrier_arrive_if);
+        return either_machine(f, op, TILE_MACHINE_mbarrier_arrive, TILE_MACHINE_mbarrier_arrive_if);
     case TILE_OP_mbarrier_expect: return expect_machine(f, op);
     case TILE_OP_mbarrier_wait:
     case TILE_OP_mbarrier_test:

@@ -27,11 +27,11 @@ static tile_map map_of(const tile_function *f, tile_op op) {
                     .arg = (unsigned)f->arg_count,
                     .type = tile_value_type(f, tile_op_result(f, op, 0)),
                     .swizzle = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0)};
-    tile_value base = tile_pointer_source(f, tile_op_operand(f, op, 0));
+    tile_value base = tile_pointer_source(f, tile_operand_base(f, op));
     if (tile_value_at(f, base)->kind == TILE_VALUE_ARG) map.arg = tile_value_at(f, base)->index;
     unsigned extents, strides;
-    const tile_value *extent = tile_op_segment(f, op, 1, &extents);
-    const tile_value *stride = tile_op_segment(f, op, 2, &strides);
+    const tile_value *extent = tile_operands_extents(f, op, &extents);
+    const tile_value *stride = tile_operands_strides(f, op, &strides);
     for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent[d]);
     for (unsigned d = 0; d < strides; d++) map.strides[d] = expr_of(f, stride[d]);
     if (!strides) set_row_major(f, &map);
@@ -79,9 +79,8 @@ static bool check_rules(const tile_function *f, const tile_map *map) {
                                                                      : tile_number_unknown(1);
     }
     if (tile_map_judge(&facts, &broken) != TILE_NO) return true;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, map->op),
-                "tensor_map: the hardware has no such map, which needs %s", broken->words);
-    return false;
+    return tile_error_at(f, map->op, "tensor_map: the hardware has no such map, which needs %s",
+                         broken->words);
 }
 
 static bool is_known(const tile_function *f, const tile_map *map) {
@@ -92,20 +91,18 @@ static bool is_known(const tile_function *f, const tile_map *map) {
 }
 
 bool tile_map_check(const tile_function *f, const tile_map *list, unsigned count) {
-    tile_context *context = tile_function_context(f);
     for (unsigned i = 0; i < count; i++) {
         if (!is_known(f, &list[i])) {
-            tile_report(context, TILE_ERROR, tile_op_loc(f, list[i].op),
-                        "tensor_map: it must begin where a pointer or view argument does, and its "
-                        "extents and strides must be computable from the kernel's arguments alone");
-            return false;
+            return tile_error_at(
+                f, list[i].op,
+                "tensor_map: it must begin where a pointer or view argument does, and its "
+                "extents and strides must be computable from the kernel's arguments alone");
         }
         if (!check_rules(f, &list[i])) return false;
     }
     if (count <= TILE_MAX_TENSOR_MAPS) return true;
-    tile_report(context, TILE_ERROR, tile_op_loc(f, list[TILE_MAX_TENSOR_MAPS].op),
-                "tensor_map: a kernel has at most %d tensor maps", TILE_MAX_TENSOR_MAPS);
-    return false;
+    return tile_error_at(f, list[TILE_MAX_TENSOR_MAPS].op,
+                         "tensor_map: a kernel has at most %d tensor maps", TILE_MAX_TENSOR_MAPS);
 }
 
 /* In the launch interface ---------------------------------------------------------------------- */

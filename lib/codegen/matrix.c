@@ -18,7 +18,7 @@ void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_stmatrix(tile_emitter *e, tile_op op) {
-    tile_value value = tile_op_operand(e->f, op, 0);
+    tile_value value = tile_operand_src(e->f, op);
     unsigned count = tile_part_count(tile_value_type(e->f, value));
     LLVMValueRef args[5] = {tile_emit_address(e, op, 1)};
     for (unsigned i = 0; i < count; i++)
@@ -107,8 +107,8 @@ void tile_flush_mmas(tile_emitter *e) {
     }
     for (size_t i = 0; i < count; i++) {
         tile_ptx_next(&ptx, (unsigned)i);
-        add_fragment(e, &ptx, tile_op_operand(e->f, e->mmas[i], 0));
-        add_fragment(e, &ptx, tile_op_operand(e->f, e->mmas[i], 1));
+        add_fragment(e, &ptx, tile_operand_lhs(e->f, e->mmas[i]));
+        add_fragment(e, &ptx, tile_operand_rhs(e->f, e->mmas[i]));
     }
     tile_ptx_call(&ptx, NULL);
 }
@@ -117,10 +117,10 @@ void tile_flush_mmas(tile_emitter *e) {
  * reads a sum. */
 static bool queue_held(tile_emitter *e, tile_op op) {
     bool copied;
-    const uint32_t *sum = tile_sum_take(e, op, tile_op_operand(e->f, op, 2), &copied);
+    const uint32_t *sum = tile_sum_take(e, op, tile_operand_acc(e->f, op), &copied);
     if (!sum) return false;
-    if (tile_sum_registers(e, tile_op_operand(e->f, op, 0)) ||
-        tile_sum_registers(e, tile_op_operand(e->f, op, 1)))
+    if (tile_sum_registers(e, tile_operand_lhs(e->f, op)) ||
+        tile_sum_registers(e, tile_operand_rhs(e->f, op)))
         tile_flush_mmas(e); /* it may multiply what they add */
     if (e->mma_count == MMAS_AT_ONCE ||
         (e->mma_count &&

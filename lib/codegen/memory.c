@@ -101,7 +101,7 @@ static void join_words(tile_emitter *e, const access *a, LLVMValueRef *words, LL
 /* ptxas moves what comes through the non-coherent cache anywhere, an ordered load nowhere. */
 static bool reads_read_only(const tile_emitter *e, tile_op op) {
     if (tile_op_has_attr(e->f, op, TILE_ATTR_ordered)) return false;
-    tile_value source = tile_pointer_source(e->f, tile_op_operand(e->f, op, 0));
+    tile_value source = tile_pointer_source(e->f, tile_operand_src(e->f, op));
     const tile_value_data *base = tile_value_at(e->f, source);
     return base->kind == TILE_VALUE_ARG && e->args[base->index].is_read_only;
 }
@@ -169,7 +169,7 @@ static void store_inline(tile_emitter *e, const access *a, tile_op op, LLVMValue
     if (words)
         tile_ptx_add_inputs(&ptx, words, a->words);
     else
-        tile_ptx_add_sums(&ptx, tile_sum_registers(e, tile_op_operand(e->f, op, 0)), a->words);
+        tile_ptx_add_sums(&ptx, tile_sum_registers(e, tile_operand_src(e->f, op)), a->words);
     add_policy(&ptx, hint);
     tile_ptx_call(&ptx, NULL);
 }
@@ -211,7 +211,7 @@ static void emit_load(tile_emitter *e, tile_op op) {
 }
 
 static void emit_store(tile_emitter *e, tile_op op) {
-    tile_value src = tile_op_operand(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
     LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
@@ -262,7 +262,7 @@ void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
 
 /* Words of 32 bits; addresses of the block itself are ones of the cluster, too. */
 void tile_emit_st_async(tile_emitter *e, tile_op op) {
-    tile_value src = tile_op_operand(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS], predicate = tile_get_predicate(e, op, 3);
     LLVMValueRef address = tile_emit_address(e, op, 1), barrier = tile_emit_address(e, op, 2);
@@ -297,7 +297,7 @@ void tile_emit_cp_async(tile_emitter *e, tile_op op) {
         tile_cp_async_machine(e->f, op, hinted, e->only_if != NULL, e->ptx_version);
     LLVMValueRef args[3] = {to, from};
     unsigned count = 2, predicates;
-    const tile_value *inside = tile_op_segment(e->f, op, 2, &predicates);
+    const tile_value *inside = tile_operands_predicate(e->f, op, &predicates);
     if (predicates)
         args[count++] = zero_operand(e, inside[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0));
     if (!tile_machine_is_ptx(machine)) {
@@ -350,8 +350,7 @@ static LLVMIntPredicate predicate_of_compare(const tile_emitter *e, tile_op op) 
 
 void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, 0);
-    unsigned count;
-    LLVMValueRef wanted = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
+    LLVMValueRef wanted = tile_get_scalar(e, tile_operand_value(e->f, op));
     LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(e->llvm, e->function, "wait");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->llvm, e->function, "acquired");
     LLVMBuildBr(e->builder, again);
@@ -365,7 +364,6 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
 
 void tile_emit_st_release(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, 0);
-    unsigned count;
-    LLVMValueRef value = tile_get_scalar(e, tile_op_segment(e->f, op, 1, &count)[0]);
+    LLVMValueRef value = tile_get_scalar(e, tile_operand_value(e->f, op));
     make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease, "device");
 }

@@ -27,7 +27,7 @@ void tile_emit_commit_group(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_wait_group(tile_emitter *e, tile_op op) {
-    LLVMValueRef pending = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef pending = tile_get_scalar(e, tile_operand_pending(e->f, op));
     tile_machine_call(e, tile_machine_of_op(e->f, op), &pending, 1);
 }
 
@@ -64,7 +64,7 @@ void tile_emit_yield(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_uniform(tile_emitter *e, tile_op op) {
-    tile_set_parts(e, tile_op_result(e->f, op, 0), tile_get_parts(e, tile_op_operand(e->f, op, 0)));
+    tile_set_parts(e, tile_op_result(e->f, op, 0), tile_get_parts(e, tile_operand_src(e->f, op)));
 }
 
 void tile_emit_base(tile_emitter *e, tile_op op) {

@@ -94,8 +94,8 @@ static void emit_line(line *l) {
 
 void tile_emit_print(tile_emitter *e, tile_op op) {
     unsigned coordinates, count;
-    const tile_value *at = tile_op_segment(e->f, op, 0, &coordinates);
-    const tile_value *src = tile_op_segment(e->f, op, 1, &count);
+    const tile_value *at = tile_operands_at(e->f, op, &coordinates);
+    const tile_value *src = tile_operands_src(e->f, op, &count);
     const char *text = tile_op_attr_text(e->f, op, TILE_ATTR_text);
     line l = {.e = e};
     append_block(&l);
@@ -139,7 +139,7 @@ static void emit_failure(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_assert(tile_emitter *e, tile_op op) {
-    tile_value condition = tile_op_operand(e->f, op, 0);
+    tile_value condition = tile_operand_condition(e->f, op);
     const tile_type *type = tile_value_type(e->f, condition);
     unsigned count = type->kind == TILE_TYPE_VECTOR ? (unsigned)tile_type_elements(type) : 1;
     LLVMValueRef holds = tile_get_element(e, condition, 0);

@@ -22,23 +22,23 @@ static void count_operands(const tile_function *f, tile_op op, uint32_t *counts)
 /* The addition of a constant that a comparison's left side is; 0: it is none. */
 static tile_op sum_of(const tile_function *f, tile_op comparison) {
     int64_t ignored;
-    tile_op sum = tile_value_def(f, tile_op_operand(f, comparison, 0));
+    tile_op sum = tile_value_def(f, tile_operand_lhs(f, comparison));
     bool is_sum = sum.id && tile_op_opcode(f, sum) == TILE_OP_add &&
-                  tile_value_is_int(f, tile_op_operand(f, sum, 1), &ignored);
+                  tile_value_is_int(f, tile_operand_rhs(f, sum), &ignored);
     return is_sum ? sum : (tile_op){0};
 }
 
 static bool is_bound(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_lt && opcode != TILE_OP_ult) return false;
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_lhs(f, op));
     return type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i32 && sum_of(f, op).id;
 }
 
 /* Emits the comparison again where the builder is, from the pinned number. */
 static void compare_again(tile_emitter *e, tile_op comparison, LLVMValueRef *pinned) {
     tile_op sum = sum_of(e->f, comparison);
-    tile_value base = tile_op_operand(e->f, sum, 0), row = tile_op_result(e->f, sum, 0);
+    tile_value base = tile_operand_lhs(e->f, sum), row = tile_op_result(e->f, sum, 0);
     LLVMValueRef *base_parts = tile_get_parts(e, base), *row_parts = tile_get_parts(e, row);
     if (!pinned[base.id]) {
         tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_pin);

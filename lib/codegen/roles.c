@@ -83,9 +83,9 @@ void tile_emit_warp_id(tile_emitter *e, tile_op op) {
 
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number) {
     int64_t mask;
-    tile_op thread = tile_value_def(e->f, tile_op_operand(e->f, op, 0));
+    tile_op thread = tile_value_def(e->f, tile_operand_lhs(e->f, op));
     if (!e->warp || !thread.id || tile_op_opcode(e->f, thread) != TILE_OP_thread_id ||
-        !tile_value_is_int(e->f, tile_op_operand(e->f, op, 1), &mask) || mask % LANES)
+        !tile_value_is_int(e->f, tile_operand_rhs(e->f, op), &mask) || mask % LANES)
         return number;
     return emit_first_of_warp(e, thread);
 }

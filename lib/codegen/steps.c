@@ -55,7 +55,7 @@ static tile_given *values_of(maker *m, tile_op op, unsigned *count) {
 static void add_scratch(maker *m, tile_op op) {
     tile_value value = tile_op_result(m->f, op, 0);
     unsigned count;
-    const tile_value *extents = tile_op_segment(m->f, op, 0, &count);
+    const tile_value *extents = tile_operands_extents(m->f, op, &count);
     tile_step_scratch *scratch = PUSH(m->to, scratch, scratch_count, scratch_capacity);
     const char *name = tile_value_at(m->f, value)->name;
     *scratch = (tile_step_scratch){.name = name ? name : "",
@@ -90,7 +90,7 @@ static void add_launch(maker *m, tile_op op) {
 }
 
 static void add_fill(maker *m, tile_op op) {
-    const tile_type *type = tile_value_type(m->f, tile_op_operand(m->f, op, 0));
+    const tile_type *type = tile_value_type(m->f, tile_operand_dst(m->f, op));
     tile_step step = {.kind = TILE_STEP_FILL,
                       .loc = tile_op_loc(m->f, op),
                       .scalar = type->scalar,
@@ -108,7 +108,7 @@ static void add_region(maker *m, tile_region region);
 static void add_if(maker *m, tile_op op) {
     tile_steps *to = m->to;
     tile_step branch = {.kind = TILE_STEP_BRANCH, .loc = tile_op_loc(m->f, op)};
-    branch.condition = tile_value_as_expr(m->f, tile_op_operand(m->f, op, 0));
+    branch.condition = tile_value_as_expr(m->f, tile_operand_condition(m->f, op));
     size_t at = to->step_count;
     *PUSH(to, steps, step_count, step_capacity) = branch;
     add_region(m, tile_op_region(m->f, op, 0));

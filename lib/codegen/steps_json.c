@@ -139,10 +139,10 @@ tile_status tile_plan_print(const tile_function *plan, tile_writer writer, void 
     TILE_GUARD(plan ? tile_function_context(plan) : NULL, TILE_OUT_OF_MEMORY)
     if (!plan || !writer) return TILE_INVALID;
     if (plan->kind != TILE_PLAN || plan->param_count) {
-        tile_report(tile_function_context(plan), TILE_ERROR, plan->loc,
-                    plan->kind == TILE_PLAN ? "@%s has parameters: instantiate it first"
-                                            : "@%s is no plan",
-                    plan->name);
+        tile_error_at(plan, TILE_NO_OP,
+                      plan->kind == TILE_PLAN ? "@%s has parameters: instantiate it first"
+                                              : "@%s is no plan",
+                      plan->name);
         return TILE_INVALID;
     }
     tile_status status = tile_function_verify(plan);

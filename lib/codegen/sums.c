@@ -227,7 +227,7 @@ bool tile_sum_concat(tile_emitter *e, tile_op op) {
 }
 
 bool tile_sum_permute(tile_emitter *e, tile_op op) {
-    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const uint32_t *registers = e->sums->registers[from.id];
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
     const tile_type *type = tile_value_type(e->f, result);
@@ -321,7 +321,7 @@ static bool is_summed(const tile_emitter *e, tile_value value) {
         switch (tile_op_opcode(e->f, reader)) {
         case TILE_OP_mma:
         case TILE_OP_wgmma:
-            if (tile_op_operand(e->f, reader, 2).id == value.id) return true;
+            if (tile_operand_acc(e->f, reader).id == value.id) return true;
             break;
         case TILE_OP_extract:
             if (!tile_extract_is_name(e->f, reader)) break;

@@ -15,7 +15,7 @@ static bool is_same(const tile_table *a, const tile_table *b) {
 
 static tile_table table_of(const tile_function *f, tile_op op) {
     unsigned count;
-    const tile_value *extents = tile_op_segment(f, op, 1, &count);
+    const tile_value *extents = tile_operands_extents(f, op, &count);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
     for (unsigned d = 0; d < 3; d++) {
         const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
@@ -57,20 +57,17 @@ static bool is_known(const tile_table *table) {
 }
 
 bool tile_table_check(const tile_function *f, const tile_table *list, unsigned count) {
-    tile_context *context = tile_function_context(f);
     for (unsigned i = 0; i < count; i++)
         if (!is_known(&list[i])) {
-            tile_report(context, TILE_ERROR, tile_op_loc(f, list[i].op),
-                        "tile_schedule: the extents must be computable from the kernel's arguments "
-                        "alone");
-            return false;
+            return tile_error_at(f, list[i].op,
+                                 "tile_schedule: the extents must be computable from the kernel's "
+                                 "arguments alone");
         }
     if (count <= TILE_MAX_TABLES) return true;
-    tile_report(context, TILE_ERROR, tile_op_loc(f, list[TILE_MAX_TABLES].op),
-                "tile_schedule: a kernel has at most %d tables of tiles, differing in extents or "
-                "cost",
-                TILE_MAX_TABLES);
-    return false;
+    return tile_error_at(
+        f, list[TILE_MAX_TABLES].op,
+        "tile_schedule: a kernel has at most %d tables of tiles, differing in extents or cost",
+        TILE_MAX_TABLES);
 }
 
 static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {

@@ -54,7 +54,7 @@ void tile_emit_tma_load(tile_emitter *e, tile_op op) {
     unsigned count = 0;
     args[count++] = in_cluster(e, tile_emit_address(e, op, 2));
     args[count++] = tile_emit_address(e, op, 3);
-    args[count++] = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    args[count++] = tile_get_scalar(e, tile_operand_map(e->f, op));
     count += add_coordinates(e, op, 1, &args[count]);
     args[count++] = blocks_of(e, op, 4, &has_blocks);
     args[count++] = policy_of(e, op, &has_policy);
@@ -110,7 +110,7 @@ static void emit_reduction(tile_emitter *e, tile_op op) {
     LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
                            optional_operand(e, op, 2), policy};
     unsigned values;
-    const tile_value *source = tile_op_segment(e->f, op, 0, &values);
+    const tile_value *source = tile_operands_src(e->f, op, &values);
     tile_ptx ptx =
         tile_ptx_begin(e, hinted ? TILE_MACHINE_bulk_reduce_policy : TILE_MACHINE_bulk_reduce);
     tile_ptx_modify(&ptx, "%s",
@@ -139,6 +139,6 @@ void tile_emit_bulk_commit(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_bulk_wait(tile_emitter *e, tile_op op) {
-    LLVMValueRef pending = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef pending = tile_get_scalar(e, tile_operand_pending(e->f, op));
     tile_machine_call(e, tile_machine_of_op(e->f, op), &pending, 1);
 }

@@ -136,7 +136,7 @@ void tile_set_elements(tile_emitter *e, tile_value value, const LLVMValueRef *el
 void tile_emit_splat(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef scalar = tile_get_scalar(e, tile_op_operand(e->f, op, 0));
+    LLVMValueRef scalar = tile_get_scalar(e, tile_operand_src(e->f, op));
     LLVMValueRef *elements = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, element_count(type));
     for (unsigned i = 0; i < element_count(type); i++) elements[i] = scalar;
     tile_set_elements(e, result, elements);
@@ -172,10 +172,10 @@ static LLVMValueRef *all_elements(tile_emitter *e, tile_value value) {
 }
 
 static void choose_elements(tile_emitter *e, tile_op op) {
-    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     unsigned count = element_count(tile_value_type(e->f, from)),
              part = element_count(tile_value_type(e->f, result));
-    LLVMValueRef index = tile_get_scalar(e, tile_op_operand(e->f, op, 1));
+    LLVMValueRef index = tile_get_scalar(e, tile_operand_first(e->f, op));
     LLVMValueRef *elements = all_elements(e, from), *chosen;
     chosen = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, part);
     for (unsigned i = 0; i < part; i++)
@@ -188,7 +188,7 @@ static bool insert_parts(tile_emitter *e, tile_op op, tile_value from, tile_valu
     int64_t first;
     const tile_type *type = tile_value_type(e->f, from), *part = tile_value_type(e->f, with);
     unsigned pack = tile_pack(type);
-    if (!tile_value_is_int(e->f, tile_op_operand(e->f, op, 2), &first) || first % pack ||
+    if (!tile_value_is_int(e->f, tile_operand_first(e->f, op), &first) || first % pack ||
         pack != tile_pack(part))
         return false;
     LLVMValueRef *parts = tile_new_parts(e, type), *old = tile_get_parts(e, from),
@@ -202,11 +202,11 @@ static bool insert_parts(tile_emitter *e, tile_op op, tile_value from, tile_valu
 
 /* Each element stays or becomes the one whose turn it is. */
 void tile_emit_insert(tile_emitter *e, tile_op op) {
-    tile_value from = tile_op_operand(e->f, op, 0), with = tile_op_operand(e->f, op, 1);
+    tile_value from = tile_operand_src(e->f, op), with = tile_operand_elements(e->f, op);
     if (insert_parts(e, op, from, with)) return;
     unsigned count = element_count(tile_value_type(e->f, from)),
              part = element_count(tile_value_type(e->f, with));
-    LLVMValueRef first = tile_get_scalar(e, tile_op_operand(e->f, op, 2));
+    LLVMValueRef first = tile_get_scalar(e, tile_operand_first(e->f, op));
     LLVMValueRef *elements = all_elements(e, from), *others = all_elements(e, with);
     for (unsigned i = 0; i < count; i++)
         for (unsigned k = 0; k < part && k <= i; k++) {
@@ -222,10 +222,10 @@ void tile_emit_extract(tile_emitter *e, tile_op op) {
         choose_elements(e, op);
         return;
     }
-    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
     int64_t first = 0;
-    tile_value_is_int(e->f, tile_op_operand(e->f, op, 1), &first);
+    tile_value_is_int(e->f, tile_operand_first(e->f, op), &first);
     if (tile_sum_extract(e, from, (unsigned)first, result)) return;
     LLVMValueRef *parts = tile_new_parts(e, type);
     if (take_parts(e, from, (unsigned)first, type, parts)) {
@@ -271,7 +271,7 @@ void tile_emit_concat(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_permute(tile_emitter *e, tile_op op) {
-    tile_value from = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const int64_t *order = tile_op_attr(e->f, op, TILE_ATTR_order)->list;
     const tile_type *type = tile_value_type(e->f, result);
     unsigned pack = tile_pack(type);

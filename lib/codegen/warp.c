@@ -44,10 +44,10 @@ static LLVMValueRef exchange_part(const exchange *x, LLVMValueRef part, unsigned
 
 void tile_emit_shfl(tile_emitter *e, tile_op op) {
     enum { LAST_LANE = 31 };
-    tile_value src = tile_op_operand(e->f, op, 0), result = tile_op_result(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, src);
     bool up = tile_op_word(e->f, op, TILE_ATTR_kind) == TILE_WORD_kind_up;
-    exchange x = {e, tile_machine_of_op(e->f, op), tile_get_scalar(e, tile_op_operand(e->f, op, 1)),
+    exchange x = {e, tile_machine_of_op(e->f, op), tile_get_scalar(e, tile_operand_lane(e->f, op)),
                   tile_llvm_int(e->i32, up ? 0 : LAST_LANE)};
     unsigned bits = tile_scalar_bits(type->scalar) * tile_pack(type);
     LLVMValueRef *parts = tile_new_parts(e, type), *from = tile_get_parts(e, src);
@@ -57,7 +57,7 @@ void tile_emit_shfl(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_redux(tile_emitter *e, tile_op op) {
-    tile_value src = tile_op_operand(e->f, op, 0);
+    tile_value src = tile_operand_src(e->f, op);
     const tile_type *type = tile_value_type(e->f, src);
     LLVMValueRef *parts = tile_new_parts(e, type), *from = tile_get_parts(e, src);
     for (unsigned i = 0; i < tile_part_count(type); i++) {
@@ -68,7 +68,7 @@ void tile_emit_redux(tile_emitter *e, tile_op op) {
 }
 
 static void emit_of_warp(tile_emitter *e, tile_op op) {
-    LLVMValueRef args[] = {all_lanes(e), tile_get_scalar(e, tile_op_operand(e->f, op, 0))};
+    LLVMValueRef args[] = {all_lanes(e), tile_get_scalar(e, tile_operand_src(e->f, op))};
     tile_set_scalar(e, tile_op_result(e->f, op, 0),
                     tile_machine_call(e, tile_machine_of_op(e->f, op), args, 2));
 }

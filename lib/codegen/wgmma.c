@@ -31,7 +31,7 @@ typedef struct split {
 
 static split split_address(tile_emitter *e, tile_op op) {
     unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, 0, &count);
+    const tile_value *values = tile_operands_src(e->f, op, &count);
     int64_t number, size = tile_scalar_bytes(tile_value_type(e->f, values[0])->scalar), stride;
     split s = {.base = tile_get_scalar(e, values[0]), .rest = values[1]};
     tile_op alloc = tile_value_def(e->f, values[0]), add = tile_value_def(e->f, s.rest);
@@ -41,10 +41,10 @@ static split split_address(tile_emitter *e, tile_op op) {
         s.base = e->shared;
     }
     while (add.id && tile_op_opcode(e->f, add) == TILE_OP_add &&
-           tile_value_is_int(e->f, tile_op_operand(e->f, add, 1), &number) &&
+           tile_value_is_int(e->f, tile_operand_rhs(e->f, add), &number) &&
            number * size % (1 << UNIT_BITS) == 0) {
         s.bytes += number * size;
-        s.rest = tile_op_operand(e->f, add, 0);
+        s.rest = tile_operand_lhs(e->f, add);
         add = tile_value_def(e->f, s.rest);
     }
     if (!tile_value_is_int(e->f, s.rest, &number)) return s;
@@ -59,7 +59,7 @@ static split split_address(tile_emitter *e, tile_op op) {
  * so does not carry. */
 static LLVMValueRef emit_low_word(tile_emitter *e, tile_op op, uint32_t leading) {
     split s = split_address(e, op);
-    const tile_type *buffer = tile_value_type(e->f, tile_op_operand(e->f, op, 0));
+    const tile_type *buffer = tile_value_type(e->f, tile_operand_src(e->f, op));
     LLVMValueRef unit = tile_llvm_int(e->i32, UNIT_BITS);
     LLVMValueRef mask = tile_llvm_int(e->i32, ADDRESS_MASK >> UNIT_BITS);
     int64_t upper = (int64_t)(leading >> UNIT_BITS) << LEADING_BIT, lower = s.bytes >> UNIT_BITS;
@@ -159,7 +159,7 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
         next = tile_op_next(e->f, next);
     if (!is_product(e, next) || !same_attributes(e, op, next)) return TILE_NO_OP;
     if (is_sparse(e, op) || is_sparse(e, next)) return TILE_NO_OP;
-    tile_value acc = tile_op_operand(e->f, next, 2);
+    tile_value acc = tile_operand_acc(e->f, next);
     if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < 3; i++) {
         const tile_type *type = tile_value_type(e->f, tile_op_operand(e->f, op, i));
@@ -171,19 +171,19 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
 }
 
 static void add_operands(tile_emitter *e, tile_ptx *ptx, tile_op op) {
-    LLVMValueRef keep = tile_get_scalar(e, tile_op_operand(e->f, op, 3));
-    add_lhs(e, ptx, tile_op_operand(e->f, op, 0));
-    tile_ptx_add_inputs(ptx, tile_get_parts(e, tile_op_operand(e->f, op, 1)), 1);
+    LLVMValueRef keep = tile_get_scalar(e, tile_operand_keep(e->f, op));
+    add_lhs(e, ptx, tile_operand_lhs(e->f, op));
+    tile_ptx_add_inputs(ptx, tile_get_parts(e, tile_operand_rhs(e->f, op)), 1);
     if (is_sparse(e, op)) {
-        LLVMValueRef places = tile_get_scalar(e, tile_op_operand(e->f, op, 4));
+        LLVMValueRef places = tile_get_scalar(e, tile_operand_places(e->f, op));
         tile_ptx_add_inputs(ptx, &places, 1);
     }
     tile_ptx_add_inputs(ptx, &keep, 1);
 }
 
 static tile_ptx begin_products(tile_emitter *e, tile_op op) {
-    const tile_type *a = tile_value_type(e->f, tile_op_operand(e->f, op, 0));
-    const tile_type *b = tile_value_type(e->f, tile_op_operand(e->f, op, 1));
+    const tile_type *a = tile_value_type(e->f, tile_operand_lhs(e->f, op));
+    const tile_type *b = tile_value_type(e->f, tile_operand_rhs(e->f, op));
     const tile_type *type = tile_value_type(e->f, tile_op_result(e->f, op, 0));
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     bool bits = has(e, op, TILE_ATTR_popc);
@@ -202,7 +202,7 @@ static tile_ptx begin_products(tile_emitter *e, tile_op op) {
 /* Which of the sums a product goes on with; `count` if with none of them. */
 static unsigned find_sum(const tile_emitter *e, tile_op op, const tile_value *sums,
                          unsigned count) {
-    tile_value acc = tile_op_operand(e->f, op, 2);
+    tile_value acc = tile_operand_acc(e->f, op);
     unsigned i = 0;
     while (i < count && sums[i].id != acc.id) i++;
     return i;
@@ -220,7 +220,7 @@ static bool is_fence_of_products(const tile_emitter *e, tile_op fence, const til
     if (!is_product(e, product)) return false;
     for (; product.id; product = next_product(e, product))
         for (size_t i = 0; i < count; i++)
-            found += tile_op_operand(e->f, product, 2).id == values[i].id;
+            found += tile_operand_acc(e->f, product).id == values[i].id;
     return found == count;
 }
 
@@ -243,8 +243,7 @@ static void emit_products(tile_emitter *e, const tile_op *ops, unsigned count) {
         } else if (which[i] == sum_count) {
             sum_count++;
             tile_ptx_add_tied(
-                &ptx,
-                acc_parts(e, tile_op_operand(e->f, ops[i], 2), tile_op_operand(e->f, ops[i], 3)),
+                &ptx, acc_parts(e, tile_operand_acc(e->f, ops[i]), tile_operand_keep(e->f, ops[i])),
                 parts);
         }
         sums[which[i]] = tile_op_result(e->f, ops[i], 0);
@@ -269,7 +268,7 @@ static void flush_products(tile_emitter *e) {
 static void hold_sums(tile_emitter *e, tile_op op) {
     bool copied = false;
     tile_value result = tile_op_result(e->f, op, 0);
-    const uint32_t *held = tile_sum_take(e, op, tile_op_operand(e->f, op, 2), &copied);
+    const uint32_t *held = tile_sum_take(e, op, tile_operand_acc(e->f, op), &copied);
     if (e->product_count &&
         !held != !tile_sum_registers(e, tile_op_result(e->f, e->products[0], 0)))
         flush_products(e);
@@ -369,7 +368,7 @@ static bool has_products_beside(const tile_emitter *e, tile_op wait) {
 void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     int64_t pending = 0;
     unsigned count;
-    const tile_value *accs = tile_op_segment(e->f, op, 1, &count);
+    const tile_value *accs = tile_operands_accs(e->f, op, &count);
     tile_value *results = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
     tile_value *passed = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
     unsigned seen = 0;
@@ -381,7 +380,7 @@ void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
         passed[seen] = accs[i];
         results[seen++] = result;
     }
-    tile_value_is_int(e->f, tile_op_operand(e->f, op, 0), &pending);
+    tile_value_is_int(e->f, tile_operand_pending(e->f, op), &pending);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_wgmma_wait);
     tile_ptx_modify(&ptx, "%u", (unsigned)pending);
     if (!seen || has_products_beside(e, op)) {

@@ -244,5 +244,5 @@ bool tile_opcode_divides(tile_opcode opcode) {
 bool tile_may_divide_by_zero(const tile_function *f, tile_op op) {
     int64_t divisor;
     return tile_opcode_divides(tile_op_opcode(f, op)) &&
-           (!tile_value_is_int(f, tile_op_operand(f, op, 1), &divisor) || divisor == 0);
+           (!tile_value_is_int(f, tile_operand_rhs(f, op), &divisor) || divisor == 0);
 }

@@ -50,21 +50,21 @@ static int64_t count_registers(const tile_function *f, tile_op op, int64_t *resu
     return known ? total + *results : -1;
 }
 
-#define FAIL(...) \
-    (tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), __VA_ARGS__), false)
-
 /* Every pure call takes one register of each vector. */
 static bool check_calls(const tile_function *f, tile_op op) {
     if (!tile_op_result_count(f, op))
-        return FAIL("asm: what is pure gives a result; write its type, or another effect");
+        return tile_error_at(f, op,
+                             "asm: what is pure gives a result; write its type, or another effect");
     int64_t calls = tile_asm_registers(tile_value_type(f, tile_op_result(f, op, 0)));
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && calls > 0; i++) {
         const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
         int64_t count = tile_asm_registers(type);
         if (type->kind != TILE_TYPE_VECTOR || count < 0 || count == calls) continue;
-        return FAIL("asm: pure PTX is run once for each register of the result, which has %lld, "
-                    "and operand %u has %lld",
-                    (long long)calls, i, (long long)count);
+        return tile_error_at(
+            f, op,
+            "asm: pure PTX is run once for each register of the result, which has %lld, "
+            "and operand %u has %lld",
+            (long long)calls, i, (long long)count);
     }
     return true;
 }
@@ -77,17 +77,20 @@ static bool check_text(const tile_function *f, tile_op op, const char *text) {
         char *end;
         long number = strtol(at + 1, &end, 10);
         if (at[1] < '0' || at[1] > '9')
-            ok = FAIL("asm: a register is $ and its number, as $0; there is none at \"%.8s\"", at);
+            ok = tile_error_at(
+                f, op, "asm: a register is $ and its number, as $0; there is none at \"%.8s\"", at);
         else if (number >= count)
-            ok =
-                FAIL("asm: there is no $%ld: the text may name $0 to $%lld, the result's registers "
-                     "first, then the operands'",
-                     number, (long long)count - 1);
+            ok = tile_error_at(
+                f, op,
+                "asm: there is no $%ld: the text may name $0 to $%lld, the result's registers "
+                "first, then the operands'",
+                number, (long long)count - 1);
         else
             named[number] = true;
     }
     for (int64_t i = 0; ok && count >= 0 && i < results; i++)
-        if (!named[i]) ok = FAIL("asm: the text never names $%lld, a result", (long long)i);
+        if (!named[i])
+            ok = tile_error_at(f, op, "asm: the text never names $%lld, a result", (long long)i);
     free(named);
     return ok;
 }
@@ -97,11 +100,13 @@ static bool check_reference(const tile_function *f, tile_op op) {
     if (!name) return true;
     const tile_function *compute = tile_module_find(f->module, name);
     if (!compute || compute->kind != TILE_COMPUTE)
-        return FAIL("asm: there is no compute @%s", name);
+        return tile_error_at(f, op, "asm: there is no compute @%s", name);
     if (!is_pure(f, op))
-        return FAIL("asm: a reference is computed element by element; that is for effect = pure");
+        return tile_error_at(
+            f, op, "asm: a reference is computed element by element; that is for effect = pure");
     if (compute->arg_count != tile_op_operand_count(f, op) || compute->result_count != 1)
-        return FAIL(
+        return tile_error_at(
+            f, op,
             "asm: the reference @%s takes %u tensors and gives %u; the text has %u operands "
             "and one result",
             name, (unsigned)compute->arg_count, (unsigned)compute->result_count,
@@ -115,7 +120,7 @@ bool tile_verify_asm(const tile_function *f, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         if (tile_value_type(f, tile_op_operand(f, op, i))->kind == TILE_TYPE_TILE &&
             !is_pure(f, op))
-            return FAIL("asm: only pure PTX works on tiles, element by element");
+            return tile_error_at(f, op, "asm: only pure PTX works on tiles, element by element");
     return (!is_pure(f, op) || check_calls(f, op)) && check_text(f, op, text) &&
            check_reference(f, op);
 }

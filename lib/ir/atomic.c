@@ -58,15 +58,16 @@ bool tile_op_acquires(const tile_function *f, tile_op op) {
 
 /* Copies go one way. */
 static unsigned effects_of_copy(const tile_function *f, tile_op op, unsigned effects) {
-    bool in = tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_VIEW;
+    bool in = tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
     return effects & ~(in ? TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_GLOBAL
                           : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_SHARED);
 }
 
 /* A load comes from one of both, a store goes to one. */
 static unsigned effects_of_transfer(const tile_function *f, tile_op op, unsigned effects) {
-    unsigned memory = tile_op_opcode(f, op) == TILE_OP_store;
-    bool view = tile_value_type(f, tile_op_operand(f, op, memory))->kind == TILE_TYPE_VIEW;
+    bool stores = tile_op_opcode(f, op) == TILE_OP_store;
+    tile_value memory = stores ? tile_operand_dst(f, op) : tile_operand_src(f, op);
+    bool view = tile_value_type(f, memory)->kind == TILE_TYPE_VIEW;
     return effects & ~(unsigned)(view ? TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED
                                       : TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL);
 }
@@ -75,9 +76,9 @@ tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
     unsigned barriers;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async)
         return tile_op_get_info(tile_op_opcode(f, op))->mechanism;
-    tile_op_segment(f, op, 2, &barriers);
+    tile_operands_bar(f, op, &barriers);
     if (barriers) return TILE_MECHANISM_BARRIER;
-    bool in = tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_VIEW;
+    bool in = tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
     return in ? TILE_MECHANISM_GROUP : TILE_MECHANISM_BULK_GROUP;
 }
 
@@ -129,7 +130,7 @@ tile_opcode tile_kind_opcode(tile_word kind) {
 }
 
 bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op) {
-    tile_scalar scalar = tile_value_type(f, tile_op_operand(f, op, 0))->scalar;
+    tile_scalar scalar = tile_value_type(f, tile_moved_operand(f, op))->scalar;
     return tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add &&
            tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) <= 32;
 }
@@ -160,29 +161,23 @@ const char *tile_compare_symbol(tile_word compare) {
 
 /* Checks -------------------------------------------------------------------------------------- */
 
-static bool fail(const tile_function *f, tile_op op, const char *what) {
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s",
-                tile_op_name(f, op), what);
-    return false;
-}
-
 /* A sum of truth values or of floats' bits means nothing. */
 static bool verify_kind(const tile_function *f, tile_op op) {
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
     bool bits =
         kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
     if (type->param || !bits || !tile_scalar_is_floating(type->scalar)) return true;
-    return fail(f, op, "and, or and xor are for integers");
+    return tile_error_of(f, op, "and, or and xor are for integers");
 }
 
 bool tile_verify_atomic(const tile_function *f, tile_op op) {
     tile_word ordering = tile_op_word(f, op, TILE_ATTR_ordering);
     if (tile_op_opcode(f, op) == TILE_OP_fence)
         return ordering != TILE_WORD_ordering_relaxed ||
-               fail(f, op, "a relaxed fence orders nothing; leave it out");
+               tile_error_of(f, op, "a relaxed fence orders nothing; leave it out");
     if (!(tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_ATOMIC)) return true;
     if (ordering == TILE_WORD_ordering_sc)
-        return fail(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
+        return tile_error_of(f, op, "PTX has no sc access; put `fence {ordering = sc}` before it");
     return !tile_op_has_attr(f, op, TILE_ATTR_kind) || verify_kind(f, op);
 }

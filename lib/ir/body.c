@@ -289,8 +289,7 @@ static void set_attr(tile_function *f, tile_op op, tile_attr attr) {
     if (!f || !op.id || op.id >= f->op_count)
         return; /* the operation was not built; that has been reported */
     if (!tile_attr_get_info(attr.id)->name) {
-        tile_report(f->module->context, TILE_ERROR, tile_op_loc(f, op),
-                    "there is no attribute of number %d", (int)attr.id);
+        tile_error_at(f, op, "there is no attribute of number %d", (int)attr.id);
         return;
     }
     tile_op_remove_attr(f, op, attr.id);

@@ -136,13 +136,12 @@ static const char *reason_against(tile_scalar from, tile_scalar to, tile_manner 
 
 bool tile_verify_cast(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_cast) return true;
-    const tile_type *from = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *from = tile_value_type(f, tile_operand_src(f, op));
     const tile_type *to = tile_value_type(f, tile_op_result(f, op, 0));
     if (from->param || to->param) return true;
     const char *reason = reason_against(from->scalar, to->scalar, tile_op_manner(f, op));
     if (reason)
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "cast from %s to %s: %s", tile_scalar_name(from->scalar),
-                    tile_scalar_name(to->scalar), reason);
+        tile_error_at(f, op, "cast from %s to %s: %s", tile_scalar_name(from->scalar),
+                      tile_scalar_name(to->scalar), reason);
     return !reason;
 }

@@ -205,10 +205,12 @@ static inline tile_op tile_value_def(const tile_function *f, tile_value value) {
     return (tile_op){data->kind == TILE_VALUE_RESULT ? data->owner : 0};
 }
 
+#include "lib/ir/operands.h"
+
 /* The view argument whose base a pointer is, or the pointer itself. */
 static inline tile_value tile_pointer_source(const tile_function *f, tile_value pointer) {
     tile_op def = tile_value_def(f, pointer);
-    return def.id && f->ops[def.id].opcode == TILE_OP_base ? f->ops[def.id].operands[0] : pointer;
+    return def.id && f->ops[def.id].opcode == TILE_OP_base ? tile_operand_src(f, def) : pointer;
 }
 
 /* What an operand's form says: a first value outside of brackets; values in brackets behind it;
@@ -263,6 +265,48 @@ static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
 #define TILE_FOR_EACH_OP(f, op, region) \
     for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
          (op) = tile_op_at((f), (op))->next)
+
+/* The operation after op in pre-order, outer ones before inner ones: the first one in its regions,
+ * else the next one; 0 where that would leave the region `root`, or the regions of the operation
+ * `outer`. */
+tile_op tile_op_leave(const tile_function *f, tile_op op, tile_region root, tile_op outer);
+static inline tile_op tile_op_following(const tile_function *f, tile_op op, tile_region root,
+                                        tile_op outer) {
+    const tile_op_data *data = tile_op_at(f, op);
+    bool is_simple = data->next.id && !data->region_count && data->opcode != TILE_OP_NONE;
+    return is_simple ? data->next : tile_op_leave(f, op, root, outer);
+}
+/* The first operation in the regions of op; 0 if they are empty. */
+tile_op tile_op_first_nested(const tile_function *f, tile_op op);
+
+/* for (tile_op op = ..): all operations in a region, and in the regions of these, in pre-order.
+ *
+ * As in TILE_FOR_EACH_OP the following operation is looked up after the body ran:
+ *   - operations that the body adds after the current one, or in its regions, are visited, those
+ *     that it adds before it are not;
+ *   - the body may erase the current operation (tile_erase_op), operations after it and those
+ *     around it: the iteration continues with the next one that is left;
+ *   - if it moves the current operation, the iteration continues from its new place, which must be
+ *     inside the region. */
+#define TILE_FOR_EACH_OP_INSIDE(f, op, region) \
+    for (tile_op op = tile_region_at((f), (region))->first; (op).id; \
+         (op) = tile_op_following((f), (op), (region), TILE_NO_OP))
+
+/* The same for the operations in the regions of the operation `outer`. */
+#define TILE_FOR_EACH_NESTED_OP(f, op, outer) \
+    for (tile_op op = tile_op_first_nested((f), (outer)); (op).id; \
+         (op) = tile_op_following((f), (op), TILE_NO_REGION, (outer)))
+
+/* Reports at the place of an operation, of TILE_NO_OP at the function's. tile_error_of begins with
+ * the operation's name: "NAME: ...". Errors give false, for `return tile_error_at(..)`. */
+TILE_PRINTF(3, 4)
+bool tile_error_at(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+bool tile_error_of(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+void tile_note_at(const tile_function *f, tile_op op, const char *format, ...);
+TILE_PRINTF(3, 4)
+void tile_remark_at(const tile_function *f, tile_op op, const char *format, ...);
 
 /* True for extents without an element type, which an operation's operands then tell: what a builder
  * or the text may give as a result's type, and no value has. */
@@ -324,7 +368,7 @@ void tile_op_remove_attr(tile_function *f, tile_op op, tile_attr_id id);
 
 /* An `extract` that names elements of its operand, which is known where its index is a number. */
 static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
-    return f->values[f->ops[op.id].operands[1].id].kind == TILE_VALUE_CONSTANT;
+    return f->values[tile_operand_first(f, op).id].kind == TILE_VALUE_CONSTANT;
 }
 
 /* True and *integer if the value is an integer constant. */
@@ -356,7 +400,7 @@ tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value 
 tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t map_count);
 
 /* Takes the operation out of its region and forgets it, with its regions. Its results must be
- * unused. */
+ * unused. It keeps `next` and `parent`, by which an iteration that stands at it continues. */
 void tile_erase_op(tile_function *f, tile_op op);
 /* Moves op before another one (0: to the end of region). */
 void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before);
@@ -367,13 +411,12 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
  * you need from *old first (a shallow copy of the function is taken there). */
 void tile_function_restart(tile_function *f, tile_function *old);
 
-/* Calls visit for each op, outer ones before inner ones. */
-typedef void (*tile_op_visitor)(tile_function *f, tile_op op, void *user);
-void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user);
 /* The operations of the body with this opcode, in that order; in the arena. */
 tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
                        unsigned *count);
 
+/* True if the value is an operand of op. */
+bool tile_op_uses(const tile_function *f, tile_op op, tile_value value);
 /* True if it has a `pdl_wait`. */
 bool tile_function_waits(const tile_function *f);
 

@@ -93,7 +93,7 @@ bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
     tile_opcode opcode = tile_op_opcode(f, def);
     if (opcode == TILE_OP_splat) return true;
     if (opcode == TILE_OP_broadcast) {
-        tile_value from = tile_op_operand(f, def, 0);
+        tile_value from = tile_operand_src(f, def);
         unsigned front = type->rank - tile_value_type(f, from)->rank;
         return d < front || tile_is_repeated(f, from, d - front);
     }
@@ -132,42 +132,34 @@ void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void
 
 /* Checks -------------------------------------------------------------------------------------- */
 
-static bool fail(const tile_function *f, tile_op op, const char *what, tile_scalar scalar) {
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s %s",
-                tile_op_name(f, op), what, tile_scalar_name(scalar));
-    return false;
-}
-
 /* The view that is read, or NULL: a shared buffer or a pointer has no outside. */
 static const tile_type *view_read(const tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *first = tile_op_segment(f, op, 0, &count);
-    const tile_type *type = count ? tile_value_type(f, first[0]) : NULL;
+    if (!tile_op_takes(tile_op_opcode(f, op), TILE_OPERAND_src)) return NULL;
+    tile_value src = tile_operand_src(f, op);
+    const tile_type *type = src.id ? tile_value_type(f, src) : NULL;
     return type && type->kind == TILE_TYPE_VIEW ? type : NULL;
 }
 
 /* Extents other than the axis' are the same; one that is not known yet may be. */
 static bool check_axis(const tile_function *f, tile_op op) {
-    const tile_type *src = tile_value_type(f, tile_op_operand(f, op, 0)),
-                    *at = tile_value_type(f, tile_op_operand(f, op, 1));
+    const tile_type *src = tile_value_type(f, tile_operand_src(f, op)),
+                    *at = tile_value_type(f, tile_operand_at(f, op));
     int64_t axis;
     const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_axis);
     if (!attr || !tile_expr_is_int(attr->expr, &axis)) return true;
     if (axis < 0 || axis >= src->rank) {
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "gather: there is no axis %lld, src has the dims 0 to %u", (long long)axis,
-                    src->rank - 1);
-        return false;
+        return tile_error_at(f, op, "gather: there is no axis %lld, src has the dims 0 to %u",
+                             (long long)axis, src->rank - 1);
     }
     for (unsigned d = 0; d < src->rank; d++) {
         bool known = src->dims[d] && at->dims[d] && src->dims[d]->kind == TILE_EXPR_INT &&
                      at->dims[d]->kind == TILE_EXPR_INT;
         if ((int64_t)d == axis || src->dims[d] == at->dims[d] || !known) continue;
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "gather: src and its indices must have the same extents but along the axis; "
-                    "of dim %u they have %lld and %lld",
-                    d, (long long)src->dims[d]->integer, (long long)at->dims[d]->integer);
-        return false;
+        return tile_error_at(
+            f, op,
+            "gather: src and its indices must have the same extents but along the axis; "
+            "of dim %u they have %lld and %lld",
+            d, (long long)src->dims[d]->integer, (long long)at->dims[d]->integer);
     }
     return true;
 }
@@ -176,12 +168,12 @@ static bool check_axis(const tile_function *f, tile_op op) {
 static bool check_cache(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     bool shared =
-        tile_value_type(f, tile_op_operand(f, op, loads ? 0 : 1))->kind == TILE_TYPE_SHARED;
+        tile_value_type(f, (loads ? tile_operand_src(f, op) : tile_operand_dst(f, op)))->kind ==
+        TILE_TYPE_SHARED;
     if (!shared || !tile_op_has_attr(f, op, TILE_ATTR_cache)) return true;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "%s: cache is how global memory is kept; this %s a shared buffer, leave it out",
-                tile_op_name(f, op), loads ? "comes from" : "goes to");
-    return false;
+    return tile_error_of(
+        f, op, "cache is how global memory is kept; this %s a shared buffer, leave it out",
+        loads ? "comes from" : "goes to");
 }
 
 /* A pad is an element of this type. */
@@ -190,12 +182,14 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
     int64_t integer;
     if (element->param || tile_scalar_is_floating(element->scalar)) return true;
     if (pad->kind == TILE_EXPR_FLOAT)
-        return fail(f, op, "pad must be an integer, as the elements are:", element->scalar);
+        return tile_error_of(f, op, "pad must be an integer, as the elements are: %s",
+                             tile_scalar_name(element->scalar));
     if (element->scalar == TILE_i1 && tile_expr_is_int(pad, &integer) &&
         (integer == 0 || integer == 1))
         return true;
     if (tile_expr_is_int(pad, &integer) && !tile_integer_fits(element->scalar, integer))
-        return fail(f, op, "pad does not fit the elements,", element->scalar);
+        return tile_error_of(f, op, "pad does not fit the elements, %s",
+                             tile_scalar_name(element->scalar));
     return true;
 }
 
@@ -206,11 +200,8 @@ static bool check_within(const tile_function *f, tile_op op) {
     if (tile_gather_of(f, op, &g) && g.tiles &&
         tile_value_type(f, g.memory)->kind == TILE_TYPE_SHARED)
         return true;
-    tile_report(
-        tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-        "%s: within is said of elements of a shared buffer at index tiles; leave it out here",
-        tile_op_name(f, op));
-    return false;
+    return tile_error_of(
+        f, op, "within is said of elements of a shared buffer at index tiles; leave it out here");
 }
 
 bool tile_verify_gather(const tile_function *f, tile_op op) {
@@ -224,11 +215,10 @@ bool tile_verify_gather(const tile_function *f, tile_op op) {
         return check_pad(f, op, pad->expr, tile_value_type(f, tile_op_result(f, op, 0)));
     const tile_type *element = view_read(f, op);
     if (!element) {
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "%s: pad is what stands for elements of a view that are not read; here none "
-                    "is read from a view",
-                    tile_op_name(f, op));
-        return false;
+        return tile_error_of(
+            f, op,
+            "pad is what stands for elements of a view that are not read; here none "
+            "is read from a view");
     }
     return check_pad(f, op, pad->expr, element);
 }

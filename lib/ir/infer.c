@@ -166,7 +166,7 @@ static bool check_classes(const tile_infer *infer) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
-        const tile_value *values = segment(infer, i, &count);
+        const tile_value *values = segment_at(infer, i, &count);
         tile_operand_form form = info->operands[i].form;
         bool element = tile_form_has_brackets(form);
         if (element && !count) continue; /* it may miss */
@@ -222,13 +222,13 @@ static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_t
 }
 
 static bool tile_infer_arith(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
     const tile_type *type = broadcast(a, b);
     return type ? result(infer, type) : fail_mixed(infer, a, b);
 }
 
 static bool tile_infer_compare(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
     const tile_type *type = broadcast(a, b);
     if (!type) return fail_mixed(infer, a, b);
     return result(infer,
@@ -236,11 +236,12 @@ static bool tile_infer_compare(tile_infer *infer) {
 }
 
 static bool tile_infer_unary(tile_infer *infer) {
-    return result(infer, type_of(infer, 0));
+    return result(infer, type_of(infer, TILE_OPERAND_src));
 }
 
 static bool tile_infer_fma(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = type_of(infer, TILE_OPERAND_addend);
     if (a != b || a != c)
         return fail(infer, "all operands must have the same type, not", a, " and", a != b ? b : c);
     return result(infer, a);
@@ -252,8 +253,8 @@ static bool same_layout(const tile_type *a, const tile_type *b) {
 }
 
 static bool tile_infer_select(tile_infer *infer) {
-    const tile_type *condition = type_of(infer, 0), *yes = type_of(infer, 1),
-                    *no = type_of(infer, 2);
+    const tile_type *condition = type_of(infer, TILE_OPERAND_condition),
+                    *yes = type_of(infer, TILE_OPERAND_yes), *no = type_of(infer, TILE_OPERAND_no);
     if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
@@ -264,7 +265,7 @@ static bool tile_infer_select(tile_infer *infer) {
 }
 
 static bool tile_infer_cast(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!to)
         return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
                     NULL);
@@ -274,7 +275,7 @@ static bool tile_infer_cast(tile_infer *infer) {
 }
 
 static bool tile_infer_bitcast(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!tile_infer_cast(infer) || from->param || to->param) return infer->result_count == 1;
     infer->result_count = 0;
     if (tile_scalar_bits(from->scalar) != tile_scalar_bits(to->scalar))
@@ -289,7 +290,7 @@ static bool tile_infer_bitcast(tile_infer *infer) {
 }
 
 static bool tile_infer_splat(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!needs_extents(infer)) return false;
     if (!tile_type_is_array(to) || !same_element(from, to))
         return fail(infer,
@@ -311,7 +312,7 @@ static bool tile_infer_roles(tile_infer *infer) {
 }
 
 static bool tile_infer_sync(tile_infer *infer) {
-    if (!type_of(infer, 0) != !type_of(infer, 1))
+    if (!type_of(infer, TILE_OPERAND_number) != !type_of(infer, TILE_OPERAND_warps))
         return fail(infer, "a numbered barrier needs the number of participating warps: sync 1, 8",
                     NULL, "", NULL);
     return no_result(infer);
@@ -321,7 +322,7 @@ static bool tile_infer_sync(tile_infer *infer) {
 static bool tile_infer_inits(tile_infer *infer) {
     unsigned count;
     const tile_op_info *info = tile_op_get_info(infer->opcode);
-    const tile_value *inits = segment(infer, info->operand_count - 1, &count);
+    const tile_value *inits = segment_at(infer, info->operand_count - 1, &count);
     for (unsigned i = 0; i < count; i++)
         infer->results[i] = tile_value_type(infer->function, inits[i]);
     infer->result_count = count;
@@ -347,7 +348,7 @@ static bool tile_infer_iota(tile_infer *infer) {
 }
 
 static bool tile_infer_broadcast(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (from->kind != TILE_TYPE_TILE && from->kind != TILE_TYPE_TENSOR)
         return fail(infer, "operand 'src' must be a tile or a tensor, not", from, "", NULL);
     if (!to) return fail_without_extents(infer);
@@ -366,7 +367,7 @@ static bool tile_infer_index(tile_infer *infer) {
 
 static bool tile_infer_tile_schedule(tile_infer *infer) {
     unsigned extents;
-    segment(infer, 1, &extents);
+    segment(infer, TILE_OPERAND_extents, &extents);
     if (extents < 1 || extents > 3) return fail(infer, "a grid has 1 to 3 extents", NULL, "", NULL);
     return tile_infer_index(infer);
 }
@@ -382,7 +383,7 @@ static bool tile_infer_index3(tile_infer *infer) {
 static bool check_known(const tile_infer *infer, const tile_expr *const *known, unsigned operand,
                         const char *what) {
     unsigned count;
-    const tile_value *values = segment(infer, operand, &count);
+    const tile_value *values = segment_at(infer, operand, &count);
     for (unsigned d = 0; d < count; d++) {
         const tile_value_data *data = tile_value_at(infer->function, values[d]);
         if (known[d] && (data->kind != TILE_VALUE_CONSTANT || data->expr != known[d]))
@@ -395,9 +396,9 @@ _Static_assert(TILE_MAX_RANK == 6, "the diagnostic below says so");
 
 static bool tile_infer_view(tile_infer *infer) {
     unsigned extents, strides;
-    segment(infer, 1, &extents);
-    segment(infer, 2, &strides);
-    const tile_type *type = infer->given, *base = type_of(infer, 0);
+    segment(infer, TILE_OPERAND_extents, &extents);
+    segment(infer, TILE_OPERAND_strides, &strides);
+    const tile_type *type = infer->given, *base = type_of(infer, TILE_OPERAND_base);
     if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
     if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
     if (type->layout)
@@ -417,7 +418,7 @@ static bool tile_infer_view(tile_infer *infer) {
 }
 
 static bool tile_infer_base(tile_infer *infer) {
-    tile_type draft = *type_of(infer, 0);
+    tile_type draft = *type_of(infer, TILE_OPERAND_src);
     draft.kind = TILE_TYPE_PTR;
     draft.rank = 0;
     draft.layout = NULL;
@@ -427,7 +428,7 @@ static bool tile_infer_base(tile_infer *infer) {
 
 static bool tile_infer_scratch(tile_infer *infer) {
     unsigned extents;
-    segment(infer, 0, &extents);
+    segment(infer, TILE_OPERAND_extents, &extents);
     const tile_type *type = infer->given;
     if (type && type->kind == TILE_TYPE_PTR) return result(infer, type);
     if (!type)
@@ -445,7 +446,8 @@ static bool tile_infer_launch(tile_infer *infer) {
 }
 
 static bool tile_infer_fill(tile_infer *infer) {
-    const tile_type *view = type_of(infer, 0), *value = type_of(infer, 1);
+    const tile_type *view = type_of(infer, TILE_OPERAND_dst),
+                    *value = type_of(infer, TILE_OPERAND_src);
     if (value->kind != TILE_TYPE_SCALAR || !same_element(view, value))
         return fail(infer, "the value must be an element of", view, ", not", value);
     return no_result(infer);
@@ -475,7 +477,7 @@ static bool tile_infer_elect(tile_infer *infer) {
 }
 
 static bool tile_infer_map_shared(tile_infer *infer) {
-    const tile_type *own = type_of(infer, 0);
+    const tile_type *own = type_of(infer, TILE_OPERAND_src);
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
@@ -512,14 +514,14 @@ bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,
 }
 
 bool tile_infer_is_part(const tile_infer *infer, unsigned operand) {
-    const tile_type *type = type_of(infer, operand);
+    const tile_type *type = type_at(infer, operand);
     unsigned count;
-    segment(infer, operand, &count);
+    segment_at(infer, operand, &count);
     return type->kind == TILE_TYPE_SHARED && count > 1u + (type->stages != NULL);
 }
 
 static bool tile_infer_load(tile_infer *infer) {
-    const tile_type *memory = type_of(infer, 0);
+    const tile_type *memory = type_of(infer, TILE_OPERAND_src);
     if (!needs_extents(infer) || !given(infer, TILE_TYPE_TILE, "the result must be a tile"))
         return false;
     return tile_infer_is_part(infer, 0) ? tile_infer_check_part(infer, infer->given, memory)
@@ -527,14 +529,16 @@ static bool tile_infer_load(tile_infer *infer) {
 }
 
 bool tile_infer_store(tile_infer *infer) {
-    const tile_type *tile = type_of(infer, 0), *memory = type_of(infer, 1);
+    const tile_type *tile = type_of(infer, TILE_OPERAND_src),
+                    *memory = type_of(infer, TILE_OPERAND_dst);
     return no_result(infer) &&
            (tile_infer_is_part(infer, 1) ? tile_infer_check_part(infer, tile, memory)
                                          : check_transfer(infer, tile, memory));
 }
 
 bool tile_infer_copy(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src),
+                    *to = type_of(infer, TILE_OPERAND_dst);
     if (from->kind == to->kind)
         return fail(infer, "one side must be a view and the other a shared buffer, not", from,
                     " and", to);
@@ -553,15 +557,15 @@ bool tile_infer_copy(tile_infer *infer) {
 }
 
 static bool tile_infer_dot_wait(tile_infer *infer) {
-    return result(infer, type_of(infer, 0));
+    return result(infer, type_of(infer, TILE_OPERAND_src));
 }
 
 static bool tile_infer_convert_layout(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;
     if (!same_dims(from, to) || !same_element(from, to))
         return fail(infer, "only the layout may change, from", from, " to", to);
-    const tile_type *buffer = type_of(infer, 1);
+    const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer);
     if (buffer && (buffer->stages || !same_dims(from, buffer) || !same_element(from, buffer)))
         return fail(infer, "the buffer must have the tile's shape and no stages, not", buffer,
                     " for", from);
@@ -569,7 +573,7 @@ static bool tile_infer_convert_layout(tile_infer *infer) {
 }
 
 static bool tile_infer_semaphore(tile_infer *infer) {
-    const tile_type *view = type_of(infer, 0);
+    const tile_type *view = first_type(infer);
     if (view->scalar != TILE_i32)
         return fail(infer, "a semaphore is an i32 element of a view, not of", view, "", NULL);
     return no_result(infer);

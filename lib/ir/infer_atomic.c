@@ -21,7 +21,7 @@ static bool same_shape(const tile_type *a, const tile_type *b) {
 
 /* A tile in the last dims of a view, in a whole buffer or a part of it; a scalar is one element. */
 static bool check_places(const tile_infer *infer, const tile_type *src, unsigned operand) {
-    const tile_type *memory = type_of(infer, operand);
+    const tile_type *memory = type_at(infer, operand);
     bool scalar = src->kind == TILE_TYPE_SCALAR, part = tile_infer_is_part(infer, operand);
     if (!same_element(src, memory))
         return fail(infer, "the element types differ:", src, " and", memory);
@@ -57,38 +57,40 @@ static bool check_buffer(const tile_infer *infer, const tile_type *src, const ti
 }
 
 bool tile_infer_atomic(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     return check_element(infer, src) && check_places(infer, src, 1) &&
-           check_predicate(infer, src, type_of(infer, 2)) &&
-           check_buffer(infer, src, type_of(infer, 3)) && result(infer, src);
+           check_predicate(infer, src, type_of(infer, TILE_OPERAND_predicate)) &&
+           check_buffer(infer, src, type_of(infer, TILE_OPERAND_buffer)) && result(infer, src);
 }
 
 static bool check_desired(const tile_infer *infer) {
-    const tile_type *expected = type_of(infer, 0), *desired = type_of(infer, 1);
+    const tile_type *expected = type_of(infer, TILE_OPERAND_expected),
+                    *desired = type_of(infer, TILE_OPERAND_desired);
     return expected == desired ||
            fail(infer, "both values must have the same type, not", expected, " and", desired);
 }
 
 bool tile_infer_atomic_cas(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_expected);
     return check_desired(infer) && check_element(infer, src) && check_places(infer, src, 2) &&
-           check_predicate(infer, src, type_of(infer, 3)) &&
-           check_buffer(infer, src, type_of(infer, 4)) && result(infer, src);
+           check_predicate(infer, src, type_of(infer, TILE_OPERAND_predicate)) &&
+           check_buffer(infer, src, type_of(infer, TILE_OPERAND_buffer)) && result(infer, src);
 }
 
 /* Consecutive elements of one thread. */
 bool tile_infer_atomic_thread(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     return tile_infer_own_predicate(infer, 2) &&
-           tile_infer_is_access(infer, src, type_of(infer, 1)) && check_element(infer, src) &&
-           result(infer, src);
+           tile_infer_is_access(infer, src, type_of(infer, TILE_OPERAND_dst)) &&
+           check_element(infer, src) && result(infer, src);
 }
 
 bool tile_infer_atomic_cas_thread(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_expected);
     if (!tile_infer_own_predicate(infer, 3)) return false;
     if (src->kind != TILE_TYPE_SCALAR)
         return fail(infer, "a thread compares and swaps one element, a scalar, not", src, "", NULL);
-    return check_desired(infer) && tile_infer_is_access(infer, src, type_of(infer, 2)) &&
+    return check_desired(infer) &&
+           tile_infer_is_access(infer, src, type_of(infer, TILE_OPERAND_dst)) &&
            check_element(infer, src) && result(infer, src);
 }

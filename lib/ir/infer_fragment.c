@@ -42,7 +42,7 @@ static bool check_count(const tile_infer *infer, const tile_type *tile, const ti
 }
 
 const tile_type *tile_infer_fragment(const tile_infer *infer) {
-    const tile_type *tile = type_of(infer, 0);
+    const tile_type *tile = type_of(infer, TILE_OPERAND_src);
     tile_type draft = {.kind = TILE_TYPE_VECTOR, .rank = 1};
     tile_context *context = tile_function_context(infer->function);
     int64_t count;
@@ -54,7 +54,7 @@ const tile_type *tile_infer_fragment(const tile_infer *infer) {
 }
 
 bool tile_infer_to_fragment(tile_infer *infer) {
-    const tile_type *tile = type_of(infer, 0);
+    const tile_type *tile = type_of(infer, TILE_OPERAND_src);
     int64_t count;
     if (!infer->given) {
         if (!count_registers(infer, tile, &count)) return false;
@@ -70,7 +70,7 @@ bool tile_infer_to_fragment(tile_infer *infer) {
 }
 
 bool tile_infer_from_fragment(tile_infer *infer) {
-    const tile_type *vector = type_of(infer, 0);
+    const tile_type *vector = type_of(infer, TILE_OPERAND_src);
     if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;
     if (!same_element(vector, infer->given))
         return fail(infer, "the result must have the element type of", vector, "", NULL);
@@ -78,12 +78,13 @@ bool tile_infer_from_fragment(tile_infer *infer) {
 }
 
 bool tile_infer_coordinates(tile_infer *infer) {
-    const tile_type *tile = type_of(infer, 0);
+    const tile_type *tile = type_of(infer, TILE_OPERAND_of);
     int64_t count, element;
     unsigned values;
     if (!count_registers(infer, tile, &count)) return false;
     if (count && !tile_layout_is_named(tile->layout) &&
-        tile_value_is_int(infer->function, segment(infer, 1, &values)[0], &element) &&
+        tile_value_is_int(infer->function, segment(infer, TILE_OPERAND_element, &values)[0],
+                          &element) &&
         (element < 0 || element >= count)) {
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                     "coordinates: a thread holds the elements 0 to %lld of the tile, not %lld",

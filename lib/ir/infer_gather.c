@@ -7,7 +7,7 @@
 /* The indices of an element operand, by dim, and how many dims there are. */
 static const tile_value *indices_of(const tile_infer *infer, unsigned operand, unsigned *rank) {
     unsigned count;
-    const tile_value *values = segment(infer, operand, &count);
+    const tile_value *values = segment_at(infer, operand, &count);
     const tile_type *memory = tile_value_type(infer->function, values[0]);
     unsigned stages = memory->stages != NULL;
     *rank = memory->rank;
@@ -61,7 +61,7 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
     unsigned covered = moved->rank - points->rank;
     if (covered > rank)
         return fail(infer, "the memory has fewer dims than the tile has behind its index tiles'",
-                    moved, " of", type_of(infer, operand));
+                    moved, " of", type_at(infer, operand));
     for (unsigned d = rank - covered; d < rank; d++)
         if (tile_at(infer, index[d]))
             return fail(infer,
@@ -72,7 +72,7 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
 }
 
 bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved) {
-    const tile_type *predicate = type_of(infer, operand);
+    const tile_type *predicate = type_at(infer, operand);
     if (!predicate || predicate->kind == TILE_TYPE_SCALAR) return true;
     bool fits = predicate->kind == TILE_TYPE_TILE && same_dims(predicate, moved);
     return fits || fail(infer,
@@ -84,7 +84,7 @@ bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const
 /* An element type, and the memory's last dims where no index tiles say otherwise. */
 static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigned memory_operand,
                         unsigned predicate_operand) {
-    const tile_type *memory = type_of(infer, memory_operand);
+    const tile_type *memory = type_at(infer, memory_operand);
     if (!same_element(moved, memory))
         return fail(infer, "the element types differ:", moved, " and", memory);
     bool gathers = tile_infer_points(infer, memory_operand);
@@ -96,7 +96,7 @@ static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigne
 
 /* Elements of i1 in the place of the memory's. */
 bool tile_infer_inside(tile_infer *infer) {
-    const tile_type *to = infer->given, *view = type_of(infer, 0);
+    const tile_type *to = infer->given, *view = type_of(infer, TILE_OPERAND_src);
     bool gathers = tile_infer_points(infer, 0);
     if (to->scalar != TILE_i1 || (to->kind != TILE_TYPE_TILE && to->kind != TILE_TYPE_SCALAR))
         return fail(infer, "the result must be a tile of i1, or an i1, not", to, "", NULL);
@@ -107,7 +107,8 @@ bool tile_infer_inside(tile_infer *infer) {
 
 /* The axis, of which nothing is known here, is looked at by tile_verify_gather. */
 bool tile_infer_gather(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0), *at = type_of(infer, 1), *buffer = type_of(infer, 2);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src), *at = type_of(infer, TILE_OPERAND_at),
+                    *buffer = type_of(infer, TILE_OPERAND_buffer);
     if (src->kind != TILE_TYPE_TILE && src->kind != TILE_TYPE_TENSOR)
         return fail(infer, "operand 'src' must be a tile or a tensor, not", src, "", NULL);
     if (at->kind != src->kind || at->rank != src->rank ||
@@ -124,9 +125,9 @@ bool tile_infer_gather(tile_infer *infer) {
 }
 
 bool tile_infer_element(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     unsigned count;
-    segment(infer, 1, &count);
+    segment(infer, TILE_OPERAND_at, &count);
     if (count != src->rank) {
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                     "element: the tile has %u dims, and there are %u coordinates", src->rank,
@@ -144,7 +145,7 @@ static bool is_movable(const tile_type *type) {
 /* Element by element in a shared buffer, whose operand the predicate follows: a tile as index tiles
  * say, or one. */
 static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, unsigned operand) {
-    const tile_type *buffer = type_of(infer, operand);
+    const tile_type *buffer = type_at(infer, operand);
     bool scalar = moved->kind == TILE_TYPE_SCALAR;
     if (!same_element(moved, buffer))
         return fail(infer, "the element types differ:", moved, " and", buffer);
@@ -160,7 +161,7 @@ static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, uns
 }
 
 static bool check_access(const tile_infer *infer, const tile_type *moved, unsigned operand) {
-    return type_of(infer, operand)->kind == TILE_TYPE_VIEW
+    return type_at(infer, operand)->kind == TILE_TYPE_VIEW
                ? check_moved(infer, moved, operand, operand + 1)
                : check_in_buffer(infer, moved, operand);
 }
@@ -176,8 +177,8 @@ bool tile_infer_load_view(tile_infer *infer) {
 /* No tile is made, so that its extents need not be what a tile's may be. */
 bool tile_infer_prefetch_l2(tile_infer *infer) {
     unsigned count;
-    const tile_type *view = type_of(infer, 0);
-    const tile_value *extents = segment(infer, 1, &count);
+    const tile_type *view = type_of(infer, TILE_OPERAND_src);
+    const tile_value *extents = segment(infer, TILE_OPERAND_extents, &count);
     int64_t elements = 1;
     if (!count || count > view->rank)
         return fail(infer, "there must be extents for the last dims of", view, "", NULL);
@@ -193,7 +194,7 @@ bool tile_infer_prefetch_l2(tile_infer *infer) {
 }
 
 bool tile_infer_store_view(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (!is_movable(from))
         return fail(infer, "operand 'src' must be a tile or a scalar, not", from, "", NULL);
     return no_result(infer) && check_access(infer, from, 1);

@@ -37,7 +37,7 @@ static void set_known(const tile_infer *infer, const tile_value *values, unsigne
 static const tile_type *view_of(const tile_infer *infer, const tile_type *element, unsigned operand,
                                 const tile_value *strides, unsigned stride_count) {
     unsigned rank;
-    const tile_value *extents = segment(infer, operand, &rank);
+    const tile_value *extents = segment_at(infer, operand, &rank);
     tile_type draft = {.kind = TILE_TYPE_VIEW, .rank = rank, .has_strides = stride_count > 0};
     if (rank == 0 || rank > TILE_MAX_RANK) return NULL;
     set_element(&draft, element);
@@ -48,8 +48,9 @@ static const tile_type *view_of(const tile_infer *infer, const tile_type *elemen
 
 static const tile_type *complete_view(const tile_infer *infer) {
     unsigned count;
-    const tile_value *strides = segment(infer, 2, &count);
-    return infer->given ? infer->given : view_of(infer, type_of(infer, 0), 1, strides, count);
+    const tile_value *strides = segment(infer, TILE_OPERAND_strides, &count);
+    return infer->given ? infer->given
+                        : view_of(infer, type_of(infer, TILE_OPERAND_base), 1, strides, count);
 }
 
 static const tile_type *complete_scratch(const tile_infer *infer) {
@@ -57,7 +58,7 @@ static const tile_type *complete_scratch(const tile_infer *infer) {
 }
 
 static const tile_type *complete_load_shared(const tile_infer *infer) {
-    tile_type draft = *type_of(infer, 0);
+    tile_type draft = *type_of(infer, TILE_OPERAND_src);
     if (infer->given) return infer->given;
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;
@@ -70,10 +71,10 @@ static const tile_type *complete_load_shared(const tile_infer *infer) {
 static const tile_type *complete_load(const tile_infer *infer) {
     const tile_type *points = tile_infer_points(infer, 0);
     if (infer->given || !points)
-        return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
+        return infer->given ? infer->given : element_of(infer, type_of(infer, TILE_OPERAND_src));
     tile_type draft = *points;
     draft.layout = NULL;
-    set_element(&draft, type_of(infer, 0));
+    set_element(&draft, type_of(infer, TILE_OPERAND_src));
     return get(infer, &draft);
 }
 
@@ -89,17 +90,17 @@ static const tile_type *complete_inside(const tile_infer *infer) {
 
 /* One element, unless more are asked for. */
 static const tile_type *complete_elements(const tile_infer *infer) {
-    return infer->given ? infer->given : element_of(infer, type_of(infer, 0));
+    return infer->given ? infer->given : element_of(infer, type_of(infer, TILE_OPERAND_src));
 }
 
 static const tile_type *complete_descriptor(const tile_infer *infer) {
     tile_type draft = {.kind = TILE_TYPE_DESCRIPTOR};
-    set_element(&draft, type_of(infer, 0));
+    set_element(&draft, type_of(infer, TILE_OPERAND_src));
     return infer->given ? infer->given : get(infer, &draft);
 }
 
 static const tile_type *complete_permute(const tile_infer *infer) {
-    return infer->given ? infer->given : type_of(infer, 0);
+    return infer->given ? infer->given : type_of(infer, TILE_OPERAND_src);
 }
 
 /* Its rule finds it, or takes what is given. */
@@ -108,10 +109,11 @@ static const tile_type *complete_transpose(const tile_infer *infer) {
 }
 
 static const tile_type *complete_cast(const tile_infer *infer) {
-    tile_type draft = *type_of(infer, 0);
+    tile_type draft = *type_of(infer, TILE_OPERAND_src);
     if (!is_scalar(infer->given)) return infer->given;
     set_element(&draft, infer->given);
-    draft.layout = tile_layout_for_scalar(draft.layout, type_of(infer, 0)->scalar, draft.scalar);
+    draft.layout = tile_layout_for_scalar(draft.layout, type_of(infer, TILE_OPERAND_src)->scalar,
+                                          draft.scalar);
     return get(infer, &draft);
 }
 
@@ -134,7 +136,7 @@ static const tile_type *complete_fragment(const tile_infer *infer) {
 
 /* What extents alone are the extents of. */
 static tile_type_kind kind_of_result(const tile_infer *infer) {
-    const tile_type *first = type_of(infer, 0);
+    const tile_type *first = first_type(infer);
     bool thread = tile_op_get_info(infer->opcode)->operands[0].form == TILE_FORM_address;
     if (infer->opcode == TILE_OP_from_fragment) return TILE_TYPE_TILE;
     if (infer->opcode == TILE_OP_to_fragment || thread || first->kind == TILE_TYPE_VECTOR)
@@ -146,7 +148,7 @@ static bool complete_extents(tile_infer *infer) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     tile_context *context = tile_function_context(infer->function);
     tile_type draft = *infer->given;
-    if (!info->type_given || !type_of(infer, 0)) {
+    if (!info->type_given || !first_type(infer)) {
         tile_report(
             context, TILE_ERROR, infer->loc,
             info->type_given
@@ -158,7 +160,7 @@ static bool complete_extents(tile_infer *infer) {
         return false;
     }
     draft.kind = kind_of_result(infer);
-    set_element(&draft, type_of(infer, 0));
+    set_element(&draft, first_type(infer));
     if (info->traits & TILE_TRAIT_COMPARE) set_element(&draft, tile_type_scalar(context, TILE_i1));
     if (infer->opcode == TILE_OP_histogram)
         set_element(&draft, tile_type_scalar(context, TILE_i32));

@@ -16,8 +16,8 @@ static bool is_printable(const tile_infer *infer, const tile_type *type, bool al
 
 bool tile_infer_print(tile_infer *infer) {
     unsigned coordinates, count;
-    segment(infer, 0, &coordinates);
-    const tile_value *values = segment(infer, 1, &count);
+    segment(infer, TILE_OPERAND_at, &coordinates);
+    const tile_value *values = segment(infer, TILE_OPERAND_src, &count);
     if (infer->has_attrs && !count && !coordinates && !attr_of(infer, TILE_ATTR_text))
         return fail(infer, "there is nothing to print; name values, or write {text = ..}", NULL, "",
                     NULL);

@@ -8,7 +8,7 @@ typedef struct matrix {
 } matrix;
 
 static matrix matrix_of(const tile_infer *infer, unsigned operand, tile_attr_id trans) {
-    const tile_type *type = type_of(infer, operand);
+    const tile_type *type = type_at(infer, operand);
     bool turned = attr_of(infer, trans) != NULL;
     matrix m = {.type = type};
     if (type->rank < 2) return m;
@@ -53,7 +53,8 @@ static bool same_dims(const tile_type *a, const tile_type *b) {
 
 /* Where attributes are not known yet, any shape will do. */
 bool tile_infer_matmul(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = infer->given;
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = infer->given;
     const tile_type *wanted = tile_infer_product(infer, a);
     if (!wanted && infer->has_attrs)
         return fail(infer,
@@ -71,7 +72,8 @@ bool tile_infer_matmul(tile_infer *infer) {
 }
 
 bool tile_infer_dot(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1), *c = type_of(infer, 2);
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = type_of(infer, TILE_OPERAND_acc);
     if (!c) return fail(infer, "the accumulator is missing", NULL, "", NULL);
     const tile_type *wanted = tile_infer_product(infer, c);
     bool fits = wanted && a->rank == b->rank && a->rank <= 3;

@@ -15,12 +15,13 @@ static const tile_expr *find_axis(const tile_infer *infer) {
 /* True if the axis is known to be one of the operand's dims. */
 static bool knows_axis(const tile_infer *infer, int64_t *axis) {
     const tile_expr *expr = find_axis(infer);
-    return expr && tile_expr_is_int(expr, axis) && *axis >= 0 && *axis < type_of(infer, 0)->rank;
+    return expr && tile_expr_is_int(expr, axis) && *axis >= 0 &&
+           *axis < type_of(infer, TILE_OPERAND_src)->rank;
 }
 
 const tile_type *tile_infer_reduced(const tile_infer *infer) {
     int64_t axis;
-    tile_type draft = *type_of(infer, 0);
+    tile_type draft = *type_of(infer, TILE_OPERAND_src);
     tile_context *context = tile_function_context(infer->function);
     if (!knows_axis(infer, &axis)) return NULL;
     draft.dims[axis] = tile_expr_int(context, 1);
@@ -33,7 +34,7 @@ const tile_type *tile_infer_reduced(const tile_infer *infer) {
 }
 
 static bool check_array(const tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     bool fits = src->kind == TILE_TYPE_TILE || src->kind == TILE_TYPE_TENSOR;
     return fits || fail(infer, "operand 'src' must be a tile or a tensor, not", src, "", NULL);
 }
@@ -45,13 +46,14 @@ static bool check_axis(const tile_infer *infer) {
     if (!expr || !tile_expr_is_int(expr, &axis) || knows_axis(infer, &axis)) return true;
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                 "%s: the axis must be from 0 to %u, it is %lld", op_name(infer),
-                type_of(infer, 0)->rank - 1, (long long)axis);
+                type_of(infer, TILE_OPERAND_src)->rank - 1, (long long)axis);
     return false;
 }
 
 /* What is exchanged stands there in the type that is computed in. */
 static bool check_buffer(const tile_infer *infer, const tile_type *buffer) {
-    if (!buffer || (!buffer->stages && buffer->rank == type_of(infer, 0)->rank)) return true;
+    if (!buffer || (!buffer->stages && buffer->rank == type_of(infer, TILE_OPERAND_src)->rank))
+        return true;
     return fail(infer, "the buffer must have the operand's rank and no stages, not", buffer, "",
                 NULL);
 }
@@ -66,7 +68,7 @@ static bool is_reduced(const tile_type *from, const tile_type *to, int64_t axis)
 /* Without a known axis: of any one. */
 static bool check_reduced(const tile_infer *infer, const tile_type *to) {
     int64_t known;
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     bool fits = false, knows = knows_axis(infer, &known);
     for (unsigned d = 0; d < from->rank; d++)
         fits |= (!knows || d == known) && is_reduced(from, to, d);
@@ -75,7 +77,8 @@ static bool check_reduced(const tile_infer *infer, const tile_type *to) {
 }
 
 bool tile_infer_reduce(tile_infer *infer) {
-    if (!check_array(infer) || !check_axis(infer) || !check_buffer(infer, type_of(infer, 1)))
+    if (!check_array(infer) || !check_axis(infer) ||
+        !check_buffer(infer, type_of(infer, TILE_OPERAND_buffer)))
         return false;
     if (!infer->given && !find_axis(infer))
         return fail(infer, "it needs the attribute 'axis', as in {axis = 0}", NULL, "", NULL);
@@ -87,7 +90,8 @@ bool tile_infer_reduce(tile_infer *infer) {
 
 /* The coordinates are held as the values are. */
 bool tile_infer_reduce_arg(tile_infer *infer) {
-    const tile_type *buffer = type_of(infer, 1), *places = type_of(infer, 2);
+    const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer),
+                    *places = type_of(infer, TILE_OPERAND_places);
     if (!tile_infer_reduce(infer) || !check_buffer(infer, places)) return false;
     if (!buffer != !places)
         return fail(infer, "values and coordinates need a buffer each, or none", NULL, "", NULL);
@@ -98,13 +102,15 @@ bool tile_infer_reduce_arg(tile_infer *infer) {
 }
 
 bool tile_infer_scan(tile_infer *infer) {
-    return check_array(infer) && check_axis(infer) && check_buffer(infer, type_of(infer, 1)) &&
-           result(infer, type_of(infer, 0));
+    return check_array(infer) && check_axis(infer) &&
+           check_buffer(infer, type_of(infer, TILE_OPERAND_totals)) &&
+           result(infer, type_of(infer, TILE_OPERAND_src));
 }
 
 bool tile_infer_sort(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
-    if (!check_array(infer) || !check_axis(infer) || !check_buffer(infer, type_of(infer, 1)))
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
+    if (!check_array(infer) || !check_axis(infer) ||
+        !check_buffer(infer, type_of(infer, TILE_OPERAND_buffer)))
         return false;
     if (!src->param && (!tile_scalar_has_arithmetic(src->scalar) || src->scalar == TILE_i1))
         return fail(infer, "cast the elements to i32 or f32 first, to sort", src, "", NULL);
@@ -112,7 +118,7 @@ bool tile_infer_sort(tile_infer *infer) {
 }
 
 bool tile_infer_histogram(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0), *to = infer->given;
+    const tile_type *src = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (src->kind != TILE_TYPE_TILE)
         return fail(infer, "operand 'src' must be a tile, not", src, "", NULL);
     if (!src->param && src->scalar == TILE_i1)
@@ -125,17 +131,17 @@ bool tile_infer_histogram(tile_infer *infer) {
 
 /* A vector's elements one by one, or the one of a scalar. */
 static bool check_registers(const tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     bool fits = src->kind == TILE_TYPE_SCALAR || src->kind == TILE_TYPE_VECTOR;
     return fits || fail(infer, "operand 'src' must be a scalar or a vector, not", src, "", NULL);
 }
 
 bool tile_infer_shfl(tile_infer *infer) {
-    return check_registers(infer) && result(infer, type_of(infer, 0));
+    return check_registers(infer) && result(infer, type_of(infer, TILE_OPERAND_src));
 }
 
 bool tile_infer_redux(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     if (!check_registers(infer)) return false;
     if (!src->param && src->scalar != TILE_i32)
         return fail(infer, "the elements must be i32, not", src, "", NULL);
@@ -150,7 +156,7 @@ const tile_type *tile_infer_voted(const tile_infer *infer) {
 }
 
 bool tile_infer_vote(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0), *voted = tile_infer_voted(infer);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src), *voted = tile_infer_voted(infer);
     if (src->kind != TILE_TYPE_SCALAR)
         return fail(infer, "operand 'src' must be a scalar, not", src, "", NULL);
     if (!voted) voted = infer->given;
@@ -160,7 +166,7 @@ bool tile_infer_vote(tile_infer *infer) {
 }
 
 bool tile_infer_match(tile_infer *infer) {
-    const tile_type *src = type_of(infer, 0);
+    const tile_type *src = type_of(infer, TILE_OPERAND_src);
     if (src->kind != TILE_TYPE_SCALAR || (src->scalar != TILE_i32 && src->scalar != TILE_i64))
         return fail(infer, "operand 'src' must be i32 or i64, not", src, "", NULL);
     return result(infer, tile_type_scalar(tile_function_context(infer->function), TILE_i32));

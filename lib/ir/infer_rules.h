@@ -30,19 +30,33 @@ static inline bool fail(const tile_infer *infer, const char *what, const tile_ty
 
 /* Operands ------------------------------------------------------------------------------------ */
 
-static inline const tile_value *segment(const tile_infer *infer, unsigned operand,
-                                        unsigned *count) {
+/* Of the operand at that place of the row, for those that look at all of them. */
+static inline const tile_value *segment_at(const tile_infer *infer, unsigned place,
+                                           unsigned *count) {
     unsigned start = 0;
-    for (unsigned i = 0; i < operand; i++) start += infer->segment[i];
-    *count = infer->segment[operand];
+    for (unsigned i = 0; i < place; i++) start += infer->segment[i];
+    *count = infer->segment[place];
     return infer->operands + start;
 }
 
-/* The type of an operand's first value, NULL if it is absent. */
-static inline const tile_type *type_of(const tile_infer *infer, unsigned operand) {
+/* The type of its first value, NULL if it is absent. */
+static inline const tile_type *type_at(const tile_infer *infer, unsigned place) {
     unsigned count;
-    const tile_value *values = segment(infer, operand, &count);
+    const tile_value *values = segment_at(infer, place, &count);
     return count ? tile_value_type(infer->function, values[0]) : NULL;
+}
+
+/* The same by names. */
+static inline const tile_value *segment(const tile_infer *infer, tile_operand_name name,
+                                        unsigned *count) {
+    return segment_at(infer, tile_place_of(infer->opcode, name), count);
+}
+static inline const tile_type *type_of(const tile_infer *infer, tile_operand_name name) {
+    return type_at(infer, tile_place_of(infer->opcode, name));
+}
+/* Of a rule's operations that name their first operand in different ways. */
+static inline const tile_type *first_type(const tile_infer *infer) {
+    return type_at(infer, 0);
 }
 
 /* An attribute; NULL if it is absent or not known yet. */

@@ -40,7 +40,7 @@ static bool names_each_dim(const tile_attr *order, unsigned rank) {
 
 /* Without attributes a given type is taken as it is: the verifier sees both. */
 bool tile_infer_transpose(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     const tile_attr *order = attr_of(infer, TILE_ATTR_order);
     if (!check_array(infer, from)) return false;
     if (!infer->has_attrs && infer->given)
@@ -69,16 +69,16 @@ static bool check_buffer(const tile_infer *infer, const tile_type *from, const t
 }
 
 bool tile_infer_reshape(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
     int64_t have = tile_type_elements(from), want = tile_type_elements(to);
     if (have >= 0 && want >= 0 && have != want)
         return fail(infer, "both shapes must have as many elements, not", from, " and", to);
-    return check_buffer(infer, from, type_of(infer, 1)) && result(infer, to);
+    return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }
 
 bool tile_infer_join(tile_infer *infer) {
-    const tile_type *a = type_of(infer, 0), *b = type_of(infer, 1);
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
     if (!check_array(infer, a)) return false;
     if (!same_shape(a, b))
         return fail(infer, "both operands must have the same type, not", a, " and", b);
@@ -92,7 +92,7 @@ bool tile_infer_join(tile_infer *infer) {
 
 /* An extent that is a parameter is looked at when that has a value. */
 bool tile_infer_unjoin(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (!check_array(infer, from)) return false;
     int64_t last = from->rank ? tile_type_dim(from, from->rank - 1) : 0;
     if (from->rank < 2 || (last >= 0 && last != 2))
@@ -113,8 +113,8 @@ static bool is_part(int64_t first, int64_t part, int64_t whole) {
 
 bool tile_infer_slice(tile_infer *infer) {
     unsigned count;
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
-    const tile_value *first = segment(infer, 1, &count);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    const tile_value *first = segment(infer, TILE_OPERAND_first, &count);
     if (!check_array(infer, from) || !check_given(infer, from)) return false;
     if (to->rank != from->rank || count != from->rank)
         return fail(infer, "there must be a coordinate and an extent for each dim of", from,
@@ -127,7 +127,7 @@ bool tile_infer_slice(tile_infer *infer) {
                         "the part must begin at multiples of its extents and end in the operand:",
                         to, " of", from);
     }
-    return check_buffer(infer, from, type_of(infer, 2)) && result(infer, to);
+    return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
 }
 
 static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, const tile_expr *b) {
@@ -153,7 +153,7 @@ static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsig
 
 bool tile_infer_concat_arrays(tile_infer *infer) {
     unsigned count;
-    const tile_value *values = segment(infer, 0, &count);
+    const tile_value *values = segment(infer, TILE_OPERAND_src, &count);
     const tile_type *first = tile_value_type(infer->function, values[0]);
     const tile_attr *attr = attr_of(infer, TILE_ATTR_axis);
     int64_t axis = 0;

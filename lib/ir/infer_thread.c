@@ -16,22 +16,23 @@ static bool check_part(const tile_infer *infer, unsigned place, int64_t part,
                        const tile_type *whole) {
     unsigned count;
     int64_t first = 0, all = tile_type_elements(whole);
-    if (!tile_value_is_int(infer->function, segment(infer, place, &count)[0], &first)) first = 0;
+    if (!tile_value_is_int(infer->function, segment_at(infer, place, &count)[0], &first)) first = 0;
     return (first >= 0 && (all < 0 || first <= all - part)) ||
            fail(infer, "the elements are out of range of", whole, "", NULL);
 }
 
 bool tile_infer_extract(tile_infer *infer) {
     int64_t part = fragment_count(infer->given);
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (part < 1 || !same_element(from, infer->given))
         return fail(infer, "the result must be elements of", from, "", NULL);
     return check_part(infer, 1, part, from) && result(infer, infer->given);
 }
 
 bool tile_infer_insert(tile_infer *infer) {
-    int64_t part = fragment_count(type_of(infer, 1));
-    const tile_type *whole = type_of(infer, 0), *elements = type_of(infer, 1);
+    int64_t part = fragment_count(type_of(infer, TILE_OPERAND_elements));
+    const tile_type *whole = type_of(infer, TILE_OPERAND_src),
+                    *elements = type_of(infer, TILE_OPERAND_elements);
     if (part < 1 || !same_element(whole, elements))
         return fail(infer, "the new elements must be of the type of", whole, ", not", elements);
     return check_part(infer, 2, part, whole) && result(infer, whole);
@@ -54,8 +55,8 @@ static bool concat_later(tile_infer *infer, const tile_value *values, unsigned c
 
 bool tile_infer_concat(tile_infer *infer) {
     unsigned count;
-    const tile_value *values = segment(infer, 0, &count);
-    const tile_type *array = type_of(infer, 0);
+    const tile_value *values = segment(infer, TILE_OPERAND_src, &count);
+    const tile_type *array = type_of(infer, TILE_OPERAND_src);
     if (array && (array->kind == TILE_TYPE_TILE || array->kind == TILE_TYPE_TENSOR))
         return tile_infer_concat_arrays(infer);
     if (attr_of(infer, TILE_ATTR_axis))
@@ -79,7 +80,7 @@ bool tile_infer_concat(tile_infer *infer) {
 }
 
 bool tile_infer_permute(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     return given(infer, TILE_TYPE_VECTOR, "the result must be a vector") &&
            (same_element(from, infer->given) ||
             fail(infer, "the result must have the element type of", from, "", NULL));
@@ -101,20 +102,21 @@ bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
 }
 
 bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand) {
-    const tile_type *predicate = type_of(infer, operand);
+    const tile_type *predicate = type_at(infer, operand);
     return !predicate || predicate->kind == TILE_TYPE_SCALAR ||
            fail(infer, "the predicate is one of the thread, an i1, not", predicate, "", NULL);
 }
 
 bool tile_infer_thread_load(tile_infer *infer) {
     return tile_infer_own_predicate(infer, 1) &&
-           tile_infer_is_access(infer, infer->given, type_of(infer, 0)) &&
+           tile_infer_is_access(infer, infer->given, type_of(infer, TILE_OPERAND_src)) &&
            result(infer, infer->given);
 }
 
 bool tile_infer_thread_store(tile_infer *infer) {
     return tile_infer_own_predicate(infer, 2) && no_result(infer) &&
-           tile_infer_is_access(infer, type_of(infer, 0), type_of(infer, 1));
+           tile_infer_is_access(infer, type_of(infer, TILE_OPERAND_src),
+                                type_of(infer, TILE_OPERAND_dst));
 }
 
 bool tile_infer_prefetch_l2_thread(tile_infer *infer) {
@@ -122,8 +124,8 @@ bool tile_infer_prefetch_l2_thread(tile_infer *infer) {
 }
 
 bool tile_infer_st_async(tile_infer *infer) {
-    const tile_type *value = type_of(infer, 0);
-    if (!tile_infer_is_access(infer, value, type_of(infer, 1))) return false;
+    const tile_type *value = type_of(infer, TILE_OPERAND_src);
+    if (!tile_infer_is_access(infer, value, type_of(infer, TILE_OPERAND_dst))) return false;
     if (fragment_count(value) * tile_scalar_bytes(value->scalar) < 4)
         return fail(infer, "the value must have 4, 8 or 16 bytes, not", value, "", NULL);
     return no_result(infer);
@@ -136,7 +138,7 @@ bool tile_infer_ldmatrix(tile_infer *infer) {
     unsigned bits = count > 0 ? tile_scalar_bits(type->scalar) : 0;
     bool narrow = bits == 8 || bits == 16 || bits == 32;
     if (!narrow || (count * bits != 32 && count * bits != 64 && count * bits != 128) ||
-        !same_element(type, type_of(infer, 0)))
+        !same_element(type, type_of(infer, TILE_OPERAND_src)))
         return fail(
             infer,
             "the result must be 4, 8 or 16 bytes of the buffer's elements, which have 8, 16 "
@@ -170,7 +172,7 @@ bool tile_infer_mma(tile_infer *infer) {
     const tile_type *types[3];
     int64_t counts[3];
     for (unsigned i = 0; i < 3; i++) {
-        types[i] = type_of(infer, i);
+        types[i] = type_at(infer, i);
         counts[i] = fragment_count(types[i]);
     }
     const tile_mma_query query = {
@@ -179,14 +181,15 @@ bool tile_infer_mma(tile_infer *infer) {
 }
 
 bool tile_infer_cp_async(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = type_of(infer, 1);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src),
+                    *to = type_of(infer, TILE_OPERAND_dst);
     if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
     return no_result(infer);
 }
 
 bool tile_infer_word(tile_infer *infer) {
-    if (type_of(infer, 0)->scalar != TILE_i32)
-        return fail(infer, "the pointer must be ptr<i32>, not", type_of(infer, 0), "", NULL);
+    if (first_type(infer)->scalar != TILE_i32)
+        return fail(infer, "the pointer must be ptr<i32>, not", first_type(infer), "", NULL);
     return no_result(infer);
 }
 
@@ -215,7 +218,7 @@ static bool check_asm_operand(const tile_infer *infer, const tile_type *type) {
 
 bool tile_infer_asm(tile_infer *infer) {
     unsigned count;
-    const tile_value *values = segment(infer, 0, &count);
+    const tile_value *values = segment(infer, TILE_OPERAND_src, &count);
     for (unsigned i = 0; i < count; i++)
         if (!check_asm_operand(infer, tile_value_type(infer->function, values[i]))) return false;
     if (!infer->given) return no_result(infer);

@@ -3,7 +3,7 @@
 #include "lib/layout/wgmma.h"
 
 bool tile_infer_wgmma_descriptor(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0);
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
     if (!given(infer, TILE_TYPE_DESCRIPTOR, "the result must be a descriptor")) return false;
     return same_element(from, infer->given) ||
            fail(infer, "the result must have the element type of", from, "", NULL);
@@ -51,14 +51,14 @@ static bool check_fragment(const tile_infer *infer, const tile_type *lhs) {
 
 bool tile_infer_wgmma(tile_infer *infer) {
     const tile_type *types[3];
-    for (unsigned i = 0; i < 3; i++) types[i] = type_of(infer, i);
+    for (unsigned i = 0; i < 3; i++) types[i] = type_at(infer, i);
     for (unsigned i = 0; i < 3; i++)
         if (types[i]->param) return fail(infer, "its types must be known, not", types[i], "", NULL);
     const tile_mma_query query = {
         .lhs = types[0]->scalar, .rhs = types[1]->scalar, .acc = types[2]->scalar};
     if (tile_wgmma_find(&query) == TILE_WGMMA_none) return fail_types(infer, types);
-    if (type_of(infer, 3)->kind != TILE_TYPE_SCALAR)
-        return fail(infer, "keep must be one i1, not", type_of(infer, 3), "", NULL);
+    if (type_of(infer, TILE_OPERAND_keep)->kind != TILE_TYPE_SCALAR)
+        return fail(infer, "keep must be one i1, not", type_of(infer, TILE_OPERAND_keep), "", NULL);
     return check_fragment(infer, types[0]) && check_major(infer, types[0]) &&
            check_major(infer, types[1]) && check_columns(infer, types[2]) &&
            result(infer, types[2]);
@@ -67,7 +67,7 @@ bool tile_infer_wgmma(tile_infer *infer) {
 /* A result for each operand. */
 bool tile_infer_wgmma_wait(tile_infer *infer) {
     unsigned count;
-    const tile_value *accs = segment(infer, 1, &count);
+    const tile_value *accs = segment(infer, TILE_OPERAND_accs, &count);
     if (!count) return no_result(infer);
     for (unsigned i = 0; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, accs[i]);
@@ -80,11 +80,11 @@ bool tile_infer_wgmma_wait(tile_infer *infer) {
 }
 
 bool tile_infer_stmatrix(tile_infer *infer) {
-    const tile_type *type = type_of(infer, 0);
+    const tile_type *type = type_of(infer, TILE_OPERAND_src);
     int64_t bits = tile_type_elements(type) * tile_scalar_bits(type->scalar);
     unsigned each = tile_scalar_bits(type->scalar);
     if ((each != 8 && each != 16 && each != 32) || (bits != 32 && bits != 64 && bits != 128) ||
-        !same_element(type, type_of(infer, 1)))
+        !same_element(type, type_of(infer, TILE_OPERAND_dst)))
         return fail(infer,
                     "the value must be 4, 8 or 16 bytes of the buffer's elements, which have 8, 16 "
                     "or 32 bits, not",

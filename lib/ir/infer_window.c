@@ -12,7 +12,7 @@ static const char *const lists[] = {NULL, "strides", "pads", "dilations"};
 static bool check_counts(const tile_infer *infer, unsigned windowed) {
     for (unsigned i = 1; i < 4; i++) {
         unsigned count;
-        segment(infer, i, &count);
+        segment_at(infer, i, &count);
         if (count == windowed || (i == 3 && !count)) continue;
         REPORT(infer, "window: there are %u strides, and %u %s", windowed, count, lists[i]);
         return false;
@@ -24,7 +24,7 @@ static bool check_counts(const tile_infer *infer, unsigned windowed) {
 static bool check_numbers(const tile_infer *infer) {
     for (unsigned i = 1; i < 4; i++) {
         unsigned count;
-        const tile_value *values = segment(infer, i, &count);
+        const tile_value *values = segment_at(infer, i, &count);
         int64_t value, least = i != 2;
         for (unsigned w = 0; w < count; w++) {
             if (!tile_value_is_int(infer->function, values[w], &value) || value >= least) continue;
@@ -55,11 +55,11 @@ static bool check_others(const tile_infer *infer, const tile_type *from, const t
 
 /* Without attributes a given type is taken as it is: the verifier sees both. */
 bool tile_infer_window(tile_infer *infer) {
-    const tile_type *from = type_of(infer, 0), *to = infer->given;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
     const tile_attr *attr = attr_of(infer, TILE_ATTR_axis);
     unsigned windowed;
     int64_t axis = 0;
-    segment(infer, 1, &windowed);
+    segment(infer, TILE_OPERAND_strides, &windowed);
     if (!to || to->kind != TILE_TYPE_TENSOR || !same_element(from, to))
         return fail(infer, "the result must be a tensor of src's elements, of", from,
                     to ? ", not" : "; write its extents after ':'", to);

@@ -70,9 +70,8 @@ static bool refuse_word(const tile_function *f, tile_op op, const tile_word *kin
     for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
         list = tile_arena_format(&scratch, "%s%s%s", list, i ? ", " : "",
                                  tile_attr_word_text(kinds[i]));
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "%s: it has no kind `%s`; write one of %s", tile_op_name(f, op),
-                tile_op_attr_text(f, op, TILE_ATTR_kind), list);
+    tile_error_of(f, op, "it has no kind `%s`; write one of %s",
+                  tile_op_attr_text(f, op, TILE_ATTR_kind), list);
     tile_arena_reset(&scratch);
     return false;
 }
@@ -81,10 +80,9 @@ static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scal
     const char *remedy = "and, or and xor are for integers; add, mul, min and max for numbers";
     if (!tile_scalar_has_arithmetic(scalar)) remedy = "cast it to f32 first";
     if (scalar == TILE_i1) remedy = "i1 takes and, or and xor; cast it to i32 to count";
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "%s: there is no `%s` of %s: %s", tile_op_name(f, op),
-                tile_op_attr_text(f, op, TILE_ATTR_kind), tile_scalar_name(scalar), remedy);
-    return false;
+    return tile_error_of(f, op, "there is no `%s` of %s: %s",
+                         tile_op_attr_text(f, op, TILE_ATTR_kind), tile_scalar_name(scalar),
+                         remedy);
 }
 
 /* Those that say themselves what they combine. */
@@ -98,13 +96,11 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
     if (!kinds || !kind) return true;
     if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "%s: `nan` says what min and max make of NaN; other kinds give NaN anyway",
-                    tile_op_name(f, op));
-        return false;
+        return tile_error_of(
+            f, op, "`nan` says what min and max make of NaN; other kinds give NaN anyway");
     }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);

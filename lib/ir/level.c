@@ -30,10 +30,8 @@ bool tile_verify_offsets(const tile_function *f, tile_op op) {
     tile_value placed = find_placed(f, op);
     if (!placed.id) return true;
     bool view = tile_value_type(f, placed)->kind == TILE_TYPE_VIEW;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "%s: %s takes one offset, not coordinates: @%s is at level 3", tile_op_name(f, op),
-                view ? "a view's `base`" : "a shared buffer", f->name);
-    return false;
+    return tile_error_of(f, op, "%s takes one offset, not coordinates: @%s is at level 3",
+                         view ? "a view's `base`" : "a shared buffer", f->name);
 }
 
 unsigned tile_function_level_by_ops(const tile_function *f) {

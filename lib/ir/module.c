@@ -171,8 +171,7 @@ tile_value tile_function_add_arg(tile_function *f, const char *name, const tile_
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_NO_VALUE)
     if (!f) return TILE_NO_VALUE;
     if (!type) {
-        tile_report(f->module->context, TILE_ERROR, f->loc, "an argument of @%s has no type",
-                    f->name);
+        tile_error_at(f, TILE_NO_OP, "an argument of @%s has no type", f->name);
         return TILE_NO_VALUE;
     }
     unsigned index = (unsigned)f->arg_count;
@@ -204,9 +203,9 @@ tile_value tile_function_add_view_arg(tile_function *f, const char *name, const 
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, TILE_NO_VALUE)
     if (!f) return TILE_NO_VALUE;
     if (!element || element->kind != TILE_TYPE_SCALAR || !extents || !rank) {
-        tile_report(f->module->context, TILE_ERROR, f->loc,
-                    "a view argument of @%s needs an element type, such as f16, and extents",
-                    f->name);
+        tile_error_at(f, TILE_NO_OP,
+                      "a view argument of @%s needs an element type, such as f16, and extents",
+                      f->name);
         return TILE_NO_VALUE;
     }
     const tile_type *type = tile_view_arg_type(f->module->context, element, rank, extents, strides);
@@ -235,7 +234,7 @@ void tile_function_add_result(tile_function *f, const char *name, const tile_typ
     TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, )
     if (!f) return;
     if (!type) {
-        tile_report(f->module->context, TILE_ERROR, f->loc, "a result of @%s has no type", f->name);
+        tile_error_at(f, TILE_NO_OP, "a result of @%s has no type", f->name);
         return;
     }
     *APPEND(f, results, result_count, result_capacity) =
@@ -251,8 +250,7 @@ void tile_function_set_result(tile_function *f, unsigned index, tile_value value
 static unsigned set_extents(const tile_function *f, const char *of, const tile_expr **to,
                             unsigned rank, const tile_expr *const *from) {
     if (rank > 3) {
-        tile_report(f->module->context, TILE_ERROR, f->loc, "the %s of @%s has 1 to 3 dims, not %u",
-                    of, f->name, rank);
+        tile_error_at(f, TILE_NO_OP, "the %s of @%s has 1 to 3 dims, not %u", of, f->name, rank);
         return 0;
     }
     for (unsigned d = 0; d < rank; d++) to[d] = from ? from[d] : NULL;

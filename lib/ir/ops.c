@@ -1,6 +1,7 @@
 /* The tables of operations and attributes as C arrays. */
 #include <string.h>
 
+#include "lib/ir/function.h"
 #include "lib/ir/kinds.h"
 #include "tile/ops_macros.h"
 
@@ -121,6 +122,19 @@ enum {
 #define ONE_optlist(name, class) +1
 #define ONE_variadic(name, class) +1
 #define ONE_required(name) +1
+
+/* Places of operands by their names: PLACE_value(lhs, ..) (0), gives lhs the place 0. */
+#define PLACE_none
+#define PLACE_value(name, class) [TILE_OPERAND_##name] = 1 +
+#define PLACE_optional(name, class) [TILE_OPERAND_##name] = 1 +
+#define PLACE_element(name, class, access) [TILE_OPERAND_##name] = 1 +
+#define PLACE_part(name, class, access) [TILE_OPERAND_##name] = 1 +
+#define PLACE_address(name, class, access) [TILE_OPERAND_##name] = 1 +
+#define PLACE_optaddress(name, class, access) [TILE_OPERAND_##name] = 1 +
+#define PLACE_whole(name, class, access) [TILE_OPERAND_##name] = 1 +
+#define PLACE_list(name, class) [TILE_OPERAND_##name] = 1 +
+#define PLACE_optlist(name, class) [TILE_OPERAND_##name] = 1 +
+#define PLACE_variadic(name, class) [TILE_OPERAND_##name] = 1 +
 
 /* The words of the columns typing and completion: fields of the row. */
 #define TYPING_inferred .type_given = false
@@ -250,3 +264,10 @@ tile_attr_id tile_attr_from_name(const char *name, size_t length) {
         if (names_equal(attr_table[i].name, name, length)) return (tile_attr_id)i;
     return TILE_ATTR_NONE;
 }
+
+const uint8_t tile_operand_table[TILE_OPCODE_LIMIT][TILE_OPERAND_COUNT] = {
+#define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
+           meaning) \
+    [number] = {TILE_NUMBERED(PLACE_, operands)},
+#include "tile/ops.def"
+};

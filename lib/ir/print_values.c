@@ -22,19 +22,18 @@ static void collect_layout(tile_printer *p, const tile_type *type) {
     p->layouts[p->layout_count++] = type->layout;
 }
 
-static void collect_op(tile_function *f, tile_op op, void *user) {
+static void collect_op(tile_printer *p, const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
     /* What `parallel` gives stands there by its extents alone. */
     if (tile_op_get_info((tile_opcode)data->opcode)->shape == TILE_SHAPE_ELEMENTS) return;
     for (uint32_t i = 0; i < data->result_count; i++)
-        collect_layout(user, tile_value_type(f, (tile_value){data->first_result.id + i}));
+        collect_layout(p, tile_value_type(f, (tile_value){data->first_result.id + i}));
 }
 
 void tile_print_collect_layouts(tile_printer *p, const tile_function *f) {
     for (size_t i = 0; i < f->arg_count; i++) collect_layout(p, f->args[i].type);
     for (size_t i = 0; i < f->result_count; i++) collect_layout(p, f->results[i].type);
-    /* collect_op only reads. */
-    tile_walk((tile_function *)f, f->body, collect_op, p);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect_op(p, f, op);
 }
 
 static void print_basis(tile_printer *p, const tile_layout *layout, uint32_t index) {

@@ -68,7 +68,7 @@ tile_placement tile_placement_of(const tile_function *f, tile_op op, unsigned op
     int64_t first[TILE_MAX_RANK] = {0}, before = 0;
     unsigned count, axis = tile_concat_axis(f, op);
     if (tile_op_opcode(f, op) == TILE_OP_slice) {
-        const tile_value *values = tile_op_segment(f, op, 1, &count);
+        const tile_value *values = tile_operands_first(f, op, &count);
         for (unsigned d = 0; d < count; d++) tile_value_is_int(f, values[d], &first[d]);
     }
     for (unsigned i = 0; tile_op_opcode(f, op) == TILE_OP_concat && i < operand; i++)

@@ -13,8 +13,7 @@ bool tile_reduction_of(const tile_function *f, tile_op op, tile_reduction *reduc
     int64_t axis = tile_op_attr_int(f, op, TILE_ATTR_axis, -1);
     reduction->axis = (unsigned)axis;
     reduction->kind = tile_op_word(f, op, TILE_ATTR_kind);
-    return reduction->kind && axis >= 0 &&
-           axis < tile_value_type(f, tile_op_operand(f, op, 0))->rank;
+    return reduction->kind && axis >= 0 && axis < tile_value_type(f, tile_operand_src(f, op))->rank;
 }
 
 tile_scalar tile_reduction_scalar(tile_word kind, tile_scalar scalar) {
@@ -53,7 +52,7 @@ bool tile_rows_fit(const tile_function *f, tile_op op, const tile_layout *layout
 
 tile_layout tile_rows_layout(const tile_function *f, tile_op op, unsigned warps) {
     uint32_t dims[TILE_MAX_RANK];
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     tile_type_dims(type, dims);
     return tile_layout_blocked(dims, type->rank, 16 / tile_scalar_bytes(type->scalar),
                                axis_of(f, op), warps);
@@ -89,7 +88,7 @@ static const tile_type *scan_buffer(const tile_function *f, tile_scalar scalar,
 const tile_type *tile_rows_buffer(const tile_function *f, tile_op op, const tile_layout *layout) {
     tile_along along;
     bool warps = false;
-    tile_scalar scalar = tile_value_type(f, tile_op_operand(f, op, 0))->scalar;
+    tile_scalar scalar = tile_value_type(f, tile_operand_src(f, op))->scalar;
     tile_along_find(layout, axis_of(f, op), &along);
     for (unsigned i = 0; i < along.count; i++) warps |= along.bits[i].holder == TILE_HELD_BY_WARP;
     if (!warps) return NULL;

@@ -55,11 +55,12 @@ static tile_value find_above(const tile_function *f, tile_op loop, tile_value be
     if (!branch.id || tile_op_opcode(f, branch) != TILE_OP_if ||
         tile_op_region(f, branch, 0).id != tile_op_at(f, loop)->parent.id)
         return TILE_NO_VALUE;
-    tile_op compare = tile_value_def(f, tile_op_operand(f, branch, 0));
+    tile_op compare = tile_value_def(f, tile_operand_condition(f, branch));
     bool less = compare.id && tile_op_opcode(f, compare) == TILE_OP_lt;
     if (!compare.id || (!less && tile_op_opcode(f, compare) != TILE_OP_gt)) return TILE_NO_VALUE;
-    bool same = tile_op_operand(f, compare, less ? 0 : 1).id == begin.id;
-    return same ? tile_op_operand(f, compare, less ? 1 : 0) : TILE_NO_VALUE;
+    tile_value lhs = tile_operand_lhs(f, compare), rhs = tile_operand_rhs(f, compare);
+    tile_value low = less ? lhs : rhs, high = less ? rhs : lhs;
+    return low.id == begin.id ? high : TILE_NO_VALUE;
 }
 
 /* Whether the value is more than begin, as `above` is, if there is one: then begin + 1 does not
@@ -72,19 +73,19 @@ static bool is_more(const tile_function *f, tile_value value, tile_value begin, 
     if (!def.id || value.id == above.id) return value.id == above.id;
     switch (tile_op_opcode(f, def)) {
     case TILE_OP_max:
-        return is_more(f, tile_op_operand(f, def, 0), begin, above) ||
-               is_more(f, tile_op_operand(f, def, 1), begin, above);
+        return is_more(f, tile_operand_lhs(f, def), begin, above) ||
+               is_more(f, tile_operand_rhs(f, def), begin, above);
     case TILE_OP_add:
-        return above.id && tile_op_operand(f, def, 0).id == begin.id &&
-               tile_value_is_int(f, tile_op_operand(f, def, 1), &number) && number == 1;
+        return above.id && tile_operand_lhs(f, def).id == begin.id &&
+               tile_value_is_int(f, tile_operand_rhs(f, def), &number) && number == 1;
     default: return false;
     }
 }
 
 bool tile_surely_runs(const tile_function *f, tile_op loop) {
-    tile_value begin = tile_op_operand(f, loop, 0);
+    tile_value begin = tile_operand_begin(f, loop);
     tile_value above = find_above(f, loop, begin);
-    return is_more(f, tile_op_operand(f, loop, 1), begin, above);
+    return is_more(f, tile_operand_end(f, loop), begin, above);
 }
 
 bool tile_goes(const tile_function *f, tile_op op, int from, int to) {

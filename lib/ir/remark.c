@@ -1,5 +1,6 @@
 #include "lib/ir/remark.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 struct tile_said {
@@ -30,15 +31,19 @@ static bool was_said(const tile_context *context, tile_loc loc, const char *text
     return s != NULL;
 }
 
-void tile_remark_missed(const tile_function *f, tile_op op, const char *what, const char *why,
-                        const char *remedy) {
+bool tile_missed_at(const tile_function *f, tile_op op, const char *what, const char *remedy,
+                    const char *why, ...) {
     tile_context *context = tile_function_context(f);
-    if (!context->remarks) return;
+    if (!context->remarks) return false;
     tile_arena *arena = &context->said_arena;
     tile_loc loc = op.id ? tile_op_loc(f, op) : f->loc;
     tile_context_lock(context);
+    va_list args;
+    va_start(args, why);
+    const char *cause = tile_arena_vformat(arena, why, args);
+    va_end(args);
     const char *text = tile_arena_format(arena, "%s%s: %s: %s%s%s", op.id ? "" : "@",
-                                         op.id ? tile_op_name(f, op) : f->name, what, why,
+                                         op.id ? tile_op_name(f, op) : f->name, what, cause,
                                          remedy ? "; " : "", remedy ? remedy : "");
     if (!was_said(context, loc, text)) {
         struct tile_said *said = TILE_NEW(arena, struct tile_said);
@@ -47,4 +52,5 @@ void tile_remark_missed(const tile_function *f, tile_op op, const char *what, co
         tile_report(context, TILE_REMARK, loc, "%s", text);
     }
     tile_context_unlock(context);
+    return false;
 }

@@ -11,8 +11,12 @@ void tile_erase_op(tile_function *f, tile_op op) {
         while ((inner = tile_region_at(f, tile_op_at(f, op)->regions[r])->first).id)
             tile_erase_op(f, inner);
     }
+    tile_op next = tile_op_at(f, op)->next;
+    tile_region parent = tile_op_at(f, op)->parent;
     tile_unlink_op(f, op);
     tile_op_at(f, op)->opcode = TILE_OP_NONE;
+    tile_op_at(f, op)->next = next;
+    tile_op_at(f, op)->parent = parent;
 }
 
 void tile_move_op(tile_function *f, tile_op op, tile_region region, tile_op before) {
@@ -72,12 +76,10 @@ tile_op tile_clone_op(tile_builder *builder, tile_op op, tile_value *map, size_t
 }
 
 void tile_replace_values(tile_function *f, tile_region region, const tile_value *map) {
-    TILE_FOR_EACH_OP (f, op, region) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, region) {
         tile_op_data *data = tile_op_at(f, op);
         for (uint32_t i = 0; i < data->operand_count; i++)
             while (map[data->operands[i].id].id) data->operands[i] = map[data->operands[i].id];
-        for (unsigned r = 0; r < data->region_count; r++)
-            tile_replace_values(f, data->regions[r], map);
     }
     if (region.id != f->body.id) return;
     for (size_t i = 0; i < f->result_count; i++)
@@ -86,22 +88,42 @@ void tile_replace_values(tile_function *f, tile_region region, const tile_value 
 
 /* Walking ------------------------------------------------------------------------------------- */
 
-void tile_walk(tile_function *f, tile_region region, tile_op_visitor visit, void *user) {
-    for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
-        visit(f, op, user);
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            tile_walk(f, tile_op_at(f, op)->regions[r], visit, user);
-        next = tile_op_at(f, op)->next;
-    }
+tile_op tile_op_first_nested(const tile_function *f, tile_op op) {
+    const tile_op_data *data = tile_op_at(f, op);
+    tile_op first = TILE_NO_OP;
+    for (unsigned r = 0; r < data->region_count && !first.id; r++)
+        first = tile_region_at(f, data->regions[r])->first;
+    return first;
 }
 
-static void find_ops(const tile_function *f, tile_region region, tile_opcode opcode, tile_op *ops,
-                     unsigned *count) {
-    TILE_FOR_EACH_OP (f, op, region) {
-        if (tile_op_opcode(f, op) == opcode) ops[(*count)++] = op;
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            find_ops(f, tile_op_region(f, op, r), opcode, ops, count);
+/* The first operation in the regions of op that follow this one. */
+static tile_op first_after(const tile_function *f, tile_op op, tile_region region) {
+    const tile_op_data *data = tile_op_at(f, op);
+    tile_op first = TILE_NO_OP;
+    bool passed = false;
+    for (unsigned r = 0; r < data->region_count && !first.id; r++) {
+        if (passed) first = tile_region_at(f, data->regions[r])->first;
+        passed |= data->regions[r].id == region.id;
     }
+    return first;
+}
+
+tile_op tile_op_leave(const tile_function *f, tile_op op, tile_region root, tile_op outer) {
+    tile_op next = tile_op_first_nested(f, op);
+    while (!next.id) {
+        next = tile_op_at(f, op)->next;
+        if (next.id) { /* erased after op was: it is not in the region any more */
+            op = next;
+            if (tile_op_at(f, op)->opcode == TILE_OP_NONE) next = TILE_NO_OP;
+            continue;
+        }
+        tile_region region = tile_op_at(f, op)->parent;
+        if (!region.id || region.id == root.id) return TILE_NO_OP;
+        op = tile_region_at(f, region)->parent;
+        if (op.id == outer.id) return first_after(f, op, region);
+        next = first_after(f, op, region);
+    }
+    return next;
 }
 
 tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *arena,
@@ -110,8 +132,16 @@ tile_op *tile_find_ops(const tile_function *f, tile_opcode opcode, tile_arena *a
     for (size_t id = 1; id < f->op_count; id++) all += f->ops[id].opcode == opcode;
     tile_op *ops = TILE_NEW_ARRAY(arena, tile_op, all + 1u);
     *count = 0;
-    find_ops(f, f->body, opcode, ops, count);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == opcode) ops[(*count)++] = op;
     return ops;
+}
+
+bool tile_op_uses(const tile_function *f, tile_op op, tile_value value) {
+    const tile_op_data *data = tile_op_at(f, op);
+    bool found = false;
+    for (uint32_t i = 0; i < data->operand_count; i++) found |= data->operands[i].id == value.id;
+    return found;
 }
 
 bool tile_function_waits(const tile_function *f) {
@@ -154,7 +184,8 @@ static const tile_expr *as_expr(readout *r, tile_value value) {
         return d < f->grid_rank ? f->grid[d] : tile_expr_int(f->module->context, 1);
     if (op->opcode == TILE_OP_block_id && r->of_tile)
         return tile_expr_block_id(f->module->context, d);
-    if (op->opcode == TILE_OP_cast && !op->attr_count) return as_expr(r, op->operands[0]);
+    if (op->opcode == TILE_OP_cast && !op->attr_count)
+        return as_expr(r, tile_operand_src(f, (tile_op){data->owner}));
     const tile_expr *args[3] = {NULL, NULL, NULL};
     if (op->operand_count > 3 || op->region_count) return NULL;
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -138,7 +138,7 @@ static void check_matrices(verifier *v, tile_op op) {
     if (!load && data->opcode != TILE_OP_stmatrix) return;
     if (!tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
     const tile_type *type =
-        tile_value_type(v->f, load ? data->first_result : tile_op_operand(v->f, op, 0));
+        tile_value_type(v->f, load ? data->first_result : tile_operand_src(v->f, op));
     if (tile_scalar_bits(type->scalar) != 16)
         FAIL(v, data->loc, "%s transposes 16-bit elements only, not %s", tile_op_name(v->f, op),
              tile_scalar_name(type->scalar));
@@ -152,7 +152,7 @@ static void check_signs(verifier *v, tile_op op) {
         unsigned count;
         if (!tile_op_has_attr(v->f, op, signs[i])) continue;
         const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i, &count)[0]),
-                        *acc = tile_value_type(v->f, tile_op_segment(v->f, op, 2, &count)[0]);
+                        *acc = tile_value_type(v->f, tile_operand_acc(v->f, op));
         const char *name = tile_attr_get_info(signs[i])->name;
         if (type->param || acc->param) continue;
         if (tile_scalar_is_floating(type->scalar))
@@ -229,7 +229,7 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
 
 /* A region that decides whether the next one runs yields that first. */
 static void check_condition(verifier *v, tile_op op, tile_op yield) {
-    const tile_type *type = tile_value_type(v->f, tile_op_operand(v->f, yield, 0));
+    const tile_type *type = tile_value_type(v->f, tile_operand_src(v->f, yield));
     bool there = tile_op_operand_count(v->f, yield) > 0;
     if (there && type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i1) return;
     FAIL(v, tile_op_loc(v->f, yield),
@@ -302,8 +302,8 @@ static void check_buffers(verifier *v, tile_op op) {
         fail_extent(v, tile_op_loc(v->f, op), type, extent);
         tile_op alloc = tile_value_def(v->f, value);
         if (alloc.id)
-            tile_report(
-                v->context, TILE_NOTE, tile_op_loc(v->f, alloc),
+            tile_note_at(
+                v->f, alloc,
                 "a buffer with such extents can be used by threads only (ld_shared, st_shared, "
                 "...); %s uses it as a tile",
                 tile_op_name(v->f, op));

@@ -487,8 +487,8 @@ static void check_attr(checker *c, tile_loc loc, const tile_attr *attr) {
         check_division(c, loc, attr->expr);
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     const tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++) {
         const tile_value_data *value = tile_value_at(f, data->operands[i]);
@@ -517,6 +517,6 @@ bool tile_verify_declarations(tile_function *f) {
     check_args(&c);
     check_header(&c);
     check_results(&c);
-    tile_walk(f, f->body, check_op, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     return c.errors == 0;
 }

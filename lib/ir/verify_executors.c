@@ -12,9 +12,6 @@ typedef struct checker {
     bool ok;
 } checker;
 
-#define FAIL(c, op, ...) \
-    ((c)->ok = false, tile_report((c)->context, TILE_ERROR, tile_op_loc((c)->f, (op)), __VA_ARGS__))
-
 /* Sets ----------------------------------------------------------------------------------------- */
 
 /* One thread updates a scalar, or stores it in shared memory; each loads one for itself. */
@@ -23,7 +20,7 @@ static bool is_one_element(const tile_function *f, tile_op op) {
     if (opcode == TILE_OP_load)
         return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
     return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
-           tile_value_type(f, tile_op_operand(f, op, 0))->kind == TILE_TYPE_SCALAR;
+           tile_value_type(f, tile_moved_operand(f, op))->kind == TILE_TYPE_SCALAR;
 }
 
 bool tile_verify_set(tile_function *f, tile_op op) {
@@ -35,14 +32,13 @@ bool tile_verify_set(tile_function *f, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         tile |= tile_op_handles_tile(f, op, tile_op_result(f, op, i));
     if (!tile || !(who.warps & (who.warps - 1))) return true;
-    tile_context *context = tile_function_context(f);
-    tile_report(context, TILE_ERROR, tile_op_loc(f, op),
-                "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
-                tile_op_name(f, op), who.warps);
+    tile_error_at(f, op,
+                  "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
+                  tile_op_name(f, op), who.warps);
     if (!who.role.id)
-        tile_report(context, TILE_NOTE, f->loc,
-                    "@%s has %u warps: let some of them work on tiles in a region of `roles`",
-                    f->name, who.warps);
+        tile_note_at(f, TILE_NO_OP,
+                     "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                     f->name, who.warps);
     return false;
 }
 
@@ -61,19 +57,21 @@ static void check_named_barrier(checker *c, tile_op op) {
     tile_executors who = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
     const char *name = tile_op_name(c->f, op);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
-        FAIL(c, op, "%s: `all` and a number exclude each other", name);
-    if (tile_value_is_int(c->f, tile_op_operand(c->f, op, 0), &number) &&
+        c->ok = tile_error_at(c->f, op, "%s: `all` and a number exclude each other", name);
+    if (tile_value_is_int(c->f, tile_operand_number(c->f, op), &number) &&
         (number < 1 || number >= TILE_MAX_BARRIERS))
-        FAIL(c, op,
-             "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
-             name, TILE_MAX_BARRIERS - 1, (long long)number);
-    if (!tile_value_is_int(c->f, tile_op_operand(c->f, op, 1), &warps)) return;
+        c->ok = tile_error_at(
+            c->f, op,
+            "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
+            name, TILE_MAX_BARRIERS - 1, (long long)number);
+    if (!tile_value_is_int(c->f, tile_operand_warps(c->f, op), &warps)) return;
     if (block.warps && (warps < 1 || warps > block.warps))
-        FAIL(c, op, "%s: %lld warps cannot participate, the block has %u", name, (long long)warps,
-             block.warps);
+        c->ok = tile_error_at(c->f, op, "%s: %lld warps cannot participate, the block has %u", name,
+                              (long long)warps, block.warps);
     else if (warps < who.warps && !divergent_control(c, op).id)
-        FAIL(c, op, "%s: %u warps arrive here together, more than the %lld of the barrier", name,
-             who.warps, (long long)warps);
+        c->ok = tile_error_at(
+            c->f, op, "%s: %u warps arrive here together, more than the %lld of the barrier", name,
+            who.warps, (long long)warps);
 }
 
 /* All groups of the region must come, as often as each other. */
@@ -83,9 +81,9 @@ static void check_meeting(checker *c, tile_op op) {
     if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
     tile_op control = tile_divergent_control(c->f, c->varying, op);
     if (!control.id) return;
-    FAIL(c, op, "%s all: not every group of the region reaches it", tile_op_name(c->f, op));
-    tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "this %s differs between groups",
-                tile_op_name(c->f, control));
+    c->ok = tile_error_at(c->f, op, "%s all: not every group of the region reaches it",
+                          tile_op_name(c->f, op));
+    tile_note_at(c->f, control, "this %s differs between groups", tile_op_name(c->f, control));
 }
 
 /* Roles ---------------------------------------------------------------------------------------- */
@@ -109,8 +107,10 @@ static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps)
     int64_t each, groups;
     if (!number_of(c, op, 0, r, &each) || !number_of(c, op, 1, r, &groups)) return false;
     if (each < 1 || each > TILE_MAX_WARPS || groups < 1 || groups > TILE_MAX_WARPS) {
-        FAIL(c, op, "roles: region %u cannot have %lld groups of %lld warps; a block has up to %d",
-             r + 1, (long long)groups, (long long)each, TILE_MAX_WARPS);
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: region %u cannot have %lld groups of %lld warps; a block has up to %d", r + 1,
+            (long long)groups, (long long)each, TILE_MAX_WARPS);
         return false;
     }
     *warps += each * groups;
@@ -135,13 +135,15 @@ static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     if (!number_of(c, op, 2, r, &registers) || !registers) return;
     tile_executors who = tile_executors_of_role(c->f, op, r);
     if (registers < MIN_REGISTERS || registers > TILE_MAX_REGISTERS || registers % REGISTER_UNIT)
-        FAIL(c, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
-             r + 1, REGISTER_UNIT, MIN_REGISTERS, TILE_MAX_REGISTERS, (long long)registers);
+        c->ok = tile_error_at(
+            c->f, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
+            r + 1, REGISTER_UNIT, MIN_REGISTERS, TILE_MAX_REGISTERS, (long long)registers);
     else if (!are_whole(s, who.first, who.first + who.warps * who.groups))
-        FAIL(c, op,
-             "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
-             "4 on, not for %u from warp %u on; the regions that share a warpgroup take the same",
-             r + 1, who.warps, who.first);
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
+            "4 on, not for %u from warp %u on; the regions that share a warpgroup take the same",
+            r + 1, who.warps, who.first);
 }
 
 /* The block keeps what it begins with: who has more waits for it until others have less. */
@@ -154,10 +156,11 @@ static void check_sum(checker *c, tile_op op, const shares *s, unsigned warps) {
         sum += LANES * (s->of[w] ? s->of[w] : entry);
     }
     if (any && sum > LANES * warps * entry)
-        FAIL(c, op,
-             "roles: the regions have %lld registers together, a block of %u warps has %u: %u for "
-             "each thread where `registers` says nothing",
-             (long long)sum, warps, LANES * warps * entry, entry);
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: the regions have %lld registers together, a block of %u warps has %u: %u for "
+            "each thread where `registers` says nothing",
+            (long long)sum, warps, LANES * warps * entry, entry);
 }
 
 static void check_role_numbers(checker *c, tile_op op) {
@@ -169,8 +172,9 @@ static void check_role_numbers(checker *c, tile_op op) {
         known &= check_role_warps(c, op, r, &warps);
     if (!known || !c->ok) return;
     if (block && warps != block) {
-        FAIL(c, op, "roles: the regions have %lld warps together, the kernel has %u",
-             (long long)warps, block);
+        c->ok = tile_error_at(c->f, op,
+                              "roles: the regions have %lld warps together, the kernel has %u",
+                              (long long)warps, block);
         return;
     }
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
@@ -186,25 +190,27 @@ static void check_role_region(checker *c, tile_op op, unsigned r) {
     const tile_region_data *region = tile_region_at(c->f, tile_op_region(c->f, op, r));
     const tile_type *i32 = tile_type_scalar(c->context, TILE_i32);
     if (region->arg_count != 1 || tile_value_type(c->f, region->first_arg) != i32)
-        FAIL(c, op, "a region of roles has one argument, its group's number, an i32");
+        c->ok = tile_error_at(c->f, op,
+                              "a region of roles has one argument, its group's number, an i32");
 }
 
 static void check_roles(checker *c, tile_op op) {
     bool before = c->ok;
     unsigned count = tile_op_at(c->f, op)->region_count;
     if (tile_op_at(c->f, op)->segment[0] != count) {
-        FAIL(c, op, "roles has %u regions and numbers for %u", count,
-             tile_op_at(c->f, op)->segment[0]);
+        c->ok = tile_error_at(c->f, op, "roles has %u regions and numbers for %u", count,
+                              tile_op_at(c->f, op)->segment[0]);
         return;
     }
     c->ok = true;
     for (unsigned r = 0; r < count; r++) check_role_region(c, op, r);
-    if (tile_executors_of(c->f, op).role.id) FAIL(c, op, "roles cannot be nested");
+    if (tile_executors_of(c->f, op).role.id)
+        c->ok = tile_error_at(c->f, op, "roles cannot be nested");
     tile_op control = divergent_control(c, op);
     if (control.id) {
-        FAIL(c, op, "roles is in divergent control flow: all warps of the block must reach it");
-        tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "threads diverge at this %s",
-                    tile_op_name(c->f, control));
+        c->ok = tile_error_at(
+            c->f, op, "roles is in divergent control flow: all warps of the block must reach it");
+        tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
     }
     if (c->ok) check_role_numbers(c, op);
     c->ok &= before;
@@ -218,22 +224,25 @@ static void check_groups(checker *c, tile_op op) {
     int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
     unsigned block = tile_executors_of_block(c->f).warps;
     if (groups < 1 || groups > TILE_MAX_WARPS) {
-        FAIL(c, op, "groups takes 1 to %d, not %lld", TILE_MAX_WARPS, (long long)groups);
+        c->ok = tile_error_at(c->f, op, "groups takes 1 to %d, not %lld", TILE_MAX_WARPS,
+                              (long long)groups);
         return;
     }
     if (!tile_is_grouped(c->f, op)) return;
     if (tile_executors_of(c->f, op).role.id)
-        FAIL(c, op,
-             "groups: the loop stands where only some of the block's warps run; a loop that groups "
-             "share is run by all of them");
+        c->ok = tile_error_at(
+            c->f, op,
+            "groups: the loop stands where only some of the block's warps run; a loop that groups "
+            "share is run by all of them");
     if (block && block % groups)
-        FAIL(c, op, "groups: %u warps are not %lld groups of as many", block, (long long)groups);
+        c->ok = tile_error_at(c->f, op, "groups: %u warps are not %lld groups of as many", block,
+                              (long long)groups);
     tile_op control = divergent_control(c, op);
     if (!control.id) return;
-    FAIL(c, op,
-         "groups: the loop is in divergent control flow: all warps of the block must reach it");
-    tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, control), "threads diverge at this %s",
-                tile_op_name(c->f, control));
+    c->ok = tile_error_at(
+        c->f, op,
+        "groups: the loop is in divergent control flow: all warps of the block must reach it");
+    tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
 }
 
 /* Layouts, and so tiles, belong to a set of warps. */
@@ -246,27 +255,26 @@ static void check_tiles(checker *c, tile_op op) {
             tile_executors_of_value(c->f, value).role.id == role.id)
             continue;
         tile_op of = tile_region_at(c->f, role)->parent;
-        FAIL(c, op,
-             "%s: the tile %s%s is distributed over all warps of the block, and a %s has only "
-             "some",
-             tile_op_name(c->f, op), data->name ? "%" : "", data->name ? data->name : "",
-             tile_is_grouped(c->f, of) ? "group of those that share the loop" : "role");
+        c->ok = tile_error_of(
+            c->f, op,
+            "the tile %s%s is distributed over all warps of the block, and a %s has only "
+            "some",
+            data->name ? "%" : "", data->name ? data->name : "",
+            tile_is_grouped(c->f, of) ? "group of those that share the loop" : "role");
         tile_op def = tile_value_def(c->f, value);
-        if (def.id)
-            tile_report(c->context, TILE_NOTE, tile_op_loc(c->f, def),
-                        "it is defined here; pass it through shared memory");
+        if (def.id) tile_note_at(c->f, def, "it is defined here; pass it through shared memory");
     }
 }
 
 /* There is no cluster where no clause makes one. */
 static void check_cluster(checker *c, tile_op op) {
     if (c->f->kind == TILE_KERNEL && !c->f->cluster_rank)
-        FAIL(c, op, "%s: @%s has no clusters; write `cluster [2]` behind its `grid`",
-             tile_op_name(c->f, op), c->f->name);
+        c->ok = tile_error_of(
+            c->f, op, "@%s has no clusters; write `cluster [2]` behind its `grid`", c->f->name);
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     check_tiles(c, op);
     if (tile_op_needs_cluster(opcode) || tile_op_has_attr(f, op, TILE_ATTR_multicast))
@@ -280,7 +288,7 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 
 bool tile_verify_executors(tile_function *f) {
     checker c = {.f = f, .context = tile_function_context(f), .ok = true};
-    tile_walk(f, f->body, check_op, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);
     return c.ok && tile_check_barriers(f);
 }

@@ -25,11 +25,9 @@ typedef struct checker {
 
 static void fail(checker *c, tile_op op, tile_value buffer, tile_op place) {
     const char *name = tile_value_at(c->f, buffer)->name;
-    tile_context *context = tile_function_context(c->f);
-    tile_report(context, TILE_ERROR, tile_op_loc(c->f, op),
-                "%s: %s%s has been freed; move free_shared behind its last use",
-                tile_op_name(c->f, op), name ? "%" : "the buffer", name ? name : "");
-    tile_report(context, TILE_NOTE, tile_op_loc(c->f, place), "it is freed here");
+    tile_error_of(c->f, op, "%s%s has been freed; move free_shared behind its last use",
+                  name ? "%" : "the buffer", name ? name : "");
+    tile_note_at(c->f, place, "it is freed here");
     c->ok = false;
 }
 
@@ -44,7 +42,7 @@ static void check_operands(checker *c, tile_op op) {
 }
 
 static void note_free(checker *c, tile_op op) {
-    tile_value buffer = tile_op_operand(c->f, op, 0);
+    tile_value buffer = tile_operand_buffer(c->f, op);
     c->freed_by[buffer.id] = op;
     c->freed = tile_arena_grow(&c->scratch, c->freed, c->count, &c->capacity, sizeof *c->freed);
     c->freed[c->count++] = (freed_buffer){buffer, op};

@@ -1,8 +1,5 @@
 /* `parallel`: what its region holds is scalar code of one element each, which whoever runs it may
  * run in any order, and which expand-parallel can do for all elements at once. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/verify.h"
@@ -13,17 +10,6 @@ typedef struct checker {
     tile_arena scratch;
     bool sound;
 } checker;
-
-TILE_PRINTF(3, 4)
-static void refuse(checker *c, tile_loc loc, const char *format, ...) {
-    char text[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    tile_report(tile_function_context(c->f), TILE_ERROR, loc, "%s", text);
-    c->sound = false;
-}
 
 static tile_op parallel_around(const tile_function *f, tile_op op) {
     tile_op around = tile_op_parent(f, op);
@@ -71,18 +57,20 @@ static void check_inside(checker *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
     const tile_type *array = find_array(c->f, op);
     if (opcode == TILE_OP_parallel)
-        refuse(c, tile_op_loc(c->f, op),
-               "parallel cannot be nested; give the outer one more coordinates");
+        c->sound = tile_error_at(c->f, op,
+                                 "parallel cannot be nested; give the outer one more coordinates");
     else if (!is_scalar_code(opcode))
-        refuse(c, tile_op_loc(c->f, op),
-               "%s cannot stand in `parallel`, whose region is code of one element: arithmetic, "
-               "if, for, while, elements of tiles and of memory",
-               tile_op_name(c->f, op));
+        c->sound = tile_error_at(
+            c->f, op,
+            "%s cannot stand in `parallel`, whose region is code of one element: arithmetic, "
+            "if, for, while, elements of tiles and of memory",
+            tile_op_name(c->f, op));
     else if (array)
-        refuse(c, tile_op_loc(c->f, op),
-               "%s works on %s in `parallel`, whose region is code of one element; write "
-               "%%t[%%i] for an element of a tile",
-               tile_op_name(c->f, op), tile_type_text(c->f, array, NULL, &c->scratch));
+        c->sound = tile_error_at(
+            c->f, op,
+            "%s works on %s in `parallel`, whose region is code of one element; write "
+            "%%t[%%i] for an element of a tile",
+            tile_op_name(c->f, op), tile_type_text(c->f, array, NULL, &c->scratch));
 }
 
 static bool is_tile_of(const tile_function *f, tile_op op, const tile_type *type,
@@ -100,9 +88,10 @@ static void check_results(checker *c, tile_op op) {
         const tile_type *type = tile_value_type(c->f, tile_op_result(c->f, op, i));
         const tile_type *element = tile_value_type(c->f, tile_carried_sent(c->f, op, 0, i));
         if (!is_tile_of(c->f, op, type, element))
-            refuse(c, tile_op_loc(c->f, op), "parallel: result %u is %s, and its region yields %s",
-                   i + 1, tile_type_text(c->f, type, NULL, &c->scratch),
-                   tile_type_text(c->f, element, NULL, &c->scratch));
+            c->sound =
+                tile_error_at(c->f, op, "parallel: result %u is %s, and its region yields %s",
+                              i + 1, tile_type_text(c->f, type, NULL, &c->scratch),
+                              tile_type_text(c->f, element, NULL, &c->scratch));
     }
 }
 
@@ -111,48 +100,51 @@ static void check_parallel(checker *c, tile_op op) {
     const tile_region_data *body = tile_region_at(c->f, tile_op_region(c->f, op, 0));
     int64_t elements = 1;
     if (!rank || rank > TILE_MAX_RANK || body->arg_count != rank) {
-        refuse(c, tile_op_loc(c->f, op), "parallel: %u coordinates for %u extents, of 1 to %d",
-               body->arg_count, rank, TILE_MAX_RANK);
+        c->sound = tile_error_at(c->f, op, "parallel: %u coordinates for %u extents, of 1 to %d",
+                                 body->arg_count, rank, TILE_MAX_RANK);
         return;
     }
     for (unsigned d = 0; d < rank; d++) {
         int64_t extent = 1;
         if (tile_value_at(c->f, tile_op_operand(c->f, op, d))->kind != TILE_VALUE_CONSTANT) {
-            refuse(c, tile_op_loc(c->f, op), "parallel: the extents are numbers or parameters");
+            c->sound = tile_error_at(c->f, op, "parallel: the extents are numbers or parameters");
             return;
         }
         const tile_type *type = tile_value_type(c->f, (tile_value){body->first_arg.id + d});
         if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32)
-            refuse(c, tile_op_loc(c->f, op), "parallel: coordinates are i32");
+            c->sound = tile_error_at(c->f, op, "parallel: coordinates are i32");
         tile_value_is_int(c->f, tile_op_operand(c->f, op, d), &extent);
         if (extent < 1 || extent > TILE_MAX_TILE_ELEMENTS ||
             (elements *= extent) > TILE_MAX_TILE_ELEMENTS) {
-            refuse(c, tile_op_loc(c->f, op),
-                   "parallel: extents are at least 1 and their product at most %d, as a tile's",
-                   TILE_MAX_TILE_ELEMENTS);
+            c->sound = tile_error_at(
+                c->f, op,
+                "parallel: extents are at least 1 and their product at most %d, as a tile's",
+                TILE_MAX_TILE_ELEMENTS);
             return;
         }
         if (!tile_layout_admits_extent(extent)) {
-            refuse(c, tile_op_loc(c->f, op),
-                   "parallel: extents are odd numbers up to %d times powers of two, as a tile's, "
-                   "not %lld",
-                   TILE_LAYOUT_MAX_COUNT, (long long)extent);
+            c->sound = tile_error_at(
+                c->f, op,
+                "parallel: extents are odd numbers up to %d times powers of two, as a tile's, "
+                "not %lld",
+                TILE_LAYOUT_MAX_COUNT, (long long)extent);
             return;
         }
     }
     check_results(c, op);
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void visit(checker *c, tile_op op) {
+    const tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool inside = parallel_around(f, op).id != 0;
     if (inside) check_inside(c, op);
     if (opcode == TILE_OP_parallel && !inside) check_parallel(c, op);
     if (opcode == TILE_OP_element && !inside)
-        refuse(c, tile_op_loc(f, op),
-               "element: a tile has no elements of its own outside of `parallel`; use slice, "
-               "gather or reduce");
+        c->sound = tile_error_at(
+            c->f, op,
+            "element: a tile has no elements of its own outside of `parallel`; use slice, "
+            "gather or reduce");
 }
 
 bool tile_verify_parallel(tile_function *function) {
@@ -161,7 +153,8 @@ bool tile_verify_parallel(tile_function *function) {
     for (size_t id = 1; id < function->op_count; id++)
         any |= function->ops[id].opcode == TILE_OP_parallel ||
                function->ops[id].opcode == TILE_OP_element;
-    if (any) tile_walk(function, function->body, visit, &c);
+    if (any)
+        TILE_FOR_EACH_OP_INSIDE (function, op, function->body) visit(&c, op);
     tile_arena_reset(&c.scratch);
     return c.sound;
 }

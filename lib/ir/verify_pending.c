@@ -40,10 +40,6 @@ typedef struct walk {
     bool ok;
 } walk;
 
-#define FAIL(w, op, ...) \
-    ((w)->ok = false, tile_report(tile_function_context((w)->f), TILE_ERROR, \
-                                  tile_op_loc((w)->f, (op)), __VA_ARGS__))
-
 /* States --------------------------------------------------------------------------------------- */
 
 static state copy_state(walk *w, const state *from) {
@@ -77,16 +73,15 @@ static bool is_pending(uint8_t status) {
 
 static void note_origin(const walk *w, tile_value value, const char *what) {
     tile_op def = tile_value_def(w->f, value);
-    if (def.id)
-        tile_report(tile_function_context(w->f), TILE_NOTE, tile_op_loc(w->f, def), "%s", what);
+    if (def.id) tile_note_at(w->f, def, "%s", what);
 }
 
 static void fail_taken(walk *w, tile_op op, tile_value value) {
     if (w->dry) return;
-    FAIL(w, op,
-         "%s: a pending accumulator is used once, and the registers of this one have gone on as "
-         "another value",
-         tile_op_name(w->f, op));
+    w->ok = tile_error_of(
+        w->f, op,
+        "a pending accumulator is used once, and the registers of this one have gone on as "
+        "another value");
     note_origin(w, value, "it is pending from here on");
 }
 
@@ -101,13 +96,14 @@ static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
     if (status == TAKEN) fail_taken(w, op, value);
     if (w->dry) return;
     if (is_pending(status)) {
-        FAIL(w, op,
-             "%s: the value is still pending; let a %s that covers its group give it back first",
-             tile_op_name(w->f, op), wait_name(w, value));
+        w->ok = tile_error_of(
+            w->f, op,
+            "the value is still pending; let a %s that covers its group give it back first",
+            wait_name(w, value));
         note_origin(w, value, "pending from here on");
     } else if (status == UNDEFINED) {
-        FAIL(w, op, "%s: the value is undefined; only a wgmma that does not keep it takes it",
-             tile_op_name(w->f, op));
+        w->ok = tile_error_of(
+            w->f, op, "the value is undefined; only a wgmma that does not keep it takes it");
     }
 }
 
@@ -124,18 +120,19 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) {
     tile_value value = tile_op_operand(w->f, op, operand);
     if (w->dry || !s->fresh[value.id]) return;
-    FAIL(w, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
-         operand ? "acc" : "lhs");
+    w->ok = tile_error_at(
+        w->f, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
+        operand ? "acc" : "lhs");
     note_origin(w, value, "they are written here");
 }
 
 /* Said once in each stretch. */
 static void check_stretch(walk *w, state *s, tile_op op) {
     if (s->fresh[NO_FENCE] && !w->dry)
-        FAIL(w, op,
-             "%s: no wgmma_fence stands between it and the beginning of its region, or the last "
-             "operation with regions or that waits in a loop",
-             tile_op_name(w->f, op));
+        w->ok = tile_error_of(
+            w->f, op,
+            "no wgmma_fence stands between it and the beginning of its region, or the last "
+            "operation with regions or that waits in a loop");
     s->fresh[NO_FENCE] = 0;
 }
 
@@ -145,7 +142,7 @@ static void walk_wgmma(walk *w, state *s, tile_op op) {
     check_fenced(w, s, op, 2);
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
         if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
-    take(w, s, op, tile_op_operand(w->f, op, 2));
+    take(w, s, op, tile_operand_acc(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
 }
 
@@ -163,7 +160,7 @@ static void walk_commit(walk *w, state *s, tile_op op) {
 /* A group is finished if its commit has more than `left` commits behind it, its own counted. */
 static void walk_wait(walk *w, state *s, tile_op op) {
     int64_t left;
-    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 0), &left)) left = OLDEST;
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
     for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
         uint8_t status = take(w, s, op, tile_op_operand(w->f, op, i + 1));
         bool over = !is_pending(status) || status - FIRST > left;
@@ -182,22 +179,21 @@ static void walk_async_dot(walk *w, state *s, tile_op op) {
 
 static void walk_dot_wait(walk *w, state *s, tile_op op) {
     int64_t left;
-    if (!tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &left)) left = OLDEST;
-    uint8_t status = take(w, s, op, tile_op_operand(w->f, op, 0));
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
+    uint8_t status = take(w, s, op, tile_operand_src(w->f, op));
     bool over = !is_pending(status) || status - FIRST > left;
     s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
 }
 
 /* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
 static bool takes_end(const walk *w, tile_op op) {
-    int64_t first,
-        last = tile_type_elements(tile_value_type(w->f, tile_op_operand(w->f, op, 0))) - 1;
+    int64_t first, last = tile_type_elements(tile_value_type(w->f, tile_operand_src(w->f, op))) - 1;
     const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
     for (unsigned i = 0; order && i < order->count; i++)
         if (order->list[i] == last) return true;
     if (order) return false;
-    tile_value src = tile_op_operand(w->f, op, 0), part = tile_op_result(w->f, op, 0);
-    return tile_value_is_int(w->f, tile_op_operand(w->f, op, 1), &first) &&
+    tile_value src = tile_operand_src(w->f, op), part = tile_op_result(w->f, op, 0);
+    return tile_value_is_int(w->f, tile_operand_first(w->f, op), &first) &&
            first + tile_type_elements(tile_value_type(w->f, part)) ==
                tile_type_elements(tile_value_type(w->f, src));
 }
@@ -217,7 +213,7 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
     if (youngest == DONE || scalar) return false; /* one element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
-    if (!whole && takes_end(w, op)) take(w, s, op, tile_op_operand(w->f, op, 0));
+    if (!whole && takes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
     s->fresh[tile_op_result(w->f, op, 0).id] = false;
     return true;
@@ -290,8 +286,8 @@ static void check_end(walk *w, const state *s, tile_region region) {
         for (unsigned i = 0; i < count; i++) {
             tile_value value = tile_op_result(w->f, op, i);
             if (is_pending(s->status[value.id]) && !is_yielded(w, region, value))
-                FAIL(w, op, "%s: its result stays pending: no %s covers it", tile_op_name(w->f, op),
-                     wait_name(w, value));
+                w->ok = tile_error_of(w->f, op, "its result stays pending: no %s covers it",
+                                      wait_name(w, value));
         }
     }
 }

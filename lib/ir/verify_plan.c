@@ -198,14 +198,12 @@ static void check_launch(checker *c, tile_op op) {
 
 /* Plans --------------------------------------------------------------------------------------- */
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
-    (void)f;
+static void check_op(checker *c, tile_op op) {
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_scratch: check_scratch(c, op); break;
     case TILE_OP_launch: check_launch(c, op); break;
     case TILE_OP_fill:
-        if (tile_value_type(c->f, tile_op_operand(c->f, op, 0))->has_strides)
+        if (tile_value_type(c->f, tile_operand_dst(c->f, op))->has_strides)
             FAIL(c, tile_op_loc(c->f, op), "fill: the view must be row-major, without strides");
         break;
     case TILE_OP_yield: break;
@@ -237,7 +235,8 @@ bool tile_verify_plan(tile_function *f) {
                        f->raster || f->is_persistent || f->is_flat || f->level;
     if (has_clauses || f->result_count)
         FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
-    if (!c.errors) tile_walk(f, f->body, check_op, &c);
+    if (!c.errors)
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
     tile_arena_reset(&c.scratch);
     return c.errors == 0;
 }

@@ -4,27 +4,20 @@
 #include "lib/analysis/product.h"
 #include "lib/ir/verify.h"
 
-static bool fail(const tile_function *f, tile_op op, const char *what) {
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op), "%s: %s",
-                tile_op_name(f, op), what);
-    return false;
-}
-
 /* PTX ISA, "Matrix Descriptor Format": 14 bits without the lower four. */
 static bool verify_stride(const tile_function *f, tile_op op, tile_attr_id id) {
     enum { UNIT = 16, LIMIT = 1 << 18 };
     int64_t bytes = tile_op_attr_int(f, op, id, UNIT);
     if (bytes >= 0 && bytes % UNIT == 0 && bytes < LIMIT) return true;
-    tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                "wgmma_descriptor: '%s' is a multiple of %d bytes below 2^18, not %lld",
-                tile_attr_get_info(id)->name, UNIT, (long long)bytes);
-    return false;
+    return tile_error_at(f, op,
+                         "wgmma_descriptor: '%s' is a multiple of %d bytes below 2^18, not %lld",
+                         tile_attr_get_info(id)->name, UNIT, (long long)bytes);
 }
 
 static bool verify_descriptor(const tile_function *f, tile_op op) {
     int64_t swizzle = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 128);
     if (swizzle != 128 && swizzle != 64 && swizzle != 32 && swizzle)
-        return fail(f, op, "'swizzle' is 128, 64 or 32 bytes, or 0 for none");
+        return tile_error_of(f, op, "'swizzle' is 128, 64 or 32 bytes, or 0 for none");
     return verify_stride(f, op, TILE_ATTR_leading) && verify_stride(f, op, TILE_ATTR_stride);
 }
 
@@ -32,22 +25,20 @@ static bool verify_warpgroup(const tile_function *f, tile_op op) {
     enum { WARPGROUP = 4 };
     tile_executors who = tile_executors_of(f, op);
     if (f->level == 2 && !tile_sync_is_explicit(f, op))
-        return fail(
+        return tile_error_of(
             f, op,
             "no barriers are inserted around what a descriptor names: write `sync explicit`, "
             "or the kernel at level 3");
     if (who.warps % WARPGROUP == 0 && who.first % WARPGROUP == 0) return true;
-    tile_report(
-        tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-        "%s: warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
-        tile_op_name(f, op), who.warps, who.first);
-    return false;
+    return tile_error_of(
+        f, op, "warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
+        who.warps, who.first);
 }
 
 static bool verify_wait(const tile_function *f, tile_op op) {
     int64_t pending;
-    if (!tile_value_is_int(f, tile_op_operand(f, op, 0), &pending) || pending >= 0) return true;
-    return fail(f, op, "fewer than 0 groups cannot be pending");
+    if (!tile_value_is_int(f, tile_operand_pending(f, op), &pending) || pending >= 0) return true;
+    return tile_error_of(f, op, "fewer than 0 groups cannot be pending");
 }
 
 /* Which threads tell where the elements of a sparse lhs lie: those of 8 bits take the bits of all.
@@ -57,11 +48,11 @@ static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
     int64_t selector = tile_op_attr_int(f, op, TILE_ATTR_selector, 0);
     bool sparse = tile_product_forms_of(f, op).sparse;
     if (!sparse && tile_op_has_attr(f, op, TILE_ATTR_selector))
-        return fail(f, op, "'selector' belongs to `places`, the operand behind keep");
+        return tile_error_of(f, op, "'selector' belongs to `places`, the operand behind keep");
     if (sparse && tile_op_has_attr(f, op, TILE_ATTR_popc))
-        return fail(f, op, "bits are not sparse: `popc` goes without `places`");
+        return tile_error_of(f, op, "bits are not sparse: `popc` goes without `places`");
     if (selector == 0 || (selector == 1 && tile_scalar_bits(lhs) > BYTE)) return true;
-    return fail(f, op, "'selector' is 0 or 1, and 0 with elements of 8 bits");
+    return tile_error_of(f, op, "'selector' is 0 or 1, and 0 with elements of 8 bits");
 }
 
 /* What PTX has of each kind of elements: factors of -1 for floats, signs and clamped sums for
@@ -87,16 +78,15 @@ static bool verify_attributes(const tile_function *f, tile_op op) {
     tile_mma_query query = tile_product_query(f, op);
     tile_wgmma_elements elements = tile_wgmma_find(&query);
     if (elements == TILE_WGMMA_bits && !tile_op_has_attr(f, op, TILE_ATTR_popc))
-        return fail(f, op,
-                    "i32 is multiplied bit by bit: say `popc`, or let the operands have elements "
-                    "of i8");
+        return tile_error_of(
+            f, op,
+            "i32 is multiplied bit by bit: say `popc`, or let the operands have elements "
+            "of i8");
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!(rows[i].refused >> elements & 1) || !tile_op_has_attr(f, op, rows[i].attr)) continue;
-        tile_report(tile_function_context(f), TILE_ERROR, tile_op_loc(f, op),
-                    "wgmma: '%s' does not go with elements of %s: %s",
-                    tile_attr_get_info(rows[i].attr)->name, tile_scalar_name(query.lhs),
-                    rows[i].why);
-        return false;
+        return tile_error_at(f, op, "wgmma: '%s' does not go with elements of %s: %s",
+                             tile_attr_get_info(rows[i].attr)->name, tile_scalar_name(query.lhs),
+                             rows[i].why);
     }
     return verify_places(f, op, query.lhs);
 }

@@ -11,15 +11,6 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/integer.h"
 
-static bool fail(const tile_function *f, const char *format, const char *a, const char *b,
-                 const char *c) {
-    tile_arena scratch = {0};
-    tile_report(tile_function_context(f), TILE_ERROR, f->loc, "%s",
-                tile_arena_format(&scratch, format, a, b, c));
-    tile_arena_reset(&scratch);
-    return false;
-}
-
 static tile_bound_param *find(const tile_bound_params *bound, const char *name) {
     for (size_t i = 0; i < bound->f->param_count; i++)
         if (strcmp(bound->f->params[i].name, name) == 0) return &bound->params[i];
@@ -110,10 +101,11 @@ static bool bind_given(tile_bound_params *bound, const tile_pass_option *option)
     tile_bound_param *param = find(bound, option->key);
     if (!param) return true;
     tile_param_kind kind = f->params[param - bound->params].kind;
-    if (param->bound) return fail(f, "the parameter '%s' is given twice", option->key, NULL, NULL);
+    if (param->bound)
+        return tile_error_at(f, TILE_NO_OP, "the parameter '%s' is given twice", option->key);
     if (!read_value(kind, option->value, param))
-        return fail(f, "the parameter '%s' takes %s, not '%s'", option->key, expected_words(kind),
-                    option->value);
+        return tile_error_at(f, TILE_NO_OP, "the parameter '%s' takes %s, not '%s'", option->key,
+                             expected_words(kind), option->value);
     return param->bound = true;
 }
 
@@ -207,7 +199,8 @@ static bool search_points(tile_bound_params *bound, size_t clause_index, size_t 
 
 static bool fail_missing(const tile_bound_params *bound, const char *name, const char *why,
                          const char *values) {
-    return fail(bound->f, "the parameter '%s' has no value%s%s", name, why, values);
+    return tile_error_at(bound->f, TILE_NO_OP, "the parameter '%s' has no value%s%s", name, why,
+                         values);
 }
 
 bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
@@ -381,11 +374,12 @@ bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
         if (is_open(bound, f->wheres[i])) continue;
         const char *clause = tile_expr_text(f, f->wheres[i], arena);
         if (!tile_expr_eval(f->wheres[i], &bindings, &value))
-            holds = fail(f, "`where %s` has no value: it divides by zero, with %s", clause,
-                         tile_bound_text(bound, f->wheres[i], arena), NULL);
+            holds =
+                tile_error_at(f, TILE_NO_OP, "`where %s` has no value: it divides by zero, with %s",
+                              clause, tile_bound_text(bound, f->wheres[i], arena));
         else if (!value)
-            holds = fail(f, "`where %s` does not hold: %s", clause,
-                         tile_bound_text(bound, f->wheres[i], arena), NULL);
+            holds = tile_error_at(f, TILE_NO_OP, "`where %s` does not hold: %s", clause,
+                                  tile_bound_text(bound, f->wheres[i], arena));
     }
     return holds;
 }

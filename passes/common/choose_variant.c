@@ -47,9 +47,8 @@ tile_status tile_pass_choose_variant(tile_pass *pass, tile_function *f) {
     errno = 0;
     long variant = strtol(text, &end, 10);
     if (end == text || *end || errno || variant < 0 || variant >= (long)variants.count) {
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "@%s has %u variants, 0 to %u: there is no variant '%s'", f->name,
-                    variants.count, variants.count - 1, text);
+        tile_error_at(f, TILE_NO_OP, "@%s has %u variants, 0 to %u: there is no variant '%s'",
+                      f->name, variants.count, variants.count - 1, text);
         return TILE_INVALID;
     }
     tile_assume_variant(f, &variants, (unsigned)variant);

@@ -147,7 +147,7 @@ static void mark_all(sweep *s) {
         progress = false;
         for (uint32_t id = 1; id < f->op_count; id++) /* a buffer that stays is still freed */
             if (f->ops[id].opcode == TILE_OP_free_shared && !s->live_op[id] &&
-                s->live_value[f->ops[id].operands[0].id]) {
+                s->live_value[tile_operand_buffer(f, (tile_op){id}).id]) {
                 mark_op(s, (tile_op){id});
                 progress = true;
             }

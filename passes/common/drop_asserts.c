@@ -21,15 +21,13 @@
  *   } */
 #include "passes/pass.h"
 
-static void drop(tile_function *f, tile_op op, void *user) {
-    if (tile_op_opcode(f, op) != TILE_OP_assert) return;
-    tile_erase_op(f, op);
-    ++*(long *)user;
-}
-
 tile_status tile_pass_drop_asserts(tile_pass *pass, tile_function *f) {
     long dropped = 0;
-    tile_walk(f, f->body, drop, &dropped);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (tile_op_opcode(f, op) != TILE_OP_assert) continue;
+        tile_erase_op(f, op);
+        dropped++;
+    }
     tile_pass_count(pass, "dropped", dropped);
     return TILE_OK;
 }

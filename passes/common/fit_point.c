@@ -220,10 +220,11 @@ static const char *point_text(const search *s, const tile_bound_params *point) {
 
 static void tell(const search *s, const tile_bound_params *first, const char *error) {
     const tile_bound_params found = {s->f, s->found, NULL};
-    tile_report(tile_function_context(s->f), TILE_REMARK, s->f->loc,
-                "@%s: the first point of 'tune' (%s) does not fit %s: %s; taking the next one that "
-                "fits: %s; --tune finds the fastest, --param NAME=VALUE takes another one",
-                s->f->name, point_text(s, first), s->target->name, error, point_text(s, &found));
+    tile_remark_at(
+        s->f, TILE_NO_OP,
+        "@%s: the first point of 'tune' (%s) does not fit %s: %s; taking the next one that "
+        "fits: %s; --tune finds the fastest, --param NAME=VALUE takes another one",
+        s->f->name, point_text(s, first), s->target->name, error, point_text(s, &found));
 }
 
 void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *options,
@@ -259,10 +260,11 @@ void tile_note_fitting_point(const tile_module *module, const char *kernel,
     tile_context_restore(&diversion);
     if (found) {
         const tile_bound_params point = {f, s.found, NULL};
-        tile_report(tile_function_context(f), TILE_NOTE, f->loc,
-                    "other points of 'tune' fit %s: %s; leave its parameters out to take that one, "
-                    "or let --tune find the fastest",
-                    target->name, point_text(&s, &point));
+        tile_note_at(
+            f, TILE_NO_OP,
+            "other points of 'tune' fit %s: %s; leave its parameters out to take that one, "
+            "or let --tune find the fastest",
+            target->name, point_text(&s, &point));
     }
     tile_arena_reset(&arena);
 }

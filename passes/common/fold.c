@@ -262,7 +262,7 @@ static tile_value fold_counter_bound(context *x) {
         return TILE_NO_VALUE;
     tile_op loop = tile_region_at(x->f, (tile_region){counter->owner})->parent;
     if (!loop.id || tile_op_opcode(x->f, loop) != TILE_OP_for ||
-        tile_op_operand(x->f, loop, 1).id != x->b.id ||
+        tile_operand_end(x->f, loop).id != x->b.id ||
         (x->opcode == TILE_OP_ult && range_of(x, x->a).min < 0))
         return TILE_NO_VALUE;
     return integer(x, x->opcode != TILE_OP_ge);

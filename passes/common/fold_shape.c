@@ -11,7 +11,7 @@ static void read_order(const tile_function *f, tile_op op, int64_t *order) {
 /* Of a transpose of a transpose: one, or none. */
 static tile_value fold_transposes(tile_function *f, tile_op op, tile_op inner, bool *changed) {
     int64_t outer[TILE_MAX_RANK], first[TILE_MAX_RANK], order[TILE_MAX_RANK];
-    tile_value source = tile_op_operand(f, inner, 0);
+    tile_value source = tile_operand_src(f, inner);
     unsigned rank = tile_value_type(f, source)->rank;
     bool same = true;
     read_order(f, op, outer);
@@ -23,7 +23,7 @@ static tile_value fold_transposes(tile_function *f, tile_op op, tile_op inner, b
     if (same && tile_value_type(f, source) == tile_value_type(f, tile_op_result(f, op, 0)))
         return source;
     if (same) return TILE_NO_VALUE;
-    tile_op_at(f, op)->operands[0] = source;
+    tile_set_operand(f, op, TILE_OPERAND_src, source);
     tile_op_set_list(f, op, TILE_ATTR_order, order, rank);
     *changed = true;
     return TILE_NO_VALUE;
@@ -31,7 +31,7 @@ static tile_value fold_transposes(tile_function *f, tile_op op, tile_op inner, b
 
 tile_value tile_fold_rearrangement(tile_function *f, tile_op op, bool *changed) {
     tile_opcode opcode = tile_op_opcode(f, op);
-    tile_value source = tile_op_operand(f, op, 0);
+    tile_value source = tile_first_operand(f, op);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     tile_op inner = tile_value_def(f, source);
     bool one = opcode == TILE_OP_transpose || opcode == TILE_OP_reshape ||
@@ -46,9 +46,9 @@ tile_value tile_fold_rearrangement(tile_function *f, tile_op op, bool *changed) 
     if (opcode != TILE_OP_reshape || tile_op_opcode(f, inner) != TILE_OP_reshape ||
         tile_rearranging_buffer(f, inner).id)
         return TILE_NO_VALUE;
-    source = tile_op_operand(f, inner, 0);
+    source = tile_operand_src(f, inner);
     if (tile_value_type(f, source) == type) return source;
-    tile_op_at(f, op)->operands[0] = source;
+    tile_set_operand(f, op, TILE_OPERAND_src, source);
     *changed = true;
     return TILE_NO_VALUE;
 }

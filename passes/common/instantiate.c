@@ -386,10 +386,6 @@ static void bind_reference(instance *i) {
     f->reference_loc = loc;
 }
 
-static void find_cluster_op(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
-}
-
 /* A cluster of one block is none, unless something is said of it. */
 static void bind_cluster(instance *i) {
     tile_function *f = i->f;
@@ -399,9 +395,7 @@ static void bind_cluster(instance *i) {
         f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
         alone = alone && f->cluster[d] && tile_expr_is_int(f->cluster[d], &extent) && extent == 1;
     }
-    bool named = false;
-    if (f->cluster_rank && alone) tile_walk(f, f->body, find_cluster_op, &named);
-    if (alone && !named) tile_function_set_cluster(f, 0, NULL);
+    if (alone && !(f->cluster_rank && tile_uses_cluster(f))) tile_function_set_cluster(f, 0, NULL);
 }
 
 static void bind_declarations(instance *i) {
@@ -464,8 +458,7 @@ static bool resolve_layouts(instance *i) {
 static tile_status check_result(instance *i) {
     const char *values = tile_bound_text(&i->bound, NULL, i->arena);
     bool ok = i->errors == 0 && tile_function_verify(i->f) == TILE_OK;
-    if (!ok && *values)
-        tile_report(i->context, TILE_NOTE, i->f->loc, "instantiated with %s", values);
+    if (!ok && *values) tile_note_at(i->f, TILE_NO_OP, "instantiated with %s", values);
     return ok ? TILE_OK : TILE_INVALID;
 }
 
@@ -567,15 +560,13 @@ static bool write_split(tile_function *f, const tile_binding *bindings, unsigned
     if (!given) return true;
     if (point.factor && point.strategy) return tile_split_write(f, &point) == TILE_OK;
     if (bad_factor)
-        tile_report(f->module->context, TILE_ERROR, f->loc,
-                    "@%s: " TILE_SPLIT_FACTOR " takes a number from 1 to %d, not '%s'", f->name,
-                    TILE_MAX_SPLIT, bad_factor);
-    else
-        tile_report(f->module->context, TILE_ERROR, f->loc,
-                    "@%s: " TILE_SPLIT_FACTOR " and " TILE_SPLIT_STRATEGY
-                    " go together, and there is no %s",
-                    f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
-    return false;
+        return tile_error_at(f, TILE_NO_OP,
+                             "@%s: " TILE_SPLIT_FACTOR " takes a number from 1 to %d, not '%s'",
+                             f->name, TILE_MAX_SPLIT, bad_factor);
+    return tile_error_at(f, TILE_NO_OP,
+                         "@%s: " TILE_SPLIT_FACTOR " and " TILE_SPLIT_STRATEGY
+                         " go together, and there is no %s",
+                         f->name, point.factor ? TILE_SPLIT_STRATEGY : TILE_SPLIT_FACTOR);
 }
 
 /* As a call ---------------------------------------------------------------------------------- */

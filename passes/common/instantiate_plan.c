@@ -62,8 +62,7 @@ static const char *make(instances *all, tile_op op, tile_function *kernel,
     tile_function *copy = tile_function_clone(kernel, free_name(all, kernel));
     copy->instance_of = kernel->name;
     if (tile_instantiate_for(copy->module, copy->name, bindings, count, all->target) != TILE_OK) {
-        tile_report(copy->module->context, TILE_NOTE, tile_op_loc(all->plan, op),
-                    "it is launched here");
+        tile_note_at(all->plan, op, "it is launched here");
         all->status = TILE_INVALID;
     }
     all->made =
@@ -84,8 +83,8 @@ static const char *find_or_make(instances *all, tile_op op, tile_function *kerne
     return make(all, op, kernel, values);
 }
 
-static void instantiate_launch(tile_function *plan, tile_op op, void *user) {
-    instances *all = user;
+static void instantiate_launch(instances *all, tile_op op) {
+    tile_function *plan = all->plan;
     if (tile_op_opcode(plan, op) != TILE_OP_launch || all->status != TILE_OK) return;
     const char *callee = tile_op_attr_text(plan, op, TILE_ATTR_callee);
     tile_function *kernel = tile_module_find(plan->module, callee);
@@ -99,7 +98,7 @@ tile_status tile_instantiate_launches(tile_function *plan, const tile_target *ta
                                       tile_arena *arena) {
     instances all = {.plan = plan, .target = target, .arena = arena, .status = TILE_OK};
     if (plan->kind != TILE_PLAN) return TILE_OK;
-    tile_walk(plan, plan->body, instantiate_launch, &all);
+    TILE_FOR_EACH_OP_INSIDE (plan, op, plan->body) instantiate_launch(&all, op);
     return all.status == TILE_OK ? tile_function_verify(plan) : all.status;
 }
 

@@ -24,8 +24,8 @@ static bool is_block_id(const tile_function *f, tile_value value) {
 static int64_t find_factor(const tile_function *f, tile_value value, unsigned depth) {
     tile_op op = tile_value_def(f, value);
     int64_t factor = 0, number;
-    if (!op.id || !depth || tile_op_operand_count(f, op) != 2) return 0;
-    tile_value a = tile_op_operand(f, op, 0), b = tile_op_operand(f, op, 1);
+    if (!op.id || !depth || !tile_op_takes(tile_op_opcode(f, op), TILE_OPERAND_rhs)) return 0;
+    tile_value a = tile_operand_lhs(f, op), b = tile_operand_rhs(f, op);
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_mul:
         if (is_block_id(f, a) && tile_value_is_int(f, b, &number)) return number;
@@ -44,13 +44,12 @@ static bool stands_in_parallel(const tile_function *f, tile_op op) {
     return false;
 }
 
-static void visit_store(tile_function *f, tile_op op, void *user) {
-    const search *s = user;
+static void visit_store(tile_function *f, tile_op op, const search *s) {
     unsigned count;
     if (tile_op_opcode(f, op) != TILE_OP_store || stands_in_parallel(f, op)) return;
-    tile_value src = tile_op_operand(f, op, 0);
+    tile_value src = tile_operand_src(f, op);
     tile_op load = tile_value_def(f, src);
-    const tile_value *to = tile_op_segment(f, op, 1, &count);
+    const tile_value *to = tile_operands_dst(f, op, &count);
     if (!load.id || tile_op_opcode(f, load) != TILE_OP_load || s->uses[src.id] != 1 ||
         tile_value_type(f, src)->kind != TILE_TYPE_SCALAR ||
         tile_value_type(f, to[0])->kind != TILE_TYPE_VIEW)
@@ -60,8 +59,8 @@ static void visit_store(tile_function *f, tile_op op, void *user) {
         if (factor <= 1) continue;
         char remedy[64];
         snprintf(remedy, sizeof remedy, "for a tile write `load .. : [%lld]`", (long long)factor);
-        tile_remark_missed(f, load, "one element", "it loads one element, the same for all threads",
-                           remedy);
+        tile_missed_at(f, load, "one element", remedy,
+                       "it loads one element, the same for all threads");
         return;
     }
 }
@@ -69,5 +68,5 @@ static void visit_store(tile_function *f, tile_op op, void *user) {
 void remark_stored_elements(tile_function *f, tile_arena *scratch) {
     if (!tile_remarks_wanted(f) || f->kind != TILE_KERNEL || tile_function_level(f) != 2) return;
     search s = {f, tile_count_uses(f, scratch)};
-    tile_walk(f, f->body, visit_store, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_store(f, op, &s);
 }

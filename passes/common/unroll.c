@@ -2,13 +2,14 @@
 
 #include "lib/ir/regions.h"
 
-static void find_index(tile_function *f, tile_op op, void *user) {
+/* Names an element by a number that is not known before the loop is unrolled. */
+static bool has_open_index(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
-    unsigned operand = opcode == TILE_OP_insert ? 2 : 1;
     int64_t known;
-    if ((opcode == TILE_OP_extract || opcode == TILE_OP_insert || opcode == TILE_OP_coordinates) &&
-        !tile_value_is_int(f, tile_op_operand(f, op, operand), &known))
-        *(bool *)user = true;
+    if (opcode == TILE_OP_extract || opcode == TILE_OP_insert)
+        return !tile_value_is_int(f, tile_operand_first(f, op), &known);
+    return opcode == TILE_OP_coordinates &&
+           !tile_value_is_int(f, tile_operand_element(f, op), &known);
 }
 
 /* How often the loop runs; 0: it is no such loop. */
@@ -16,13 +17,13 @@ static int64_t count_copies(tile_function *f, tile_op op) {
     int64_t begin, end, step;
     bool indexes = false;
     if (tile_op_opcode(f, op) != TILE_OP_for || tile_op_has_attr(f, op, TILE_ATTR_pipelined) ||
-        !tile_value_is_int(f, tile_op_operand(f, op, 0), &begin) ||
-        !tile_value_is_int(f, tile_op_operand(f, op, 1), &end) ||
-        !tile_value_is_int(f, tile_op_operand(f, op, 2), &step) || step < 1 || end <= begin)
+        !tile_value_is_int(f, tile_operand_begin(f, op), &begin) ||
+        !tile_value_is_int(f, tile_operand_end(f, op), &end) ||
+        !tile_value_is_int(f, tile_operand_step(f, op), &step) || step < 1 || end <= begin)
         return 0;
     int64_t times = (end - begin + step - 1) / step;
     if (times > tile_op_attr_int(f, op, TILE_ATTR_unroll, 0)) return 0;
-    tile_walk(f, tile_op_region(f, op, 0), find_index, &indexes);
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) indexes |= has_open_index(f, inner);
     return indexes ? times : 0;
 }
 
@@ -50,8 +51,8 @@ static void unroll(tile_function *f, tile_op op, int64_t times, tile_arena *aren
     unsigned carried = tile_carried_count(f, op);
     tile_value *current = TILE_NEW_ARRAY(arena, tile_value, carried + 1u);
     int64_t begin = 0, step = 0;
-    tile_value_is_int(f, tile_op_operand(f, op, 0), &begin);
-    tile_value_is_int(f, tile_op_operand(f, op, 2), &step);
+    tile_value_is_int(f, tile_operand_begin(f, op), &begin);
+    tile_value_is_int(f, tile_operand_step(f, op), &step);
     for (unsigned i = 0; i < carried; i++) current[i] = tile_carried_sent(f, op, TILE_AROUND, i);
     for (int64_t t = 0; t < times; t++) copy_body(f, op, begin + t * step, current, arena);
     tile_value *map = TILE_NEW_ARRAY(arena, tile_value, f->value_count);

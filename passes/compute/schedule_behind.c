@@ -65,11 +65,11 @@ static int find_of_row(rows *r, tile_value value, const sched_map *map) {
 static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
     sched_map at = sched_operand_map(s, op, 0, 1, map);
-    tile_value value = tile_op_operand(s->compute, op, 1);
+    tile_value value = tile_operand_rhs(s->compute, op);
     while ((op = tile_value_def(s->compute, value)).id &&
            tile_op_opcode(s->compute, op) == TILE_OP_broadcast) {
         at = sched_operand_map(s, op, 0, 0, &at);
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     }
     int reduction = find_of_row(r, value, &at);
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
@@ -88,7 +88,7 @@ static behind behind_of_elementwise(rows *r, tile_op op, const sched_map *map) {
         result.same &= operands[i].same;
         all &= operands[i].known;
     }
-    const tile_type *from = sched_element(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *from = sched_element(s, tile_first_operand(s->compute, op));
     const tile_type *to = sched_element(s, tile_op_result(s->compute, op, 0));
     bool floats = tile_scalar_is_floating(from->scalar) && tile_scalar_is_floating(to->scalar);
     floats &= tile_scalar_has_arithmetic(to->scalar); /* or infinities become numbers */
@@ -127,7 +127,7 @@ static behind find_behind(rows *r, tile_value value, const sched_map *map) {
     case TILE_OP_transpose:
     case TILE_OP_reshape: {
         sched_map at = sched_operand_map(s, op, 0, 0, map);
-        return behind_of(r, tile_op_operand(s->compute, op, 0), &at);
+        return behind_of(r, tile_operand_src(s->compute, op), &at);
     }
     default: break;
     }
@@ -175,7 +175,7 @@ static bool is_only_subtracted(const schedule *s, tile_value value, tile_value s
             if (tile_op_operand(f, op, i).id != value.id) continue;
             tile_opcode opcode = tile_op_opcode(f, op);
             bool fits = opcode == TILE_OP_sub
-                            ? i == 1 && rows_is_equal(f, tile_op_operand(f, op, 0), source, 4)
+                            ? i == 1 && rows_is_equal(f, tile_operand_lhs(f, op), source, 4)
                             : opcode == TILE_OP_broadcast &&
                                   is_only_subtracted(s, tile_op_result(f, op, 0), source);
             if (!fits) return false;

@@ -79,7 +79,7 @@ static bool find_side(chain_finder *f, sched_side *side, tile_value value) {
     tile_op op;
     side->wide = sched_element(s, value);
     while (!is_read(f, value) && (op = tile_value_def(s->compute, value)).id) {
-        tile_value from = tile_op_operand_count(s->compute, op) ? tile_op_operand(s->compute, op, 0)
+        tile_value from = tile_op_operand_count(s->compute, op) ? tile_operand_src(s->compute, op)
                                                                 : TILE_NO_VALUE;
         tile_opcode opcode = tile_op_opcode(s->compute, op);
         sched_map at;
@@ -147,9 +147,9 @@ static bool add_inner(chain_finder *f, tile_op op, const sched_map *map) {
     bool lhs = has_flag(s, op, TILE_ATTR_trans_lhs), rhs = has_flag(s, op, TILE_ATTR_trans_rhs);
     inner->sides[0].row = o->m, inner->sides[0].column = o->depth;
     inner->sides[1].row = o->depth, inner->sides[1].column = o->n;
-    if (!chain_place_side(f, &inner->sides[0], tile_op_operand(s->compute, op, 0), map, rank,
+    if (!chain_place_side(f, &inner->sides[0], tile_operand_lhs(s->compute, op), map, rank,
                           lhs ? o->depth : o->m, lhs ? o->m : o->depth) ||
-        !chain_place_side(f, &inner->sides[1], tile_op_operand(s->compute, op, 1), map, rank,
+        !chain_place_side(f, &inner->sides[1], tile_operand_rhs(s->compute, op), map, rank,
                           rhs ? o->n : o->depth, rhs ? o->depth : o->n))
         return false;
     o->inner_count++;
@@ -184,7 +184,7 @@ static void go_back(chain_finder *f, const sched_online *before) {
 bool chain_add_reduction(chain_finder *f, tile_op op, const sched_map *map) {
     schedule *s = f->s;
     sched_online *o = f->o;
-    tile_value source = tile_op_operand(s->compute, op, 0);
+    tile_value source = tile_operand_src(s->compute, op);
     const tile_type *type = sched_type(s, source);
     const sched_fold *there = sched_find_fold(o, op);
     int64_t axis = sched_axis(s, op);
@@ -243,7 +243,7 @@ static bool is_above(chain_finder *f, sched_wanted row, tile_value x, sched_want
     *top = row;
     op = def(f, row.value, TILE_OP_reduce);
     return op.id && tile_op_word(f->s->compute, op, TILE_ATTR_kind) == TILE_WORD_kind_max &&
-           tile_op_operand(f->s->compute, op, 0).id == x.id;
+           tile_operand_src(f->s->compute, op).id == x.id;
 }
 
 /* x and rho of x - rho, or of that times what is above 0. */
@@ -331,7 +331,7 @@ static sched_wanted divisor_of(chain_finder *f, sched_wanted row, bool *divides)
     double number;
     sched_wanted inner = without_broadcast(f, row);
     tile_op op = *divides ? TILE_NO_OP : def(f, inner.value, TILE_OP_div);
-    if (!op.id || !sched_is_number(f->s, tile_op_operand(f->s->compute, op, 0), &number) ||
+    if (!op.id || !sched_is_number(f->s, tile_operand_lhs(f->s->compute, op), &number) ||
         !(number > 0 && number <= 1))
         return row;
     *divides = true;
@@ -380,9 +380,9 @@ static sched_known_form of_product(chain_finder *f, tile_op op, const sched_map 
 }
 
 static tile_value condition_of(chain_finder *f, tile_op choice) {
-    tile_value value = tile_op_operand(f->s->compute, choice, 0);
+    tile_value value = tile_operand_condition(f->s->compute, choice);
     for (tile_op op; (op = def(f, value, TILE_OP_broadcast)).id;)
-        value = tile_op_operand(f->s->compute, op, 0);
+        value = tile_operand_src(f->s->compute, op);
     return value;
 }
 
@@ -416,7 +416,7 @@ static sched_known_form of_scaled(chain_finder *f, tile_op op, const sched_map *
     case TILE_OP_neg: return of_negative(&of[0]);
     case TILE_OP_select:
         if (of[0].form > SCHED_EARLY || of[1].form != SCHED_SCALED ||
-            !sched_is_number(s, tile_op_operand(s->compute, op, 2), &number) || number != 0)
+            !sched_is_number(s, tile_operand_no(s->compute, op), &number) || number != 0)
             return plain(SCHED_NONE);
         return of_choice(f, op, &of[1]);
     default: return plain(SCHED_NONE);

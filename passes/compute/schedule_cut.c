@@ -22,7 +22,7 @@ int sched_find_input(const schedule *s, const sched_group *g, tile_value value) 
     int found = sched_input_of(s, g, value);
     tile_op op = tile_value_def(s->compute, value);
     if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
-    return sched_find_input(s, g, tile_op_operand(s->compute, op, 0));
+    return sched_find_input(s, g, tile_operand_src(s->compute, op));
 }
 
 tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
@@ -30,7 +30,7 @@ tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made)
     while ((op = tile_value_def(s->compute, value)).id &&
            tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
            (sched_array_of(s, value) < 0 || value.id == made.id))
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     return value;
 }
 
@@ -102,7 +102,7 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, t
     sched_domain own = sched_domain_of(s, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
         return false;
-    tile_value from = tile_op_operand(s->compute, op, 0);
+    tile_value from = tile_operand_src(s->compute, op);
     sched_domain domain = sched_domain_of(s, from);
     sched_map identity = sched_identity(&domain);
     sched_walk w = {.s = s};
@@ -170,7 +170,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_
     int64_t axis = sched_axis(s, op);
     g->kind = SCHED_ROWS;
     g->axis = (unsigned)axis;
-    g->domain = sched_domain_of(s, tile_op_operand(s->compute, op, 0));
+    g->domain = sched_domain_of(s, tile_operand_src(s->compute, op));
     if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
     /* Every row that is reduced must be one of the value's, and no more than once. */
     for (unsigned d = 0; d < g->domain.rank; d++) {
@@ -435,9 +435,9 @@ static bool *find_wanted(const schedule *s) {
 /* What windows are made of is computed again for each window that it is in. Where that takes too
  * much it is put into memory, from the first one on, so that those behind it begin there. */
 static void plan_windowed(schedule *s, tile_op op) {
-    tile_value src = tile_op_operand(s->compute, op, 0);
-    if (tile_op_opcode(s->compute, op) == TILE_OP_window && sched_is_expensive(s, src))
-        plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
+    if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
+    tile_value src = tile_operand_src(s->compute, op);
+    if (sched_is_expensive(s, src)) plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
 }
 
 /* What stands behind MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
@@ -455,7 +455,7 @@ static void plan_long_chains(schedule *s) {
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             behind[tile_op_result(f, op, i).id] = most + reduces;
         if (wanted[op.id] && reduces && most && most % MOST_IN_A_CHAIN == 0)
-            plan_value(s, tile_op_operand(f, op, 0));
+            plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
     }
 }

@@ -120,7 +120,7 @@ static tile_op reduction_of(const finder *f, const sched_wanted *at, tile_word k
 
 static bool reduces(const finder *f, tile_op op, tile_value x) {
     const tile_function *compute = f->r->k.s->compute;
-    return op.id && rows_is_equal(compute, tile_op_operand(compute, op, 0), x, 4);
+    return op.id && rows_is_equal(compute, tile_operand_src(compute, op), x, 4);
 }
 
 /* Differences from means ----------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static bool keeps_all(const finder *f, tile_op op) {
     schedule *s = f->r->k.s;
     return !tile_op_at(s->compute, op)->attr_count &&
            sched_element(s, tile_op_result(s->compute, op, 0)) == f->type &&
-           is_computed_so(f, tile_op_operand(s->compute, op, 0));
+           is_computed_so(f, tile_first_operand(s->compute, op));
 }
 
 /* Of it or 0: NaN of what is chosen must not be put right behind the walk, where it would not be
@@ -251,7 +251,7 @@ static bool take_choice(finder *f, tile_op op, const sched_map *map) {
     sched_wanted seen = operand_of(f, op, 0, map), shown = operand_of(f, op, 1, map);
     double otherwise;
     if (f->late->seen.value.id || !is_early(f, &seen) ||
-        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &otherwise) || otherwise != 0 ||
+        !sched_is_number(s, tile_operand_no(s->compute, op), &otherwise) || otherwise != 0 ||
         f->late->exp >= 0 || f->late->centre_count || f->late->post_count)
         return false;
     f->late->seen = seen;
@@ -329,10 +329,10 @@ bool rows_is_of_walk(rows *r, unsigned exp, unsigned walk) {
 void rows_remark_walks(rows *r) {
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (r->walks[i] > 1)
-            tile_remark_missed(
+            tile_missed_at(
                 r->k.s->compute, rows_op(r, i), "not in one walk",
-                "it needs what another reduction of the same rows gives, so that these are read "
-                "again for it",
                 "sums of products of exp(x - reduce_max(x)), differences from the mean and factors "
-                "of the row need not wait");
+                "of the row need not wait",
+                "it needs what another reduction of the same rows gives, so that these are read "
+                "again for it");
 }

@@ -59,7 +59,7 @@ static bool is_choice(schedule *s, sched_wanted at, bool zero, sched_leaf *leaf)
     tile_op op = tile_value_def(s->compute, at.value);
     double hidden;
     if (!op.id || opcode_of(s, op) != TILE_OP_select ||
-        !sched_is_number(s, tile_op_operand(s->compute, op, 2), &hidden) ||
+        !sched_is_number(s, tile_operand_no(s->compute, op), &hidden) ||
         hidden != (zero ? 0 : -INFINITY))
         return false;
     *leaf = (sched_leaf){.whole = at, .zero = zero};

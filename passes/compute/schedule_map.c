@@ -26,7 +26,7 @@ static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE
 
 /* A reshape whose elements keep their coordinates, but for dims of extent 1. */
 static bool is_squeeze(schedule *s, tile_op op) {
-    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     unsigned a[TILE_MAX_RANK], b[TILE_MAX_RANK];
     unsigned count = long_dims(s, from, a);
@@ -38,7 +38,7 @@ static bool is_squeeze(schedule *s, tile_op op) {
 
 /* A reshape of windows is computed where it is used, so that these are not written. */
 static bool is_inline_reshape(schedule *s, tile_op op) {
-    tile_value from = tile_op_operand(s->compute, op, 0), to = tile_op_result(s->compute, op, 0);
+    tile_value from = tile_operand_src(s->compute, op), to = tile_op_result(s->compute, op, 0);
     sched_map map = {{{0, NULL, NULL}}}, out;
     return is_squeeze(s, op) ||
            (s->expands[from.id] &&
@@ -77,7 +77,7 @@ static sched_map stretched(schedule *s, const tile_type *from, const tile_type *
 static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
     sched_map out = *map;
     unsigned count;
-    const tile_value *first = tile_op_segment(s->compute, op, 1, &count);
+    const tile_value *first = tile_operands_first(s->compute, op, &count);
     for (unsigned d = 0; d < count; d++)
         out.at[d] =
             sched_shifted(s, &map->at[d], TILE_OP_add, tile_value_at(s->compute, first[d])->expr);

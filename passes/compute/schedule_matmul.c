@@ -62,7 +62,7 @@ static tile_value without_moves(schedule *s, const sched_group *g, tile_value va
     tile_op op;
     while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
            only_moves(s, g, op))
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     return value;
 }
 

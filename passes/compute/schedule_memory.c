@@ -244,12 +244,12 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
     unsigned rank = tile_value_type(k->f, view)->rank, count, given = 0;
     tile_op made = tile_value_def(k->f, view);
     for (unsigned i = 0; i < rank; i++)
-        extents[i] = made.id ? tile_op_segment(k->f, made, 1, &count)[i]
+        extents[i] = made.id ? tile_operands_extents(k->f, made, &count)[i]
                              : sched_number(k, extent_of(k, type, (int)i));
-    if (made.id) tile_op_segment(k->f, made, 2, &given);
+    if (made.id) tile_operands_strides(k->f, made, &given);
     bool strided = given || d; /* those of a row-major view are not made of the first extent */
     for (unsigned i = 0; i < rank && strided; i++)
-        strides[i] = given     ? tile_op_segment(k->f, made, 2, &count)[i]
+        strides[i] = given     ? tile_operands_strides(k->f, made, &count)[i]
                      : made.id ? row_major_stride(k, extents, rank, i)
                                : stride_of(k, type, (int)i);
     extents[d] = end;

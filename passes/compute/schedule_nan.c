@@ -24,19 +24,19 @@ static bool is_nan(const looker *l, tile_value value, unsigned steps) {
     switch (tile_op_opcode(l->f, op)) {
     case TILE_OP_reduce:
         if (tile_op_word(l->f, op, TILE_ATTR_kind) != TILE_WORD_kind_add) return false;
-        return is_nan(l, tile_op_operand(l->f, op, 0), steps - 1);
+        return is_nan(l, tile_operand_src(l->f, op), steps - 1);
     case TILE_OP_broadcast:
     case TILE_OP_neg:
     case TILE_OP_exp:
     case TILE_OP_exp2:
     case TILE_OP_log:
-    case TILE_OP_log2: return is_nan(l, tile_op_operand(l->f, op, 0), steps - 1);
+    case TILE_OP_log2: return is_nan(l, tile_operand_src(l->f, op), steps - 1);
     case TILE_OP_add:
     case TILE_OP_sub:
     case TILE_OP_mul:
     case TILE_OP_div:
-        return is_nan(l, tile_op_operand(l->f, op, 0), steps - 1) ||
-               is_nan(l, tile_op_operand(l->f, op, 1), steps - 1);
+        return is_nan(l, tile_operand_lhs(l->f, op), steps - 1) ||
+               is_nan(l, tile_operand_rhs(l->f, op), steps - 1);
     default: return false;
     }
 }

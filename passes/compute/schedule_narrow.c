@@ -17,7 +17,7 @@ tile_value sched_without_cast(schedule *s, tile_value value) {
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
         tile_op_at(s->compute, op)->attr_count)
         return value;
-    tile_value from = tile_op_operand(s->compute, op, 0);
+    tile_value from = tile_operand_src(s->compute, op);
     const tile_type *wide = sched_element(s, value), *narrow = sched_element(s, from);
     bool floats = tile_scalar_is_floating(narrow->scalar);
     bool fits = floats == tile_scalar_is_floating(wide->scalar) && narrow->scalar != TILE_i1 &&
@@ -32,8 +32,8 @@ static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
 }
 
 tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
-    tile_value lhs = sched_without_cast(s, tile_op_operand(s->compute, op, 0));
-    tile_value rhs = sched_without_cast(s, tile_op_operand(s->compute, op, 1));
+    tile_value lhs = sched_without_cast(s, tile_operand_lhs(s->compute, op));
+    tile_value rhs = sched_without_cast(s, tile_operand_rhs(s->compute, op));
     bool narrow = multiplies_narrow(sched_element(s, lhs), sched_element(s, rhs));
     if (!narrow) return tile_op_operand(s->compute, op, operand);
     return operand ? rhs : lhs;
@@ -145,7 +145,7 @@ static bool is_moved(schedule *s, tile_value value) {
 static const tile_type *find_product(narrowing *n, tile_op op) {
     schedule *s = n->s;
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;
-    tile_value lhs = tile_op_operand(s->compute, op, 0), rhs = tile_op_operand(s->compute, op, 1);
+    tile_value lhs = tile_operand_lhs(s->compute, op), rhs = tile_operand_rhs(s->compute, op);
     const tile_type *a = find_narrow(n, lhs), *b = find_narrow(n, rhs);
     bool found = a && b && multiplies_narrow(a, b) && (is_moved(s, lhs) || is_moved(s, rhs));
     return found ? a : NULL;

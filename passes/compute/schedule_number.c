@@ -10,7 +10,7 @@ bool sched_is_number(schedule *s, tile_value value, double *number) {
     while ((op = tile_value_def(s->compute, value)).id &&
            (tile_op_opcode(s->compute, op) == TILE_OP_splat ||
             tile_op_opcode(s->compute, op) == TILE_OP_broadcast))
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     const tile_value_data *data = tile_value_at(s->compute, value);
     int64_t integer;
     if (data->kind != TILE_VALUE_CONSTANT) return false;
@@ -142,10 +142,10 @@ bool sched_is_near(schedule *s, tile_value row) {
     double number;
     while ((op = tile_value_def(s->compute, row)).id) {
         tile_opcode opcode = tile_op_opcode(s->compute, op);
-        tile_value a = tile_op_operand(s->compute, op, 0);
+        tile_value a = tile_first_operand(s->compute, op);
         if (opcode == TILE_OP_reduce) return true;
         if (opcode == TILE_OP_max) {
-            tile_value b = tile_op_operand(s->compute, op, 1);
+            tile_value b = tile_operand_rhs(s->compute, op);
             bool first = sched_is_number(s, a, &number);
             if (!first && !sched_is_number(s, b, &number)) return false;
             if (number > far) return false;

@@ -40,7 +40,7 @@ static bool miss(rows *r, tile_op op, const char *why, const char *remedy) {
         SCHED_FAIL(r->k.s, op, "%s: it cannot be split: %s; %s", tile_op_name(r->k.s->compute, op),
                    why, remedy);
     else
-        tile_remark_missed(r->k.s->compute, op, "not split", why, remedy);
+        tile_missed_at(r->k.s->compute, op, "not split", remedy, "%s", why);
     return false;
 }
 

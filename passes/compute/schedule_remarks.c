@@ -25,8 +25,8 @@ static bool is_product(const sched_group *g) {
 static bool is_operand(const handed *h) {
     const tile_function *f = h->s->compute;
     return h->reader->root.id && tile_op_opcode(f, h->reader->root) == TILE_OP_matmul &&
-           (sched_comes_from(h->s, tile_op_operand(f, h->reader->root, 0), h->value) ||
-            sched_comes_from(h->s, tile_op_operand(f, h->reader->root, 1), h->value));
+           (sched_comes_from(h->s, tile_operand_lhs(f, h->reader->root), h->value) ||
+            sched_comes_from(h->s, tile_operand_rhs(f, h->reader->root), h->value));
 }
 
 static bool is_reduced_value(const handed *h) {
@@ -135,8 +135,8 @@ static void remark(const handed *h) {
         s->arena, "@%s writes it to memory for @%s, %s[%s], %s bytes: %s", h->writer->kernel->name,
         h->reader->kernel->name, tile_scalar_name(scalar), text_of_dims(s, type),
         text_of_bytes(s, type, scalar), found.why);
-    tile_remark_missed(s->compute, tile_value_def(s->compute, h->value), "not in one kernel", why,
-                       found.remedy);
+    tile_missed_at(s->compute, tile_value_def(s->compute, h->value), "not in one kernel",
+                   found.remedy, "%s", why);
 }
 
 /* The first group that reads the array, after the one that writes it. */

@@ -67,7 +67,7 @@ static inline tile_op rows_op(const rows *r, size_t index) {
     return r->k.g->reductions[index];
 }
 static inline tile_value rows_source(const rows *r, size_t index) {
-    return tile_op_operand(r->k.s->compute, rows_op(r, index), 0);
+    return tile_operand_src(r->k.s->compute, rows_op(r, index));
 }
 static inline tile_word rows_kind(const rows *r, size_t index) {
     return tile_op_word(r->k.s->compute, rows_op(r, index), TILE_ATTR_kind);

@@ -6,7 +6,7 @@
 
 /* Where nothing would be corrected several kernels may be as fast. */
 static bool takes_none(chain_finder *f, tile_op op, const char *why, const char *remedy) {
-    if (f->o->exp_count) tile_remark_missed(f->s->compute, op, "not online", why, remedy);
+    if (f->o->exp_count) tile_missed_at(f->s->compute, op, "not online", remedy, "%s", why);
     return false;
 }
 
@@ -25,7 +25,7 @@ static bool take_product(chain_finder *f, tile_op op) {
     schedule *s = f->s;
     sched_online *o = f->o;
     unsigned rank = f->domain->rank;
-    tile_value lhs = tile_op_operand(s->compute, op, 0), rhs = tile_op_operand(s->compute, op, 1);
+    tile_value lhs = tile_operand_lhs(s->compute, op), rhs = tile_operand_rhs(s->compute, op);
     const tile_type *type = sched_type(s, lhs);
     sched_map identity = sched_identity(f->domain);
     sched_fold fold = {.op = op, .map = identity, .product = true};
@@ -55,7 +55,7 @@ static bool take_product(chain_finder *f, tile_op op) {
 static bool take_rows(chain_finder *f, tile_op op) {
     schedule *s = f->s;
     sched_online *o = f->o;
-    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
     unsigned rank = f->domain->rank;
     sched_map identity = sched_identity(f->domain);
     if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1 ||
@@ -74,7 +74,7 @@ static bool take_extents(chain_finder *f, tile_op op) {
         "say the extent, as in schedule{d=128}, and keep it to 256, or several kernels remain";
     o->deep = o->wide = 1;
     for (unsigned i = 0; i < o->inner_count; i++) {
-        const tile_value lhs = tile_op_operand(s->compute, o->inner[i].op, 0);
+        const tile_value lhs = tile_operand_lhs(s->compute, o->inner[i].op);
         const tile_type *type = sched_type(s, lhs);
         bool turned = tile_op_has_attr(s->compute, o->inner[i].op, TILE_ATTR_trans_lhs);
         int64_t deep = sched_constant(sched_dim(s, type, type->rank - (turned ? 2 : 1)));

@@ -250,10 +250,10 @@ static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *m
     schedule *s = k->s;
     unsigned windowed;
     int64_t axis = sched_axis(s, op);
-    tile_op_segment(s->compute, op, 1, &windowed);
-    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
+    tile_operands_strides(s->compute, op, &windowed);
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
     sched_map at = sched_operand_map(s, op, 0, 0, map);
-    tile_value value = sched_value(k, tile_op_operand(s->compute, op, 0), &at, element), inside;
+    tile_value value = sched_value(k, tile_operand_src(s->compute, op), &at, element), inside;
     if (!value.id || sched_is_padded(s, k->g, op)) return value;
     for (unsigned i = 0; i < windowed; i++) {
         unsigned d = (unsigned)axis + i;
@@ -299,9 +299,9 @@ static tile_value span(sched_kernel *k, tile_value index, const sched_map *map, 
 static tile_value compute_gather(sched_kernel *k, tile_op op, const sched_map *map,
                                  const tile_type *element) {
     schedule *s = k->s;
-    tile_value src = tile_op_operand(s->compute, op, 0), index[TILE_MAX_RANK];
+    tile_value src = tile_operand_src(s->compute, op), index[TILE_MAX_RANK];
     const tile_type *i32 = tile_type_scalar(s->context, TILE_i32), *own = sched_element(s, src);
-    const tile_type *places = sched_element(s, tile_op_operand(s->compute, op, 1));
+    const tile_type *places = sched_element(s, tile_operand_at(s->compute, op));
     int64_t axis = sched_axis(s, op);
     unsigned rank = sched_type(s, src)->rank;
     tile_value at = operand(k, op, 0, 1, map, places->scalar == TILE_i64 ? places : i32);

@@ -47,7 +47,7 @@ static bool says_how(const tile_function *f, tile_op op) {
 /* The vector: 1 of the right side, 0 of the left one; -1: there is none. */
 static int find_vector(schedule *s, tile_op op) {
     const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
-    tile_scalar element = sched_element(s, tile_op_operand(s->compute, op, 0))->scalar;
+    tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
     bool computed = element == TILE_f32 || element == TILE_f64;
     for (unsigned i = 0; i < 2; i++)
         computed &= sched_element(s, sched_multiplied(s, op, i))->scalar == element;

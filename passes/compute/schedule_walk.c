@@ -69,7 +69,7 @@ static bool is_undone(schedule *s, tile_op op, const sched_map *map) {
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
     sched_map at;
     if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
-    const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
     return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
 }
 
@@ -95,7 +95,7 @@ static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
     if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
-        add_whole(w, tile_op_operand(s->compute, op, 0));
+        add_whole(w, tile_operand_src(s->compute, op));
         first = 1;
     }
     if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
@@ -162,7 +162,7 @@ static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
                          const sched_map *map) {
     if (!sched_is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
     sched_domain source =
-        sched_domain_of((schedule *)(uintptr_t)s, tile_op_operand(s->compute, op, 0));
+        sched_domain_of((schedule *)(uintptr_t)s, tile_operand_src(s->compute, op));
     sched_map identity = sched_identity(&g->domain);
     if (!sched_same_domain(&source, &g->domain)) return false;
     for (unsigned d = 0; d < source.rank; d++)
@@ -272,7 +272,7 @@ bool sched_is_expensive(schedule *s, tile_value value) {
 
 /* Each element of src is in several windows: what is not cheap is put into memory. */
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
-    tile_value src = tile_op_operand(w->s->compute, op, 0);
+    tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
     if (sched_may_repeat(w->s, src))
         sched_walk_value(w, src, &at, false);
@@ -322,7 +322,7 @@ static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map) {
     sched_map at = sched_identity(&g->domain);
     bool inside = w->inside;
     w->inside = true;
-    sched_walk_value(w, tile_op_operand(s->compute, op, 0), &at, false);
+    sched_walk_value(w, tile_operand_src(s->compute, op), &at, false);
     w->inside = inside;
     sched_add_reduction(s, g, op);
     return true;

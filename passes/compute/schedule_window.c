@@ -20,7 +20,7 @@ sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map
     sched_map out = *map;
     unsigned count, axis = (unsigned)sched_axis(s, op);
     const sched_coordinate none = sched_nowhere();
-    tile_op_segment(s->compute, op, 1, &count);
+    tile_operands_strides(s->compute, op, &count);
     for (unsigned d = axis + count; d < rank; d++) out.at[d] = map->at[d + count];
     for (unsigned i = 0; i < count; i++) {
         sched_coordinate place =
@@ -50,9 +50,9 @@ void sched_find_windows(schedule *s) {
 }
 
 static bool has_long_dims(const schedule *s, tile_op window) {
-    const tile_type *type = sched_type(s, tile_op_operand(s->compute, window, 0));
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, window));
     unsigned windowed, axis = (unsigned)sched_axis(s, window);
-    tile_op_segment(s->compute, window, 1, &windowed);
+    tile_operands_strides(s->compute, window, &windowed);
     for (unsigned d = axis; d < axis + windowed; d++)
         if (sched_is_one(sched_dim((schedule *)(uintptr_t)s, type, d))) return false;
     return true;
@@ -61,12 +61,12 @@ static bool has_long_dims(const schedule *s, tile_op window) {
 /* Of a cast too: it keeps 0, and all coordinates but those of dims of 1. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window) {
     const tile_function *f = s->compute;
-    tile_value src = tile_op_operand(f, window, 0);
+    tile_value src = tile_operand_src(f, window);
     bool casts = has_long_dims(s, window);
     tile_op op;
     while (sched_find_input(s, g, src) < 0 && (op = tile_value_def(f, src)).id &&
            (tile_op_opcode(f, op) == TILE_OP_transpose ||
             (tile_op_opcode(f, op) == TILE_OP_cast && casts)))
-        src = tile_op_operand(f, op, 0);
+        src = tile_operand_src(f, op);
     return sched_find_input(s, g, src) >= 0 && !tile_op_pads(f, window);
 }

@@ -102,16 +102,15 @@ static void report_too_large(tile_pass *pass, tile_function *f, const place *pla
             peak = places[i].life.first;
         }
     }
-    tile_report(pass->context, TILE_ERROR, f->loc,
-                "@%s needs %lld bytes of shared memory, %s has %u per block", f->name,
-                (long long)total, pass->target->name, pass->target->max_shared_bytes);
+    tile_error_at(f, TILE_NO_OP, "@%s needs %lld bytes of shared memory, %s has %u per block",
+                  f->name, (long long)total, pass->target->name, pass->target->max_shared_bytes);
     for (unsigned i = 0; i < count; i++) {
         if (places[i].life.first > peak || places[i].life.last < peak) continue;
         const tile_value_data *value = tile_value_at(f, places[i].life.buffer);
-        tile_report(pass->context, TILE_NOTE, tile_op_loc(f, places[i].life.alloc),
-                    "%s%s takes %lld bytes: %s", value->name ? "%" : "a buffer",
-                    value->name ? value->name : "", (long long)places[i].size,
-                    tile_type_text(f, value->type, NULL, pass->scratch));
+        tile_note_at(f, places[i].life.alloc, "%s%s takes %lld bytes: %s",
+                     value->name ? "%" : "a buffer", value->name ? value->name : "",
+                     (long long)places[i].size,
+                     tile_type_text(f, value->type, NULL, pass->scratch));
     }
 }
 
@@ -128,8 +127,8 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
         places[i].alignment = atoms ? ATOM_ALIGNMENT : BUFFER_ALIGNMENT;
         places[i].size = tile_alloc_bytes(f, lives[i].alloc, &stride);
         if (places[i].size < 0) {
-            tile_report(pass->context, TILE_ERROR, tile_op_loc(f, lives[i].alloc),
-                        "the size of a shared buffer must be a positive constant");
+            tile_error_at(f, lives[i].alloc,
+                          "the size of a shared buffer must be a positive constant");
             return NULL;
         }
     }

@@ -69,7 +69,7 @@ tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool takes = info->operand_count && info->operands[0].form == TILE_FORM_value;
     if (!takes && !tile_op_result_count(f, op)) return TILE_NO_VALUE;
-    tile_value moved = takes ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0);
+    tile_value moved = takes ? tile_first_operand(f, op) : tile_op_result(f, op, 0);
     return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
 }
 
@@ -93,11 +93,10 @@ const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f
 
 tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
                               uint32_t extents[TILE_MAX_RANK]) {
-    unsigned count;
     uint32_t dims[TILE_MAX_RANK];
-    const tile_type *tile = tile_value_type(f, tile_op_operand(f, store_async, 0));
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, store_async));
     tile_type_dims(tile, dims);
-    tile_type_dims(tile_value_type(f, tile_op_segment(f, store_async, 2, &count)[0]), extents);
+    tile_type_dims(tile_value_type(f, tile_operand_ring(f, store_async)), extents);
     return tile_pieces_layout(dims, extents, tile->rank, tile_executors_of(f, store_async).warps);
 }
 
@@ -146,8 +145,8 @@ static void unite_gathered(assignment *a, tile_op op) {
     }
 }
 
-static void unite_op(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+static void unite_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     const tile_op_data *data = tile_op_at(f, op);
     bool elementwise = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_ELEMENTWISE) ||
                        (data->opcode == TILE_OP_asm && data->result_count);
@@ -156,12 +155,12 @@ static void unite_op(tile_function *f, tile_op op, void *user) {
     if (data->opcode == TILE_OP_dot)
         unite(a, data->first_result, data->operands[data->operand_count - 1]);
     if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
-    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, data->operands[1]);
+    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, tile_operand_at(f, op));
     unite_gathered(a, op);
     if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
-    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, data->operands[0]);
+    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, tile_operand_src(f, op));
     if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
-    if (data->opcode == TILE_OP_join) unite(a, data->operands[0], data->operands[1]);
+    if (data->opcode == TILE_OP_join) unite(a, tile_operand_lhs(f, op), tile_operand_rhs(f, op));
     unite_carried(a, op);
 }
 
@@ -309,13 +308,14 @@ static void check_given(assignment *a, tile_value value) {
 }
 
 /* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
-static void check_values(tile_function *f, tile_op op, void *user) {
+static void check_values(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-        check_given(user, tile_op_result(f, op, i));
+        check_given(a, tile_op_result(f, op, i));
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
         tile_region region = tile_op_region(f, op, r);
         for (unsigned i = 0; i < tile_region_at(f, region)->arg_count; i++)
-            check_given(user, tile_region_arg(f, region, i));
+            check_given(a, tile_region_arg(f, region, i));
     }
 }
 
@@ -373,22 +373,17 @@ static assignment start(tile_pass *pass, tile_function *f) {
     return a;
 }
 
-static void check_begins(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
-    if (!check_part_begins(a->pass, f, op, a->ranges)) a->status = TILE_INVALID;
-}
-
 /* What operations want themselves, sums first, as operands follow from them. */
 static void wish_all(assignment *a) {
     tile_function *f = a->f;
     for (uint32_t id = 1; id < a->value_count; id++) wish_given(a, (tile_value){id});
-    tile_walk(f, f->body, wish_sums, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_sums(a, op);
     wish_settle(a, NULL, NULL);
-    tile_walk(f, f->body, wish_operation, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
     wish_settle(a, NULL, NULL);
-    tile_walk(f, f->body, wish_order, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_order(a, op);
     a->ordered = true;
-    tile_walk(f, f->body, wish_operation, a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
     wish_settle(a, NULL, NULL);
 }
 
@@ -400,9 +395,10 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     prepare_dots(pass, f);
     assignment a = start(pass, f);
     a.status = check_uniform(pass, f);
-    tile_walk(f, f->body, unite_op, &a);
-    tile_walk(f, f->body, check_values, &a);
-    tile_walk(f, f->body, check_begins, &a);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) unite_op(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_values(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (!check_part_begins(pass, f, op, a.ranges)) a.status = TILE_INVALID;
     if (a.status != TILE_OK) return a.status;
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;

@@ -19,12 +19,11 @@ static bool check_control(uniformity *u, tile_op op) {
     tile_op control = tile_divergent_control(u->f, u->divergent, op);
     if (!control.id) return true;
     u->status = TILE_INVALID;
-    tile_report(
-        u->pass->context, TILE_ERROR, tile_op_loc(u->f, op),
+    tile_error_at(
+        u->f, op,
         "%s is in divergent control flow: all threads that execute it together must reach it",
         tile_op_name(u->f, op));
-    tile_report(u->pass->context, TILE_NOTE, tile_op_loc(u->f, control),
-                "threads diverge at this %s", tile_op_name(u->f, control));
+    tile_note_at(u->f, control, "threads diverge at this %s", tile_op_name(u->f, control));
     return false;
 }
 
@@ -49,19 +48,18 @@ static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
     tile_op source = tile_divergence_source(u->f, u->divergent, value);
     const char *own = own_access(tile_op_opcode(u->f, op));
     u->status = TILE_INVALID;
-    tile_report(u->pass->context, TILE_ERROR, tile_op_loc(u->f, op),
-                "%s: an operand differs between threads, and a tile operation takes uniform ones; "
-                "where the compiler cannot know that it is, write `uniform`%s%s",
-                tile_op_name(u->f, op), own ? "; a thread's own access is " : "", own ? own : "");
+    tile_error_of(u->f, op,
+                  "an operand differs between threads, and a tile operation takes uniform ones; "
+                  "where the compiler cannot know that it is, write `uniform`%s%s",
+                  own ? "; a thread's own access is " : "", own ? own : "");
     if (source.id)
-        tile_report(u->pass->context, TILE_NOTE, tile_op_loc(u->f, source),
-                    "this %s differs between threads", tile_op_name(u->f, source));
+        tile_note_at(u->f, source, "this %s differs between threads", tile_op_name(u->f, source));
 }
 
 /* A tile is one value of all threads. One that is divergent has been reported where it became so.
  */
-static void check_op(tile_function *f, tile_op op, void *user) {
-    uniformity *u = user;
+static void check_op(uniformity *u, tile_op op) {
+    tile_function *f = u->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool together = info->traits & (TILE_TRAIT_WHOLE_SET | TILE_TRAIT_UNIFORM);
     if ((together && !check_control(u, op)) || info->traits & TILE_TRAIT_UNIFORM) return;
@@ -81,6 +79,6 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 tile_status check_uniform(tile_pass *pass, tile_function *f) {
     uniformity u = {.pass = pass, .f = f};
     u.divergent = tile_divergent_values(f, pass->scratch);
-    tile_walk(f, f->body, check_op, &u);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&u, op);
     return u.status;
 }

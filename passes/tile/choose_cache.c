@@ -91,8 +91,8 @@ static unsigned find_dims(chooser *c, tile_value value) {
         bool counts = tile_op_opcode(c->f, loop) == TILE_OP_for && data->index == 0;
         if (!counts) return UNKNOWN;
         /* Where it ends tells how many blocks come so far, not which place a number stands for. */
-        return dims_of(c, tile_op_operand(c->f, loop, 0)) |
-               dims_of(c, tile_op_operand(c->f, loop, 2));
+        return dims_of(c, tile_operand_begin(c->f, loop)) |
+               dims_of(c, tile_operand_step(c->f, loop));
     }
     tile_op def = {data->owner};
     tile_opcode opcode = tile_op_opcode(c->f, def);
@@ -170,15 +170,15 @@ static const tile_expr *count_readers(const chooser *c, unsigned readers) {
 
 /* Hints ---------------------------------------------------------------------------------------- */
 
-static void choose(tile_function *f, tile_op op, void *user) {
-    chooser *c = user;
+static void choose(chooser *c, tile_op op) {
+    tile_function *f = c->f;
     unsigned count, dims = 0;
     int64_t known;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool copies = opcode == TILE_OP_copy || opcode == TILE_OP_copy_async;
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
     if (!tile_is_plain_access(f, op)) return; /* who reads what, is in memory */
-    const tile_value *source = tile_op_segment(f, op, 0, &count);
+    const tile_value *source = tile_operands_src(f, op, &count);
     const tile_value_data *view = tile_value_at(f, source[0]);
     if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||
         !tile_is_pipelined(f, op))
@@ -215,6 +215,6 @@ tile_status tile_pass_choose_cache(tile_pass *pass, tile_function *f) {
     if (f->kind != TILE_KERNEL) return TILE_OK;
     chooser c = {.pass = pass, .f = f, .resident = is_resident(f)};
     c.dims = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
-    tile_walk(f, f->body, choose, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) choose(&c, op);
     return TILE_OK;
 }

@@ -117,15 +117,15 @@ static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
            tile_value_type(c->f, to[0])->scalar == TILE_tf32;
 }
 
-static void collect(tile_function *f, tile_op op, void *user) {
-    chooser *c = user;
+static void collect(chooser *c, tile_op op) {
+    tile_function *f = c->f;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
     if (opcode == TILE_OP_print || opcode == TILE_OP_assert) c->call = op;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
-    const tile_value *from = tile_op_segment(f, op, 0, &count),
-                     *to = tile_op_segment(f, op, 1, &count);
+    const tile_value *from = tile_operands_src(f, op, &count),
+                     *to = tile_operands_dst(f, op, &count);
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
@@ -148,7 +148,7 @@ static bool leaves_alone(const tile_function *f, tile_op op, tile_value buffer) 
     case TILE_OP_store_shared:
     case TILE_OP_copy:
     case TILE_OP_dot: break;
-    case TILE_OP_free_shared: return tile_op_operand(f, op, 0).id != buffer.id;
+    case TILE_OP_free_shared: return tile_operand_buffer(f, op).id != buffer.id;
     default: return !tile_op_effects(f, op);
     }
     bool alone = true;
@@ -173,7 +173,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
     tile_op load = tile_value_def(c->f, tile);
     unsigned count;
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load_shared) return TILE_NO_OP;
-    const tile_value *element = tile_op_segment(c->f, load, 0, &count);
+    const tile_value *element = tile_operands_src(c->f, load, &count);
     const tile_type *buffer = tile_value_type(c->f, element[0]);
     if (buffer->cluster || count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
     if (c->uses[tile.id] != 1)
@@ -188,7 +188,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
 static bool will_be_staged(const chooser *c, tile_value tile) {
     tile_op load = tile_value_def(c->f, tile);
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
-    return tile_value_type(c->f, tile_op_operand(c->f, load, 0))->kind == TILE_TYPE_VIEW &&
+    return tile_value_type(c->f, tile_operand_src(c->f, load))->kind == TILE_TYPE_VIEW &&
            tile_pipelined_around(c->f, load).id != 0;
 }
 
@@ -201,12 +201,12 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     const tile_type *type = tile_value_type(c->f, value);
     unsigned known = c->along[value.id];
     if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
-        const tile_value *view = tile_op_segment(c->f, tile_value_def(c->f, value), 0, &read);
+        const tile_value *view = tile_operands_src(c->f, tile_value_def(c->f, value), &read);
         known = side_by_side(c, view, 2);
     } else if (type->kind == TILE_TYPE_TILE) {
         tile_op load = load_in_place(c, dot, value, o);
         if (!load.id) return false;
-        value = tile_op_segment(c->f, load, 0, &read)[0];
+        value = tile_operand_src(c->f, load);
         type = tile_value_type(c->f, value);
         known = c->along[value.id];
     }
@@ -312,8 +312,9 @@ static const tile_value *find_other(const tile_function *f, tile_op op, const ti
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     if (!loads && tile_op_opcode(f, op) != TILE_OP_atomic) return NULL;
     const tile_type *tile =
-        tile_value_type(f, loads ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0));
-    const tile_value *memory = tile_op_segment(f, op, loads ? 0 : 1, &count);
+        tile_value_type(f, loads ? tile_op_result(f, op, 0) : tile_operand_src(f, op));
+    const tile_value *memory =
+        loads ? tile_operands_src(f, op, &count) : tile_operands_dst(f, op, &count);
     tile_value root = tile_memory_root(f, memory[0]);
     bool holds = !loads || (root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG);
     bool alike = tile->kind == TILE_TYPE_TILE && tile->rank == 2 && tile->dims[0] == acc->dims[0] &&
@@ -447,7 +448,7 @@ static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
         tile_value_type(c->f, value)->rank != 2 || tile_op_has_attr(c->f, dot, trans_of[operand]))
         return TILE_NO_VALUE;
     const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
-    tile_value source = tile_op_operand(c->f, transpose, 0);
+    tile_value source = tile_operand_src(c->f, transpose);
     bool exchanges = !order || order->list[0] == 1;
     bool alone = c->uses[value.id] == 1; /* else it goes on to need what was loaded */
     bool shared =
@@ -513,7 +514,7 @@ static void read_in_place(chooser *c, tile_op dot) {
         if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE) continue;
         tile_op load = load_in_place(c, dot, value, &reason);
         if (!load.id) continue;
-        const tile_value *element = tile_op_segment(c->f, load, 0, &size);
+        const tile_value *element = tile_operands_src(c->f, load, &size);
         prepare_set_element(c->f, dot, operand, element, size);
         tile_erase_op(c->f, load);
     }
@@ -522,7 +523,7 @@ static void read_in_place(chooser *c, tile_op dot) {
 /* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
 static void tell_loaded(const chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        unsigned count, size;
+        unsigned count;
         char part[80];
         tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
         tile_op load = tile_value_def(c->f, value);
@@ -530,23 +531,22 @@ static void tell_loaded(const chooser *c, tile_op dot) {
         if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE || !load.id ||
             tile_op_opcode(c->f, load) != TILE_OP_load_shared || c->uses[value.id] != 1)
             continue;
-        const tile_type *buffer = tile_value_type(c->f, tile_op_segment(c->f, load, 0, &size)[0]);
+        const tile_type *buffer = tile_value_type(c->f, tile_operand_src(c->f, load));
         if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
         snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
                  operand == TILE_MMA_LHS ? "lhs" : "rhs");
-        tile_remark_missed(c->f, dot, "not in place", reason.found ? reason.why : part,
-                           reason.found
-                               ? reason.remedy
-                               : "give each group a buffer of its own, or the whole tile to "
-                                 "all its warps");
+        tile_missed_at(c->f, dot, "not in place",
+                       reason.found ? reason.remedy
+                                    : "give each group a buffer of its own, or the whole tile to "
+                                      "all its warps",
+                       "%s", reason.found ? reason.why : part);
     }
 }
 
 static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
     c->failed = true;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, dot),
-                "dot: it cannot be computed via wgmma: %s%s%s", why, remedy ? "; " : "",
-                remedy ? remedy : "");
+    tile_error_at(c->f, dot, "dot: it cannot be computed via wgmma: %s%s%s", why,
+                  remedy ? "; " : "", remedy ? remedy : "");
 }
 
 /* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
@@ -582,15 +582,15 @@ static void decide(chooser *c, tile_op dot) {
         return;
     }
     if (o.found) {
-        tile_remark_missed(c->f, dot, "no wgmma", o.why, o.remedy);
+        tile_missed_at(c->f, dot, "no wgmma", o.remedy, "%s", o.why);
         return;
     }
     if (is_flat(c, dot) && !forced) {
-        tile_remark_missed(c->f, dot, "no wgmma",
-                           "products of at most 32 rows most often wait for memory, and mma.sync "
-                           "then is as fast",
-                           "say {via = wgmma} where its operands are in shared memory already, or "
-                           "there are many columns");
+        tile_missed_at(c->f, dot, "no wgmma",
+                       "say {via = wgmma} where its operands are in shared memory already, or "
+                       "there are many columns",
+                       "products of at most 32 rows most often wait for memory, and mma.sync "
+                       "then is as fast");
         return;
     }
     if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
@@ -609,7 +609,7 @@ tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
     c.held = tile_held_bytes(f, pass->scratch);
-    tile_walk(f, f->body, collect, &c);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect(&c, op);
     for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
     return c.failed ? TILE_INVALID : TILE_OK;
 }

@@ -3,12 +3,6 @@
 
 #include "lib/analysis/memory.h"
 
-typedef struct search {
-    tile_op loop;
-    tile_value memory;
-    bool shared, found;
-} search;
-
 static bool is_inside(const tile_function *f, tile_op op, tile_op loop) {
     while (op.id && op.id != loop.id) op = tile_op_parent(f, op);
     return op.id != 0;
@@ -23,47 +17,43 @@ static bool comes_behind(const tile_function *f, tile_op op, tile_op loop) {
 }
 
 /* Global memory that is not written behind it only, a shared buffer outside of the loop. */
-static void find_write(tile_function *f, tile_op op, void *user) {
-    search *s = user;
+static bool writes(tile_function *f, tile_op op, tile_op loop, const tile_access *read) {
     tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = s->found ? 0 : tile_op_accesses(f, op, accesses);
+    unsigned count = tile_op_accesses(f, op, accesses);
+    bool found = false;
     for (unsigned i = 0; i < count; i++) {
-        if (!accesses[i].write || accesses[i].shared != s->shared) continue;
-        s->found |= s->shared ? accesses[i].memory.id == s->memory.id && !is_inside(f, op, s->loop)
-                              : tile_may_alias(f, accesses[i].memory, s->memory) &&
-                                    !comes_behind(f, op, s->loop);
+        if (!accesses[i].write || accesses[i].shared != read->shared) continue;
+        found |= read->shared ? accesses[i].memory.id == read->memory.id && !is_inside(f, op, loop)
+                              : tile_may_alias(f, accesses[i].memory, read->memory) &&
+                                    !comes_behind(f, op, loop);
     }
+    return found;
 }
 
 static bool is_written(tile_function *f, tile_op loop, const tile_access *access) {
-    search s = {.loop = loop, .memory = access->memory, .shared = access->shared};
-    tile_walk(f, f->body, find_write, &s);
-    return s.found;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (writes(f, op, loop, access)) return true;
+    return false;
 }
 
-typedef struct checker {
-    tile_op loop;
-    bool ok;
-} checker;
-
-static void check_op(tile_function *f, tile_op op, void *user) {
+static bool is_common(tile_function *f, tile_op op, tile_op loop) {
     const unsigned harmless = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_WRITE_GLOBAL |
                               TILE_EFFECT_READ_SHARED | TILE_EFFECT_WRITE_SHARED |
                               TILE_EFFECT_ASYNC | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR |
                               TILE_EFFECT_COLLECTIVE | TILE_EFFECT_WARPGROUP;
-    checker *c = user;
     tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = c->ok ? tile_op_accesses(f, op, accesses) : 0;
-    c->ok = c->ok && !(tile_op_effects(f, op) & ~harmless);
-    for (unsigned i = 0; i < count && c->ok; i++)
-        c->ok = (accesses[i].shared || !accesses[i].write) && !is_written(f, c->loop, &accesses[i]);
+    unsigned count = tile_op_accesses(f, op, accesses);
+    bool ok = !(tile_op_effects(f, op) & ~harmless);
+    for (unsigned i = 0; i < count && ok; i++)
+        ok = (accesses[i].shared || !accesses[i].write) && !is_written(f, loop, &accesses[i]);
+    return ok;
 }
 
 bool common_loop_suits(tile_function *f, tile_op loop) {
-    checker c = {.loop = loop, .ok = true};
     if (!tile_op_has_attr(f, loop, TILE_ATTR_pipelined)) return false;
     for (tile_op op = loop; op.id; op = tile_op_parent(f, op))
         if (tile_op_opcode(f, op) != TILE_OP_for) return false;
-    tile_walk(f, tile_op_region(f, loop, 0), check_op, &c);
-    return c.ok;
+    TILE_FOR_EACH_NESTED_OP (f, op, loop)
+        if (!is_common(f, op, loop)) return false;
+    return true;
 }

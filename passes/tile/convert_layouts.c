@@ -164,7 +164,7 @@ static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, co
 static tile_value find_source(const conversions *c, tile_value tile) {
     for (tile_op def; def = tile_value_def(c->f, tile), def.id;) {
         if (tile_op_opcode(c->f, def) != TILE_OP_convert_layout) break;
-        tile = tile_op_operand(c->f, def, 0);
+        tile = tile_operand_src(c->f, def);
     }
     return tile;
 }
@@ -179,11 +179,10 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     tile_op def = tile_value_def(c->f, tile);
     if (from == to) return tile;
     if (tile_op_opcode(c->f, def) == TILE_OP_splat)
-        return tile_build_splat(&b, tile_op_operand(c->f, def, 0), to);
+        return tile_build_splat(&b, tile_operand_src(c->f, def), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
     if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
-        return tile_build_broadcast(&b, repeatable(c, op, tile_op_operand(c->f, def, 0), layout),
-                                    to);
+        return tile_build_broadcast(&b, repeatable(c, op, tile_operand_src(c->f, def), layout), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
         const tile_op_data *data = tile_op_at(c->f, def);
         return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
@@ -225,8 +224,7 @@ static void explain_layout(conversions *c, tile_op op) {
     query.features = c->pass->target->features;
     if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
     tile_mma_explain(&query, why, sizeof why);
-    tile_report(c->pass->context, TILE_REMARK, tile_op_loc(c->f, op),
-                "dot: %s; an fma loop in each thread computes it", why);
+    tile_remark_at(c->f, op, "dot: %s; an fma loop in each thread computes it", why);
 }
 
 static void take_fragment(conversions *c, tile_op op, unsigned operand, const tile_layout *layout) {
@@ -287,7 +285,7 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
     turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
     turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
-    tile_remark_missed(c->f, op, "no wgmma", fault, NULL);
+    tile_missed_at(c->f, op, "no wgmma", NULL, "%s", fault);
     return false;
 }
 
@@ -312,7 +310,7 @@ static void convert_dot_operands(conversions *c, tile_op op) {
 
 static void convert_repeated(conversions *c, tile_op op) {
     const tile_layout *result = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_op_operand(c->f, op, 0), result));
+    prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_operand_src(c->f, op), result));
 }
 
 /* A buffer of its own for op, its row's last operand. */
@@ -388,7 +386,7 @@ static void convert_rearranged(conversions *c, tile_op op) {
     unsigned count = tile_rearranged_operands(c->f, op);
     tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
     const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    const tile_layout *held = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    const tile_layout *held = tile_value_type(c->f, tile_first_operand(c->f, op))->layout;
     if (!tile_can_rearrange(c->f, op)) {
         give_row_buffer(c, op);
         return;
@@ -434,7 +432,7 @@ static void convert_gathered(conversions *c, tile_op op) {
 static void convert_for_pieces(conversions *c, tile_op op) {
     uint32_t extents[TILE_MAX_RANK];
     tile_pieces pieces;
-    tile_value tile = tile_op_operand(c->f, op, 0);
+    tile_value tile = tile_operand_src(c->f, op);
     tile_layout layout = layouts_of_pieces(c->f, op, extents);
     if (!tile_pieces_cut(tile_value_type(c->f, tile)->layout, extents, &pieces) &&
         tile_pieces_cut(&layout, extents, &pieces))
@@ -462,7 +460,7 @@ static void give_buffer(conversions *c, tile_op op) {
  * otherwise. */
 static void give_cells(conversions *c, tile_op op) {
     tile_reduction reduction;
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0)),
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     if (tile_op_at(c->f, op)->segment[1] || !tile_reduction_of(c->f, op, &reduction)) return;
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
@@ -486,7 +484,7 @@ static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
 
 /* A scan or sort: its rows lie as it takes them. */
 static void convert_rows(conversions *c, tile_op op) {
-    tile_value src = tile_op_operand(c->f, op, 0);
+    tile_value src = tile_operand_src(c->f, op);
     const tile_layout *held = tile_value_type(c->f, src)->layout,
                       *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_layout layout = tile_rows_layout(c->f, op, tile_executors_of(c->f, op).warps);
@@ -504,11 +502,11 @@ static void convert_rows(conversions *c, tile_op op) {
 /* What others hold is found in a buffer. */
 static void give_source(conversions *c, tile_op op) {
     const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    tile_value at = tile_op_operand(c->f, op, 1);
+    tile_value at = tile_operand_at(c->f, op);
     if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
         prepare_set_operand(c->f, op, 1, convert(c, op, at, layout));
     tile_lookup_plan plan;
-    const tile_type *src = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *src = tile_value_type(c->f, tile_operand_src(c->f, op));
     unsigned axis = (unsigned)tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0);
     if (tile_op_at(c->f, op)->segment[2] || tile_gather_shuffles(src, layout, axis, &plan)) return;
     append_buffer(c, op, 2, buffer_type(c, src));
@@ -516,7 +514,7 @@ static void give_source(conversions *c, tile_op op) {
 
 /* One that the text has without a buffer. */
 static void give_exchange(conversions *c, tile_op op) {
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0)),
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     if (tile_op_at(c->f, op)->segment[1] ||
         tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
@@ -533,7 +531,7 @@ static void convert_region(conversions *c, tile_region region) {
         if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
         if (opcode == TILE_OP_convert_layout) give_exchange(c, op);
         if (opcode == TILE_OP_store && widen_store(&c->widening, op, &wide))
-            prepare_set_operand(c->f, op, 0, convert(c, op, tile_op_operand(c->f, op, 0), &wide));
+            prepare_set_operand(c->f, op, 0, convert(c, op, tile_operand_src(c->f, op), &wide));
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);

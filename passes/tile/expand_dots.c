@@ -109,9 +109,8 @@ static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
     load_operand(f, op, 1);
     batch x = {tile_builder_before(f, op), pass->context, op};
     if (tile_op_has_attr(f, op, TILE_ATTR_async)) {
-        tile_report(pass->context, TILE_ERROR, tile_op_loc(f, op),
-                    "dot: products of three dims are not asynchronous; write one for each matrix");
-        return false;
+        return tile_error_at(
+            f, op, "dot: products of three dims are not asynchronous; write one for each matrix");
     }
     unsigned count = (unsigned)tile_type_dim(type, 0);
     tile_value *sums = TILE_NEW_ARRAY(pass->scratch, tile_value, count);

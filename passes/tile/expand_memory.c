@@ -6,7 +6,7 @@
 
 static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    tile_value lhs = tile_op_operand(e->f, op, 0), rhs = tile_op_operand(e->f, op, 1);
+    tile_value lhs = tile_operand_lhs(e->f, op), rhs = tile_operand_rhs(e->f, op);
     bool turned = opcode == TILE_OP_add && !expand_value(e, lhs).dims;
     spread added = expand_value(e, turned ? lhs : rhs);
     spread_place counted = expand_place(e, turned ? rhs : lhs);
@@ -26,9 +26,9 @@ static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
 static spread_place place_of_part(expansion *e, tile_op op, spread_place place) {
     int64_t by;
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    spread_place counted = expand_place(e, tile_op_operand(e->f, op, 0));
+    spread_place counted = expand_place(e, tile_operand_lhs(e->f, op));
     if (counted.kind != SPREAD_COUNT || counted.base.id ||
-        !tile_value_is_int(e->f, expand_value(e, tile_op_operand(e->f, op, 1)).value, &by))
+        !tile_value_is_int(e->f, expand_value(e, tile_operand_rhs(e->f, op)).value, &by))
         return place;
     bool rest = opcode == TILE_OP_rem || opcode == TILE_OP_mod || opcode == TILE_OP_and;
     if (opcode == TILE_OP_shr || opcode == TILE_OP_ushr)
@@ -110,11 +110,9 @@ static tile_value in_order(expansion *e, spread s, const spread_access *a) {
     return spread_unarrange(&e->x, (spread){spread_fit(&e->x, s, dims), dims}, &a->order);
 }
 
-/* Elements that come here and for which the access's own predicate holds, if it has one. */
-static spread predicate_of(expansion *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *own = tile_op_segment(e->f, op, operand, &count);
-    return count ? expand_both(e, e->predicate, expand_value(e, own[0])) : e->predicate;
+static spread predicate_of(expansion *e, tile_op op) {
+    tile_value own = tile_operand_predicate(e->f, op);
+    return own.id ? expand_both(e, e->predicate, expand_value(e, own)) : e->predicate;
 }
 
 /* Elements that are named one by one are inside, other than those of index tiles. */
@@ -134,7 +132,7 @@ static void say_apart(expansion *e, tile_op made) {
 /* Of a buffer: the coordinates that elements have need not make a part of it. */
 static void expand_pick(expansion *e, tile_op op, const tile_value *element, unsigned count) {
     tile_value brackets[TILE_MAX_RANK + 1];
-    spread predicate = predicate_of(e, op, 1);
+    spread predicate = predicate_of(e, op);
     if (has_stage(e, element) && expand_value(e, element[1]).dims &&
         !expand_refuse_varying(e, op, "the stage of a shared buffer"))
         return;
@@ -155,14 +153,14 @@ static void expand_pick(expansion *e, tile_op op, const tile_value *element, uns
  * its own predicate does not hold they get the pad. */
 void expand_load(expansion *e, tile_op op) {
     unsigned count, own;
-    const tile_value *element = tile_op_segment(e->f, op, 0, &count);
+    const tile_value *element = tile_operands_src(e->f, op, &count);
     if (tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED) {
         expand_pick(e, op, element, count);
         return;
     }
     spread_access a = access_of(e, element, count, 0);
-    spread predicate = predicate_of(e, op, 1);
-    tile_op_segment(e->f, op, 1, &own);
+    spread predicate = predicate_of(e, op);
+    tile_operands_predicate(e->f, op, &own);
     if (own && predicate.dims & ~a.dims)
         a = access_of(e, element, count, predicate.dims | a.dims | SPREAD_TILE);
     tile_segment segments[2] = {{element[0], a.index, a.rank}, {{0}, NULL, 0}};
@@ -180,10 +178,10 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
     while (!(missing >> d & 1)) d++;
     const char *name =
         tile_value_at(e->f, tile_region_arg(e->f, tile_op_region(e->f, e->op, 0), d))->name;
-    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
-                "%s: elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
-                "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
-                tile_op_name(e->f, op), name ? name : "i", name ? name : "i", name ? name : "i");
+    tile_error_of(e->f, op,
+                  "elements of `parallel` that differ in %%%s alone store to one place; put %%%s "
+                  "into the coordinates, choose one by `if %%%s == 0`, or use atomic",
+                  name ? name : "i", name ? name : "i", name ? name : "i");
     e->failed = true;
     return false;
 }
@@ -219,11 +217,12 @@ void expand_store(expansion *e, tile_op op) {
     unsigned count;
     tile_value brackets[TILE_MAX_RANK + 1];
     bool atomic = tile_op_opcode(e->f, op) != TILE_OP_store;
-    unsigned memory = tile_op_opcode(e->f, op) == TILE_OP_atomic_cas ? 2 : 1;
-    const tile_value *element = tile_op_segment(e->f, op, memory, &count);
-    spread source = expand_value(e, tile_op_operand(e->f, op, 0)),
-           last = expand_value(e, tile_op_operand(e->f, op, memory - 1)); /* of two, or that */
-    spread predicate = predicate_of(e, op, memory + 1);
+    bool swaps = tile_op_opcode(e->f, op) == TILE_OP_atomic_cas;
+    unsigned memory = tile_place_of(tile_op_opcode(e->f, op), TILE_OPERAND_dst);
+    const tile_value *element = tile_operands_dst(e->f, op, &count);
+    spread source = expand_value(e, tile_moved_operand(e->f, op)),
+           last = swaps ? expand_value(e, tile_operand_desired(e->f, op)) : source;
+    spread predicate = predicate_of(e, op);
     bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
     if (has_stage(e, element) && expand_value(e, element[1]).dims &&
         !expand_refuse_varying(e, op, "the stage of a shared buffer"))
@@ -238,7 +237,7 @@ void expand_store(expansion *e, tile_op op) {
     bool tiles = source.dims || last.dims || predicate.dims; /* of one element each, perhaps */
     if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
     tile_segment segments[TILE_MAX_OPERANDS] = {{stored_value(e, source, &a), NULL, 0}};
-    if (memory == 2) segments[1].head = stored_value(e, last, &a);
+    if (swaps) segments[memory - 1].head = stored_value(e, last, &a);
     segments[memory] = element_of(e, element, &a, brackets);
     segments[memory + 1].head = in_order(e, predicate, &a);
     tile_op made = expand_rebuild(e, op, segments, NULL);

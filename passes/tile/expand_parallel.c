@@ -122,7 +122,7 @@ static spread inverse(expansion *e, spread a) {
 
 /* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
 static void expand_check(expansion *e, tile_op op) {
-    spread condition = expand_value(e, tile_op_operand(e->f, op, 0));
+    spread condition = expand_value(e, tile_operand_condition(e->f, op));
     if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
         return;
     if (e->predicate.value.id) {
@@ -137,10 +137,10 @@ static void expand_check(expansion *e, tile_op op) {
 }
 
 bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
-    tile_report(e->pass->context, TILE_ERROR, tile_op_loc(e->f, op),
-                "%s in `parallel` must be the same for all elements; those that differ are "
-                "written with `while`, or with `if` in a loop of the most iterations",
-                what);
+    tile_error_at(e->f, op,
+                  "%s in `parallel` must be the same for all elements; those that differ are "
+                  "written with `while`, or with `if` in a loop of the most iterations",
+                  what);
     e->failed = true;
     return false;
 }
@@ -150,9 +150,9 @@ bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
 static void expand_element(expansion *e, tile_op op) {
     spread_place places[TILE_MAX_RANK];
     unsigned rank;
-    const tile_value *at = tile_op_segment(e->f, op, 1, &rank);
+    const tile_value *at = tile_operands_at(e->f, op, &rank);
     for (unsigned d = 0; d < rank; d++) places[d] = expand_place(e, at[d]);
-    spread taken = spread_take(&e->x, tile_op_operand(e->f, op, 0), places, e->predicate);
+    spread taken = spread_take(&e->x, tile_operand_src(e->f, op), places, e->predicate);
     e->failed |= !taken.value.id;
     if (!e->failed) expand_set(e, tile_op_result(e->f, op, 0), taken);
 }
@@ -161,7 +161,7 @@ static void expand_element(expansion *e, tile_op op) {
 
 /* Both regions are run, each for those elements whose it is. */
 static void expand_if(expansion *e, tile_op op) {
-    spread condition = expand_value(e, tile_op_operand(e->f, op, 0)), outer = e->predicate;
+    spread condition = expand_value(e, tile_operand_condition(e->f, op)), outer = e->predicate;
     tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
     e->predicate = expand_both(e, outer, condition);
     expand_region(e, regions[0]);
@@ -295,7 +295,7 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_assume: expand_check(e, op); break;
     case TILE_OP_yield: break; /* its operation's */
     case TILE_OP_uniform:
-        if (expand_value(e, tile_op_operand(e->f, op, 0)).dims) {
+        if (expand_value(e, tile_operand_src(e->f, op)).dims) {
             expand_refuse_varying(e, op, "what is `uniform`");
             break;
         }

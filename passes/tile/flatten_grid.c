@@ -81,20 +81,20 @@ static const tile_expr *extent_of(const folding *s, unsigned d) {
 }
 
 /* False after a diagnostic. */
-static bool check(const tile_pass *pass, const folding *s) {
+static bool check(const folding *s) {
     const tile_function *f = s->f;
     const char *before = f->raster || f->is_persistent ? "walk-tiles" : NULL;
     if (before)
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
-                    f->name, f->raster ? "raster" : "persistent", before);
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
+                      f->name, f->raster ? "raster" : "persistent", before);
     for (unsigned d = 0; d < f->grid_rank && !before; d++) {
         if (!tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) continue;
-        tile_report(pass->context, TILE_ERROR, f->loc,
-                    "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
-                    "names num_sms; leave `flat` out, or write a grid of one dim",
-                    f->name, d + 1);
-        return false;
+        return tile_error_at(
+            f, TILE_NO_OP,
+            "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
+            "names num_sms; leave `flat` out, or write a grid of one dim",
+            f->name, d + 1);
     }
     return !before;
 }
@@ -139,10 +139,9 @@ static bool counts_clusters(const folding *s, tile_op op) {
     const tile_function *f = s->f;
     int64_t by;
     if (tile_op_opcode(f, op) != TILE_OP_div ||
-        !tile_value_is_int(f, tile_op_operand(f, op, 1), &by) ||
-        by != tile_grid_cluster_extent(f, 0))
+        !tile_value_is_int(f, tile_operand_rhs(f, op), &by) || by != tile_grid_cluster_extent(f, 0))
         return false;
-    tile_value x = tile_op_operand(f, op, 0);
+    tile_value x = tile_operand_lhs(f, op);
     tile_op id = tile_value_def(f, x);
     return id.id && tile_op_opcode(f, id) == TILE_OP_block_id && !tile_value_at(f, x)->index;
 }
@@ -190,7 +189,7 @@ static void set_grid(const folding *s) {
 tile_status tile_pass_flatten_grid(tile_pass *pass, tile_function *f) {
     folding s = {.f = f, .context = pass->context};
     if (!f->is_flat || f->unfolded[0] || !find_dims(&s)) return TILE_OK;
-    if (!check(pass, &s)) return TILE_INVALID;
+    if (!check(&s)) return TILE_INVALID;
     tile_pass_count(pass, "flattened", 1);
     for (unsigned d = 0; d < 3; d++) f->unfolded[d] = extent_of(&s, d);
     if (tile_region_first(f, f->body).id) rename_blocks(pass, &s);

@@ -75,11 +75,6 @@ typedef struct grouping {
 /* 1. What groups cannot have --------------------------------------------------------------------
  */
 
-static bool fail(const grouping *g, tile_op op, const char *what) {
-    tile_report(g->s.context, TILE_ERROR, tile_op_loc(g->s.f, op), "groups: %s", what);
-    return false;
-}
-
 static const char *name_of(const grouping *g, tile_value value) {
     const char *name = tile_value_at(g->s.f, value)->name;
     return name ? tile_arena_format(g->s.pass->scratch, "%%%s", name) : "a carried value";
@@ -88,7 +83,7 @@ static const char *name_of(const grouping *g, tile_value value) {
 /* The scalar that fills the tile; 0: it is another one. */
 static tile_value filled_with(const tile_function *f, tile_value tile) {
     tile_op def = tile_value_def(f, tile);
-    return def.id && tile_op_opcode(f, def) == TILE_OP_splat ? tile_op_operand(f, def, 0)
+    return def.id && tile_op_opcode(f, def) == TILE_OP_splat ? tile_operand_src(f, def)
                                                              : TILE_NO_VALUE;
 }
 
@@ -98,47 +93,40 @@ static bool check_carried(const grouping *g) {
         tile_value carried = tile_carried_received(f, g->s.loop, 0, i);
         const char *name = name_of(g, carried);
         if (!filled_with(f, tile_carried_sent(f, g->s.loop, TILE_AROUND, i)).id)
-            return fail(g, g->s.loop,
-                        tile_arena_format(g->s.pass->scratch,
-                                          "%s starts at a tile that all warps have together; start "
-                                          "it at a number, and combine it with the tile behind the "
-                                          "loop",
-                                          name));
+            return tile_error_at(g->s.f, g->s.loop,
+                                 "groups: %s starts at a tile that all warps have together; start "
+                                 "it at a number, and combine it with the tile behind the "
+                                 "loop",
+                                 name);
         if (tile_value_type(f, carried)->layout)
-            return fail(g, g->s.loop,
-                        tile_arena_format(g->s.pass->scratch,
-                                          "%s has a layout, which is either the block's or a "
-                                          "group's; leave it to the compiler",
-                                          name));
+            return tile_error_at(g->s.f, g->s.loop,
+                                 "groups: %s has a layout, which is either the block's or a "
+                                 "group's; leave it to the compiler",
+                                 name);
     }
     return true;
 }
 
-typedef struct body_check {
-    const grouping *g;
-    bool ok;
-} body_check;
-
-static void check_body_op(tile_function *f, tile_op op, void *user) {
-    body_check *c = user;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op) && c->ok; i++) {
+static bool check_body_op(grouping *g, tile_op op) {
+    const tile_function *f = g->s.f;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
         bool barrier = type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
-        if (!barrier || split_stands_in(f, tile_value_def(f, value), c->g->s.loop)) continue;
-        c->ok = fail(c->g, op,
-                     tile_arena_format(c->g->s.pass->scratch,
-                                       "%s uses a barrier that all warps have together; allocate "
-                                       "it in the loop, or leave it out: `pipelined` makes its own",
-                                       tile_op_name(f, op)));
+        if (!barrier || split_stands_in(f, tile_value_def(f, value), g->s.loop)) continue;
+        return tile_error_at(g->s.f, op,
+                             "groups: %s uses a barrier that all warps have together; allocate "
+                             "it in the loop, or leave it out: `pipelined` makes its own",
+                             tile_op_name(f, op));
     }
+    return true;
 }
 
 static bool is_possible(grouping *g) {
-    body_check c = {g, true};
     if (!split_is_legal(&g->s) || !check_carried(g)) return false;
-    tile_walk(g->s.f, tile_op_region(g->s.f, g->s.loop, 0), check_body_op, &c);
-    return c.ok;
+    TILE_FOR_EACH_NESTED_OP (g->s.f, op, g->s.loop)
+        if (!check_body_op(g, op)) return false;
+    return true;
 }
 
 /* 2. Buffers ------------------------------------------------------------------------------------
@@ -151,8 +139,7 @@ typedef struct written {
     size_t count, capacity;
 } written;
 
-static void add_written(tile_function *f, tile_op op, void *user) {
-    written *w = user;
+static void add_written(tile_function *f, tile_op op, written *w) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
     for (unsigned i = 0; i < count; i++) {
@@ -178,7 +165,8 @@ static void drop_buffer(grouping *g, tile_value buffer) {
                 f->ops[id].opcode != TILE_OP_free_shared)
                 return;
     for (uint32_t id = 1; id < f->op_count; id++)
-        if (f->ops[id].opcode == TILE_OP_free_shared && f->ops[id].operands[0].id == buffer.id)
+        if (f->ops[id].opcode == TILE_OP_free_shared &&
+            tile_operand_buffer(f, (tile_op){id}).id == buffer.id)
             tile_erase_op(f, (tile_op){id});
     tile_erase_op(f, tile_value_def(f, buffer));
 }
@@ -187,7 +175,7 @@ static void drop_buffer(grouping *g, tile_value buffer) {
 static void own_buffers(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     written w = {.loop = g->s.loop, .arena = g->s.pass->scratch};
-    tile_walk(f, tile_op_region(f, g->s.loop, 0), add_written, &w);
+    TILE_FOR_EACH_OP_INSIDE (f, op, tile_op_region(f, g->s.loop, 0)) add_written(f, op, &w);
     size_t before = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(w.arena, tile_value, before + w.count);
     for (size_t i = 0; i < w.count; i++) {

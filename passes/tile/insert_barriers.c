@@ -131,13 +131,12 @@ static bool meets(const barriers *b, const pending_access *earlier, const tile_a
 static bool may_stand_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
-    tile_report(
-        b->pass->context, TILE_ERROR, tile_op_loc(b->f, before),
+    tile_error_at(
+        b->f, before,
         "%s needs a barrier before it, and is in divergent control flow; where the accesses of a "
         "branch cannot conflict, put it into `sync explicit {..}` and write the barriers yourself",
         tile_op_name(b->f, before));
-    tile_report(b->pass->context, TILE_NOTE, tile_op_loc(b->f, control),
-                "threads diverge at this %s", tile_op_name(b->f, control));
+    tile_note_at(b->f, control, "threads diverge at this %s", tile_op_name(b->f, control));
     b->failed = true;
     return false;
 }
@@ -172,7 +171,7 @@ static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *plac
     tile_op_segment(f, op, VALUES, &values);
     const tile_value *buffer = tile_op_segment(f, op, PLACES, &count);
     if (!values || !count || !tile_reduction_of(f, op, &reduction)) return false;
-    const tile_layout *from = tile_value_type(f, tile_op_operand(f, op, 0))->layout;
+    const tile_layout *from = tile_value_type(f, tile_operand_src(f, op))->layout;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
     if (!from || !to) return false;
     tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
@@ -325,16 +324,11 @@ static void walk_regions(barriers *b, tile_op op, access_state *s) {
     b->hoist = met || found->hoist;
 }
 
-/* All accesses in these regions, as they look from outside. */
-static void collect_accesses(barriers *b, tile_region region, access_set *set) {
-    TILE_FOR_EACH_OP (b->f, op, region) {
-        tile_access accesses[TILE_MAX_ACCESSES];
-        unsigned count = tile_op_accesses(b->f, op, accesses);
-        for (unsigned a = 0; a < count; a++)
-            access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
-        for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
-            collect_accesses(b, tile_op_region(b->f, op, r), set);
-    }
+static void add_accesses(barriers *b, tile_op op, access_set *set) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(b->f, op, accesses);
+    for (unsigned a = 0; a < count; a++)
+        access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
 
 /* What was before is met by other warps inside: only the block's barrier before the roles serves.
@@ -343,8 +337,7 @@ static void collect_accesses(barriers *b, tile_region region, access_set *set) {
 static void walk_roles(barriers *b, tile_op op, access_state *s) {
     access_set inside = {0};
     bool conflict = false;
-    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++)
-        collect_accesses(b, tile_op_region(b->f, op, r), &inside);
+    TILE_FOR_EACH_NESTED_OP (b->f, inner, op) add_accesses(b, inner, &inside);
     for (size_t i = 0; i < s->pending.count; i++)
         for (size_t a = 0; a < inside.count; a++)
             if (meets(b, &s->pending.items[i], &inside.items[a].access)) {

@@ -17,14 +17,6 @@ typedef struct fences {
     long count;
 } fences;
 
-static void mark_source(tile_function *f, tile_op op, void *user) {
-    fences *all = user;
-    unsigned count;
-    if (tile_op_opcode(f, op) == TILE_OP_copy_async &&
-        tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
-        all->read[tile_op_segment(f, op, 0, &count)->id] = true;
-}
-
 static bool writes(const fences *all, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(all->f, op, accesses);
@@ -37,12 +29,6 @@ static bool writes(const fences *all, tile_op op) {
 
 static bool is_copy(const tile_function *f, tile_op op) {
     return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_STARTS;
-}
-
-static void collect_copied(tile_function *f, tile_op op, void *user) {
-    fences *all = user;
-    all->copied |=
-        is_copy(f, op) && tile_op_mechanism(f, op) == TILE_MECHANISM_GROUP && writes(all, op);
 }
 
 static bool needs_fence(const fences *all, tile_op op) {
@@ -59,8 +45,8 @@ static tile_op next_effect(const tile_function *f, tile_op op) {
     return op;
 }
 
-static void put_fence(tile_function *f, tile_op op, void *user) {
-    fences *all = user;
+static void put_fence(fences *all, tile_op op) {
+    tile_function *f = all->f;
     if (!needs_fence(all, op)) return;
     tile_op next = next_effect(f, op);
     if (next.id && (tile_op_opcode(f, next) == TILE_OP_fence_async || needs_fence(all, next)))
@@ -73,8 +59,13 @@ static void put_fence(tile_function *f, tile_op op, void *user) {
 
 long insert_fences(tile_function *f, tile_arena *scratch) {
     fences all = {.f = f, .read = warpgroup_buffers(f, scratch)};
-    tile_walk(f, f->body, mark_source, &all);
-    tile_walk(f, f->body, collect_copied, &all);
-    tile_walk(f, f->body, put_fence, &all);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_copy_async &&
+            tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP)
+            all.read[tile_operand_src(f, op).id] = true;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        all.copied |=
+            is_copy(f, op) && tile_op_mechanism(f, op) == TILE_MECHANISM_GROUP && writes(&all, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) put_fence(&all, op);
     return all.count;
 }

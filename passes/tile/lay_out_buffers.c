@@ -64,8 +64,8 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
 }
 
 /* An offset means nothing once a buffer's elements lie where tile operations want them. */
-static void check_offsets(tile_function *f, tile_op op, void *user) {
-    plan *p = user;
+static void check_offsets(plan *p, tile_op op) {
+    tile_function *f = p->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned count;
@@ -76,30 +76,33 @@ static void check_offsets(tile_function *f, tile_op op, void *user) {
         if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
         if (!p->shared[tile_shared_source(f, values[0]).id].rank) continue;
         p->status = TILE_INVALID;
-        tile_report(p->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                    "%s: tile operations use this buffer too, so the compiler chooses its layout; "
-                    "instead of an offset write %scoordinates, one for each dim",
-                    info->name, type->stages ? "the stage and " : "");
+        tile_error_at(
+            f, op,
+            "%s: tile operations use this buffer too, so the compiler chooses its layout; "
+            "instead of an offset write %scoordinates, one for each dim",
+            info->name, type->stages ? "the stage and " : "");
     }
 }
 
-static void lay_operands(tile_function *f, tile_op op, void *user) {
+static void lay_operands(plan *p, tile_op op) {
+    tile_function *f = p->f;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
         if (type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(f, op, value))
-            lay_buffer(user, value, type->rank - 1);
+            lay_buffer(p, value, type->rank - 1);
     }
 }
 
-static void lay_copied(tile_function *f, tile_op op, void *user) {
-    plan *p = user;
+static void lay_copied(plan *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool stores = opcode == TILE_OP_store_async;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async && !stores) return;
-    const tile_value *from = tile_op_segment(f, op, stores ? 2 : 0, &count),
-                     *to = tile_op_segment(f, op, 1, &count);
+    const tile_value *from = stores ? tile_operands_ring(f, op, &count)
+                                    : tile_operands_src(f, op, &count),
+                     *to = tile_operands_dst(f, op, &count);
     bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
@@ -109,13 +112,13 @@ static void lay_copied(tile_function *f, tile_op op, void *user) {
 }
 
 /* What wgmma reads and no copy fills may lie as it likes best. */
-static void lay_read(tile_function *f, tile_op op, void *user) {
+static void lay_read(plan *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned count;
     for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++) {
         tile_value value = tile_op_segment(f, op, operand, &count)[0];
         const tile_type *type = tile_value_type(f, value);
-        if (type->kind == TILE_TYPE_SHARED)
-            lay_buffer(user, value, warpgroup_fastest(f, op, operand));
+        if (type->kind == TILE_TYPE_SHARED) lay_buffer(p, value, warpgroup_fastest(f, op, operand));
     }
 }
 
@@ -124,9 +127,9 @@ tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range 
     plan p = {.pass = pass, .f = f, .ranges = ranges, .shared = shared};
     p.named = warpgroup_buffers(f, pass->scratch);
     p.copied = copied_buffers(f, pass->scratch);
-    tile_walk(f, f->body, lay_operands, &p);
-    tile_walk(f, f->body, lay_read, &p);
-    tile_walk(f, f->body, lay_copied, &p);
-    tile_walk(f, f->body, check_offsets, &p);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_operands(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_read(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_copied(&p, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_offsets(&p, op);
     return p.status;
 }

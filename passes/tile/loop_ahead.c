@@ -21,9 +21,9 @@ static tile_value long_number(tile_builder *b, int64_t value) {
 loop_ahead loop_ahead_of(const tile_function *f, tile_op loop, const tile_range *ranges,
                          size_t range_count) {
     return (loop_ahead){loop,
-                        tile_op_operand(f, loop, 0),
-                        tile_op_operand(f, loop, 1),
-                        tile_op_operand(f, loop, 2),
+                        tile_operand_begin(f, loop),
+                        tile_operand_end(f, loop),
+                        tile_operand_step(f, loop),
                         ranges,
                         range_count};
 }

@@ -19,23 +19,20 @@ typedef struct atomic_op {
     tile_value buffer;                  /* of the old body; 0: there is none */
 } atomic_op;
 
-static tile_value operand_of(lowering *l, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(&l->old, op, operand, &count);
-    return count ? lower_mapped(l, values[0]) : TILE_NO_VALUE;
+/* Lowered; TILE_NO_VALUE: it is left out. */
+static tile_value lowered(lowering *l, tile_value value) {
+    return value.id ? lower_mapped(l, value) : TILE_NO_VALUE;
 }
 
 static atomic_op read_op(lowering *l, tile_op op) {
-    unsigned count;
     atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
-    unsigned memory = a.swaps ? 2 : 1;
-    const tile_value *buffer = tile_op_segment(&l->old, op, memory + 2, &count);
-    if (count) a.buffer = buffer[0];
-    a.memory = tile_op_segment(&l->old, op, memory, &a.memory_count);
-    a.type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
-    a.src = operand_of(l, op, 0);
-    if (a.swaps) a.desired = operand_of(l, op, 1);
-    a.predicate = operand_of(l, op, memory + 1);
+    tile_value src = tile_moved_operand(&l->old, op);
+    a.buffer = tile_operand_buffer(&l->old, op);
+    a.memory = tile_operands_dst(&l->old, op, &a.memory_count);
+    a.type = tile_value_type(&l->old, src);
+    a.src = lower_mapped(l, src);
+    if (a.swaps) a.desired = lower_mapped(l, tile_operand_desired(&l->old, op));
+    a.predicate = lowered(l, tile_operand_predicate(&l->old, op));
     return a;
 }
 

@@ -140,7 +140,7 @@ static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile
 /* The lanes meet first: the arrival orders what its own thread did. */
 void lower_barrier_arrive(lowering *l, tile_op op) {
     unsigned count;
-    const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
+    const tile_value *element = tile_operands_bar(&l->old, op, &count);
     tile_value index = lower_mapped(l, element[1]);
     tile_build_sync_warp(&l->builder);
     tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, LANES - 1));
@@ -154,9 +154,9 @@ void lower_barrier_arrive(lowering *l, tile_op op) {
 
 void lower_barrier_wait(lowering *l, tile_op op) {
     unsigned count;
-    const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
+    const tile_value *element = tile_operands_bar(&l->old, op, &count);
     tile_value index = lower_mapped(l, element[1]);
-    tile_value parity = lower_mapped(l, tile_op_segment(&l->old, op, 1, &count)[0]);
+    tile_value parity = lower_mapped(l, tile_operand_parity(&l->old, op));
     tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element[0]), &index, 1, parity);
     keep_scope(l, op);
 }
@@ -180,7 +180,7 @@ static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value war
     bool passes = tile_op_opcode(&l->old, op) == TILE_OP_pass_turn;
     bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
     int64_t first = 1;
-    tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 0), &first);
+    tile_value_is_int(&l->old, tile_operand_first(&l->old, op), &first);
     if (edge) g = passes ? count - 1 : 0;
     unsigned barrier = (unsigned)first + (passes ? (g + 1) % count : g);
     if (!edge && g + 1 == count) {

@@ -30,24 +30,20 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static void fail(checker *c, tile_op op, const char *what) {
-    c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, op.id ? tile_op_loc(c->f, op) : c->f->loc, "%s",
-                what);
-}
-
 static void check_value(checker *c, tile_op op, tile_value value) {
     const tile_type *type = tile_value_type(c->f, value);
     bool tile = type->kind == TILE_TYPE_TILE;
     bool whole = tile_op_handles_tile(c->f, op, value);
     if (type->param)
-        fail(c, op, "a compile-time parameter has no value yet; run instantiate");
+        c->ok =
+            tile_error_at(c->f, op, "a compile-time parameter has no value yet; run instantiate");
     else if (!type->layout && (tile || (type->kind == TILE_TYPE_SHARED && whole)))
-        fail(c, op,
-             tile ? "this tile has no layout; run assign-layouts"
-                  : "this shared buffer has no layout; run assign-layouts");
+        c->ok = tile_error_at(c->f, op, "%s",
+                              tile ? "this tile has no layout; run assign-layouts"
+                                   : "this shared buffer has no layout; run assign-layouts");
     else if (tile && 1u << type->layout->warp_bits != tile_executors_of(c->f, op).warps)
-        fail(c, op, "this tile's layout is for another number of warps; run assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op, "this tile's layout is for another number of warps; run assign-layouts");
 }
 
 /* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
@@ -60,16 +56,15 @@ static void check_dot(checker *c, tile_op op) {
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
     if (tile_type_registers(acc) > MAX_ACC_REGISTERS)
-        fail(c, op,
-             "dot: the accumulator takes more than 1024 registers of each thread; use smaller "
-             "tiles or "
-             "more warps");
+        c->ok = tile_error_at(
+            c->f, op,
+            "dot: the accumulator takes more than 1024 registers of each thread; use smaller "
+            "tiles or "
+            "more warps");
     if (warpgroup_takes(c->f, op)) {
         warpgroup_plan plan;
         const char *fault = warpgroup_find_plan(c->f, op, &plan);
-        if (fault)
-            tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                        "dot: %s; run assign-layouts", fault);
+        if (fault) tile_error_at(c->f, op, "dot: %s; run assign-layouts", fault);
         c->ok &= !fault;
         return;
     }
@@ -80,25 +75,27 @@ static void check_dot(checker *c, tile_op op) {
         tile_layout wanted;
         if (row) wanted = tile_product_fragment(row, acc->layout, operand, type);
         if (!row || !tile_layout_equal(&wanted, type->layout))
-            fail(c, op,
-                 row ? "dot: an operand's layout is not the instruction's fragments; run "
-                       "assign-layouts"
-                     : "dot: no mma instruction has these types and extents, so the operands must "
-                       "be in shared memory; run assign-layouts");
+            c->ok = tile_error_at(
+                c->f, op, "%s",
+                row ? "dot: an operand's layout is not the instruction's fragments; run "
+                      "assign-layouts"
+                    : "dot: no mma instruction has these types and extents, so the operands must "
+                      "be in shared memory; run assign-layouts");
     }
 }
 
 static void check_convert(checker *c, tile_op op) {
     unsigned count;
     tile_shuffle_plan plan;
-    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *tile = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    tile_op_segment(c->f, op, 1, &count);
+    tile_operands_buffer(c->f, op, &count);
     if (!count && !tile_layout_same_threads(tile->layout, to) &&
         !tile_conversion_shuffles(tile, to, &plan))
-        fail(c, op,
-             "convert_layout: elements move between warps, which takes a shared buffer as second "
-             "operand");
+        c->ok = tile_error_at(
+            c->f, op,
+            "convert_layout: elements move between warps, which takes a shared buffer as second "
+            "operand");
 }
 
 /* Each thread has the elements that it rearranges. */
@@ -117,18 +114,18 @@ static void check_rearranged(checker *c, tile_op op) {
         }
     if (fits) return;
     c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                "%s: threads do not hold the elements that they rearrange; run assign-layouts",
-                tile_op_name(c->f, op));
+    tile_error_of(c->f, op,
+                  "threads do not hold the elements that they rearrange; run assign-layouts");
 }
 
 static void check_broadcast(checker *c, tile_op op) {
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_type *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_layout wanted = tile_broadcast_layout(from, to->layout);
     if (!tile_layout_equal(&wanted, from->layout))
-        fail(c, op,
-             "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op,
+            "broadcast: threads do not hold the elements that they repeat; run assign-layouts");
 }
 
 /* A copy's threads follow from its index tiles' layouts. */
@@ -138,9 +135,10 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
     if (tile_op_opcode(c->f, op) == TILE_OP_copy ||
         tile_op_mechanism(c->f, op) != TILE_MECHANISM_GROUP ||
         !lower_gathered_copy(c->f, c->ranges, op, &ignored))
-        fail(c, op,
-             "a copy with index tiles, a predicate or a pad is none that threads can make so; run "
-             "assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op,
+            "a copy with index tiles, a predicate or a pad is none that threads can make so; run "
+            "assign-layouts");
 }
 
 /* Through a buffer, or by shuffles; and indices lie where the result does. */
@@ -148,21 +146,23 @@ static bool can_gather(const tile_function *f, tile_op op) {
     unsigned buffers, axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     tile_lookup_plan plan;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
-    tile_op_segment(f, op, 2, &buffers);
-    return tile_layout_equal(tile_value_type(f, tile_op_operand(f, op, 1))->layout, to) &&
+    tile_operands_buffer(f, op, &buffers);
+    return tile_layout_equal(tile_value_type(f, tile_operand_at(f, op))->layout, to) &&
            (buffers ||
-            tile_gather_shuffles(tile_value_type(f, tile_op_operand(f, op, 0)), to, axis, &plan));
+            tile_gather_shuffles(tile_value_type(f, tile_operand_src(f, op)), to, axis, &plan));
 }
 
 static void check_gather(checker *c, tile_op op) {
     tile_gather g;
     if (tile_op_opcode(c->f, op) == TILE_OP_gather && !can_gather(c->f, op))
-        fail(c, op,
-             "gather: elements move between threads, which takes a shared buffer, and each has the "
-             "indices of its elements; run assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op,
+            "gather: elements move between threads, which takes a shared buffer, and each has the "
+            "indices of its elements; run assign-layouts");
     if (!tile_gather_of(c->f, op, &g)) return;
     if (tile_op_opcode(c->f, op) == TILE_OP_copy && tile_op_pads(c->f, op))
-        fail(c, op, "a copy with a pad goes through registers; run assign-layouts");
+        c->ok =
+            tile_error_at(c->f, op, "a copy with a pad goes through registers; run assign-layouts");
     else if (g.type->kind == TILE_TYPE_SHARED)
         check_copy(c, op, &g);
     if (g.type->kind != TILE_TYPE_TILE) return;
@@ -177,19 +177,20 @@ static void check_gather(checker *c, tile_op op) {
     if (predicate && predicate->kind == TILE_TYPE_TILE)
         fits &= tile_layout_equal(predicate->layout, g.type->layout);
     if (!fits)
-        fail(c, op,
-             "threads do not hold the indices or the predicate of the elements that they access; "
-             "run assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op,
+            "threads do not hold the indices or the predicate of the elements that they access; "
+            "run assign-layouts");
 }
 
 static void fail_buffer(checker *c, tile_op op, bool missing) {
     c->ok = false;
-    tile_report(
-        c->pass->context, TILE_ERROR, tile_op_loc(c->f, op), "%s: %s", tile_op_name(c->f, op),
-        missing ? "warps exchange elements, which takes a shared buffer behind the tile; run "
-                  "assign-layouts"
-                : "the buffer's extents or layout are not those that the tile's layout "
-                  "asks for; leave it out, and assign-layouts adds it");
+    tile_error_of(c->f, op, "%s",
+                  missing
+                      ? "warps exchange elements, which takes a shared buffer behind the tile; run "
+                        "assign-layouts"
+                      : "the buffer's extents or layout are not those that the tile's layout "
+                        "asks for; leave it out, and assign-layouts adds it");
 }
 
 /* wanted: NULL if there need not be one. */
@@ -204,14 +205,14 @@ static void check_reduce(checker *c, tile_op op) {
     tile_reduction reduction;
     bool finds = tile_op_opcode(c->f, op) == TILE_OP_reduce_arg;
     if (!tile_reduction_of(c->f, op, &reduction)) {
-        fail(c, op, "reduce: axis and kind must be known at compile time");
+        c->ok = tile_error_at(c->f, op, "reduce: axis and kind must be known at compile time");
         return;
     }
-    const tile_type *from = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
     if (finds && !tile_layout_equal(to, tile_value_type(c->f, tile_op_result(c->f, op, 1))->layout))
-        fail(c, op, "reduce_arg: both results must have one layout");
+        c->ok = tile_error_at(c->f, op, "reduce_arg: both results must have one layout");
     if (!tile_reduce_exchanges(&plan, to)) return;
     tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
     check_row_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
@@ -220,14 +221,16 @@ static void check_reduce(checker *c, tile_op op) {
 }
 
 static void check_rows(checker *c, tile_op op) {
-    const tile_layout *layout = tile_value_type(c->f, tile_op_operand(c->f, op, 0))->layout;
+    const tile_layout *layout = tile_value_type(c->f, tile_operand_src(c->f, op))->layout;
     bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
     if (tile_op_attr_int(c->f, op, TILE_ATTR_axis, -1) < 0 ||
         (!sorts && !tile_op_word(c->f, op, TILE_ATTR_kind)))
-        fail(c, op, "scan and sort: axis and kind must be known at compile time");
+        c->ok =
+            tile_error_at(c->f, op, "scan and sort: axis and kind must be known at compile time");
     else if (!tile_rows_fit(c->f, op, layout) ||
              !tile_layout_equal(layout, tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout))
-        fail(c, op, "threads do not hold the rows as it takes them; run assign-layouts");
+        c->ok = tile_error_at(c->f, op,
+                              "threads do not hold the rows as it takes them; run assign-layouts");
     else
         check_row_buffer(c, op, 1, tile_rows_buffer(c->f, op, layout));
 }
@@ -244,11 +247,10 @@ static void check_stages(checker *c, tile_op op) {
         int64_t stages = tile_type_stage_count(buffer->type);
         if (stage.max >= 0 && stage.min < stages) continue;
         c->ok = false;
-        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                    "%s: stage %lld does not exist, %s%s has the stages 0 to %lld",
-                    tile_op_name(c->f, op), (long long)(stage.max < 0 ? stage.max : stage.min),
-                    buffer->name ? "%" : "the buffer", buffer->name ? buffer->name : "",
-                    (long long)stages - 1);
+        tile_error_of(c->f, op, "stage %lld does not exist, %s%s has the stages 0 to %lld",
+                      (long long)(stage.max < 0 ? stage.max : stage.min),
+                      buffer->name ? "%" : "the buffer", buffer->name ? buffer->name : "",
+                      (long long)stages - 1);
         return;
     }
 }
@@ -259,11 +261,11 @@ static void check_rank(checker *c, tile_op op) {
     if (tile_op_opcode(c->f, op) != TILE_OP_map_shared) return;
     for (unsigned d = 0; d < c->f->cluster_rank; d++)
         if (tile_expr_is_int(c->f->cluster[d], &extent)) blocks *= extent;
-    tile_range rank = c->ranges[tile_op_operand(c->f, op, 1).id];
+    tile_range rank = c->ranges[tile_operand_rank(c->f, op).id];
     if (rank.max >= 0 && rank.min < blocks) return;
     c->ok = false;
-    tile_report(
-        c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
+    tile_error_at(
+        c->f, op,
         "map_shared: there is no block with the rank %lld, a cluster has the ranks 0 to %lld",
         (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
 }
@@ -279,7 +281,8 @@ static void check_part(tile_op op, const tile_value *part, const tile_type *tile
         same &= tile->layout->count[d] == buffer->layout->count[d];
     }
     if (counted && !same)
-        fail(c, op, "a part of a buffer must have extents that are powers of two here");
+        c->ok = tile_error_at(c->f, op,
+                              "a part of a buffer must have extents that are powers of two here");
 }
 
 static void check_parts(checker *c, tile_op op) {
@@ -288,23 +291,22 @@ static void check_parts(checker *c, tile_op op) {
 }
 
 static void check_pieces(checker *c, tile_op op) {
-    unsigned count;
     tile_pieces pieces;
     uint32_t extents[TILE_MAX_RANK];
-    const tile_type *tile = tile_value_type(c->f, tile_op_operand(c->f, op, 0));
-    const tile_type *ring = tile_value_type(c->f, tile_op_segment(c->f, op, 2, &count)[0]);
+    const tile_type *tile = tile_value_type(c->f, tile_operand_src(c->f, op));
+    const tile_type *ring = tile_value_type(c->f, tile_operand_ring(c->f, op));
     tile_type_dims(ring, extents);
     if (!tile_pieces_cut(tile->layout, extents, &pieces))
-        fail(
-            c, op,
+        c->ok = tile_error_at(
+            c->f, op,
             "store_async: each four warps need whole pieces of their own, with an element for each "
             "thread; take other extents of the ring");
     else if (tile_type_stage_count(ring) % pieces.groups) {
         c->ok = false;
-        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                    "store_async: the ring has %lld stages, which %u groups of four warps cannot "
-                    "share equally",
-                    (long long)tile_type_stage_count(ring), (unsigned)pieces.groups);
+        tile_error_at(c->f, op,
+                      "store_async: the ring has %lld stages, which %u groups of four warps cannot "
+                      "share equally",
+                      (long long)tile_type_stage_count(ring), (unsigned)pieces.groups);
     }
 }
 
@@ -331,12 +333,11 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     for (uint32_t i = 0; i < data->result_count; i++)
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
     if (data->opcode != TILE_OP_dot) return most;
-    unsigned count;
     enum { EACH_WGMMA = 8 }; /* instructions for two descriptors and the product */
     if (warpgroup_takes(c->f, op))
         return EACH_WGMMA * most * tile_type_dim(warpgroup_operand(c->f, op, TILE_MMA_LHS), 1) / 64;
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
-    const tile_type *left = tile_value_type(c->f, tile_op_segment(c->f, op, 0, &count)[0]);
+    const tile_type *left = tile_value_type(c->f, tile_operand_lhs(c->f, op));
     if (!row)
         return larger(most,
                       lower_fma_length(tile_value_type(c->f, tile_op_result(c->f, op, 0)), left));
@@ -362,11 +363,10 @@ static void check_registers(checker *c, tile_op op) {
         c->ok = false;
         if (c->crowded) return;
         c->crowded = true;
-        tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                    "%s: the tile takes %llu registers of each of %u threads, which have %d; use "
-                    "smaller tiles or more warps",
-                    tile_op_name(c->f, op), (unsigned long long)registers,
-                    32u << type->layout->warp_bits, REGISTERS);
+        tile_error_of(c->f, op,
+                      "the tile takes %llu registers of each of %u threads, which have %d; use "
+                      "smaller tiles or more warps",
+                      (unsigned long long)registers, 32u << type->layout->warp_bits, REGISTERS);
         return;
     }
 }
@@ -384,7 +384,7 @@ static void tell_spills(const checker *c, tile_op op) {
     if (bits / REGISTER_BITS <= MOST) return;
     snprintf(why, sizeof why, "its values take %llu registers of each thread, which has %d",
              (unsigned long long)(bits / REGISTER_BITS), REGISTERS);
-    tile_remark_missed(c->f, op, "not in registers", why, "use smaller tiles or more warps");
+    tile_missed_at(c->f, op, "not in registers", "use smaller tiles or more warps", "%s", why);
 }
 
 /* Reports the operation with which a thread's code gets too long. LLVM takes more than twice the
@@ -395,38 +395,41 @@ static void check_length(checker *c, tile_op op) {
     c->instructions += instructions_of(c, op);
     if (before > MAX_INSTRUCTIONS || c->instructions <= MAX_INSTRUCTIONS) return;
     c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                "%s: the code of one thread exceeds %d instructions here; use smaller tiles, more "
-                "warps or a loop",
-                tile_op_name(c->f, op), MAX_INSTRUCTIONS);
+    tile_error_of(c->f, op,
+                  "the code of one thread exceeds %d instructions here; use smaller tiles, more "
+                  "warps or a loop",
+                  MAX_INSTRUCTIONS);
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(tile_function *f, tile_op op, checker *c) {
     bool before = c->ok;
     c->ok = true;
     if (tile_op_opcode(f, op) == TILE_OP_parallel)
-        fail(c, op,
-             "parallel: its elements are not operations on tiles yet; run expand-parallel before "
-             "assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op,
+            "parallel: its elements are not operations on tiles yet; run expand-parallel before "
+            "assign-layouts");
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op) && c->ok; i++)
         check_value(c, op, tile_op_result(f, op, i));
     if (tile_op_is_alloc(tile_op_opcode(f, op)) && !tile_op_has_attr(f, op, TILE_ATTR_offset))
-        fail(c, op,
-             tile_op_opcode(f, op) == TILE_OP_alloc_shared
-                 ? "alloc_shared: the buffer has no offset; run allocate-shared"
-                 : "alloc_barrier: the buffer has no offset; run allocate-shared");
+        c->ok = tile_error_at(c->f, op, "%s",
+                              tile_op_opcode(f, op) == TILE_OP_alloc_shared
+                                  ? "alloc_shared: the buffer has no offset; run allocate-shared"
+                                  : "alloc_barrier: the buffer has no offset; run allocate-shared");
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-        fail(c, op, "this loop is still `pipelined`; run pipeline before lower-tiles");
+        c->ok = tile_error_at(c->f, op,
+                              "this loop is still `pipelined`; run pipeline before lower-tiles");
     if (tile_op_has_attr(f, op, TILE_ATTR_split))
-        fail(c, op, "this loop is still to be `split`; run split-k before lower-tiles");
+        c->ok = tile_error_at(c->f, op,
+                              "this loop is still to be `split`; run split-k before lower-tiles");
     if (tile_op_has_attr(f, op, TILE_ATTR_groups))
-        fail(c, op, "this loop still has `groups`; run group-warps before assign-layouts");
+        c->ok = tile_error_at(
+            c->f, op, "this loop still has `groups`; run group-warps before assign-layouts");
     tile_iota iota;
     if (tile_op_opcode(f, op) == TILE_OP_iota && !tile_iota_of(f, op, &iota))
-        fail(c, op, "iota: axis, start and step must be known at compile time");
+        c->ok = tile_error_at(c->f, op, "iota: axis, start and step must be known at compile time");
     if (c->ok) check_stages(c, op);
     if (c->ok) check_gather(c, op);
     if (c->ok) check_parts(c, op);
@@ -448,10 +451,13 @@ static void check_op(tile_function *f, tile_op op, void *user) {
 bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     checker c = {.pass = pass, .f = f, .ranges = ranges, .ok = true};
     if (!tile_executors_of_block(f).warps)
-        fail(&c, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
+        c.ok =
+            tile_error_at(c.f, TILE_NO_OP, "the number of warps is not known yet; run instantiate");
     if (f->raster || f->is_persistent)
-        fail(&c, TILE_NO_OP,
-             "blocks do not visit tiles as `raster` or `persistent` says yet; run walk-tiles");
-    if (c.ok) tile_walk(f, f->body, check_op, &c);
+        c.ok = tile_error_at(
+            c.f, TILE_NO_OP,
+            "blocks do not visit tiles as `raster` or `persistent` says yet; run walk-tiles");
+    if (c.ok)
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(f, op, &c);
     return c.ok;
 }

@@ -122,8 +122,8 @@ static tile_value shuffle_bits(lowering *l, tile_value value, const tile_type *f
 
 tile_value lower_convert(lowering *l, tile_op op) {
     unsigned sources, buffers;
-    const tile_value *source = tile_op_segment(&l->old, op, 0, &sources);
-    const tile_value *buffer = tile_op_segment(&l->old, op, 1, &buffers);
+    const tile_value *source = tile_operands_src(&l->old, op, &sources);
+    const tile_value *buffer = tile_operands_buffer(&l->old, op, &buffers);
     const tile_type *from = tile_value_type(&l->old, source[0]);
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_value value = lower_mapped(l, source[0]);

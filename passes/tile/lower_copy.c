@@ -26,13 +26,14 @@ static void explain_threads(lowering *l, tile_op op, const tile_type *view, unsi
     if (bytes < 4) {
         snprintf(why, sizeof why,
                  "%u bytes lie side by side for certain, and cp.async moves 4 at least", bytes);
-        tile_remark_missed(&l->old, op, "not asynchronous", why,
-                           "declare the pointer, extents and strides of the view {divisible = N}, "
-                           "or copy along the dim of stride 1");
+        tile_missed_at(&l->old, op, "not asynchronous",
+                       "declare the pointer, extents and strides of the view {divisible = N}, "
+                       "or copy along the dim of stride 1",
+                       "%s", why);
     } else {
         snprintf(why, sizeof why, "cp.async cannot convert %s", tile_scalar_name(scalar));
-        tile_remark_missed(&l->old, op, "not asynchronous", why,
-                           "make the buffer's element type that of the view");
+        tile_missed_at(&l->old, op, "not asynchronous",
+                       "make the buffer's element type that of the view", "%s", why);
     }
 }
 
@@ -149,14 +150,14 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
  * wgmma reads is complete and fenced before it: no thread could do that later. */
 static void arrive_later(lowering *l, tile_op op) {
     unsigned count;
-    tile_value buffer = tile_op_segment(&l->old, op, 1, &count)[0];
+    tile_value buffer = tile_operand_dst(&l->old, op);
     if (warpgroup_buffers(&l->old, l->pass->scratch)[tile_shared_source(&l->old, buffer).id]) {
         tile_build_commit_group(&l->builder);
         tile_build_wait_group(&l->builder, lower_int(l, 0));
         tile_build_fence_async(&l->builder);
         return;
     }
-    const tile_value *bar = tile_op_segment(&l->old, op, 2, &count);
+    const tile_value *bar = tile_operands_bar(&l->old, op, &count);
     tile_value index = lower_mapped(l, bar[1]);
     tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar[0]), &index, 1);
 }
@@ -166,8 +167,8 @@ void lower_copy(lowering *l, tile_op op) {
     bool counted = mechanism == TILE_MECHANISM_BARRIER;
     if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
     unsigned from_count, to_count;
-    const tile_value *from = tile_op_segment(&l->old, op, 0, &from_count);
-    const tile_value *to = tile_op_segment(&l->old, op, 1, &to_count);
+    const tile_value *from = tile_operands_src(&l->old, op, &from_count);
+    const tile_value *to = tile_operands_dst(&l->old, op, &to_count);
     bool in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
     const tile_type *buffer = tile_value_type(&l->old, in ? to[0] : from[0]);
     unsigned warps = 1u << l->warp_bits;

@@ -58,13 +58,13 @@ static thread_access start_access(lowering *l, tile_op op, unsigned operand) {
     a.last = memory->rank - 1u;
     a.view = l->views[a.element[0].id];
     a.scalar = memory->scalar;
-    a.type = tile_value_type(&l->old, operand ? tile_op_operand(&l->old, op, 0)
+    a.type = tile_value_type(&l->old, operand ? tile_moved_operand(&l->old, op)
                                               : tile_op_result(&l->old, op, 0));
     a.elements = (unsigned)tile_type_elements(a.type);
     a.width = choose_width(l, &a);
     a.offset = lower_view_offset(l, a.element, count);
-    const tile_value *predicate = tile_op_segment(&l->old, op, operand + 1, &count);
-    if (count) a.predicate = lower_mapped(l, predicate[0]);
+    tile_value predicate = tile_operand_predicate(&l->old, op);
+    if (predicate.id) a.predicate = lower_mapped(l, predicate);
     for (unsigned d = 0; d < a.last; d++)
         a.predicate = lower_and(l, a.predicate, inside(l, &a, d, 0));
     return a;
@@ -77,7 +77,7 @@ static tile_value offset_of(lowering *l, const thread_access *a, unsigned first)
 
 /* The elements from `first` on that one access moves, of operand 0. */
 static tile_value source_of(lowering *l, const thread_access *a, unsigned first) {
-    tile_value src = lower_mapped(l, tile_op_operand(&l->old, a->op, 0));
+    tile_value src = lower_mapped(l, tile_moved_operand(&l->old, a->op));
     const tile_type *part = lower_part_type(l, a->scalar, a->width);
     if (tile_value_type(l->f, src) == part) return src;
     return tile_build_extract(&l->builder, src, lower_int(l, first), part);
@@ -102,7 +102,7 @@ static tile_value move_part(lowering *l, const thread_access *a, unsigned first)
         return TILE_NO_VALUE;
     }
     if (tile_op_opcode(&l->old, a->op) == TILE_OP_atomic_cas_thread) {
-        tile_value desired = lower_mapped(l, tile_op_operand(&l->old, a->op, 1));
+        tile_value desired = lower_mapped(l, tile_operand_desired(&l->old, a->op));
         old = tile_build_atomic_cas_thread(b, src, desired, base, &offset, 1, predicate);
     } else {
         old = tile_build_atomic_thread(b, src, base, &offset, 1, predicate);

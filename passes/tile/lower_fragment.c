@@ -26,8 +26,8 @@ static tile_value register_coordinate(lowering *l, const tile_layout *layout, un
 }
 
 void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates) {
-    const tile_layout *layout = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0))->layout;
-    tile_value element = lower_mapped(l, tile_op_operand(&l->old, op, 1));
+    const tile_layout *layout = tile_value_type(&l->old, tile_operand_of(&l->old, op))->layout;
+    tile_value element = lower_mapped(l, tile_operand_element(&l->old, op));
     int64_t known;
     bool constant = tile_value_is_int(l->f, element, &known);
     for (unsigned d = 0; d < layout->rank; d++) {

@@ -173,7 +173,7 @@ void lower_store_scalar(lowering *l, tile_op op) {
     tile_value predicate = scalar_predicate(l, &gather);
     tile_value offset = lower_view_offset(l, gather.index - 1, gather.rank + 1);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
-    tile_value value = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    tile_value value = lower_mapped(l, tile_operand_src(&l->old, op));
     tile_build_st_global(&l->builder, value, l->views[gather.memory.id]->base, &offset, 1,
                          lower_and(l, predicate, first));
     lower_keep_cache(l, op);
@@ -218,7 +218,7 @@ bool lower_pick(lowering *l, tile_op op, tile_value *result) {
     if (!is_in_buffer(l, op, &gather)) return false;
     if (gather.type->kind == TILE_TYPE_SCALAR) {
         tile_value predicate = one_predicate(l, &gather);
-        tile_value offset = lower_buffer_offset(l, tile_op_segment(&l->old, op, 0, &count));
+        tile_value offset = lower_buffer_offset(l, tile_operands_src(&l->old, op, &count));
         tile_value loaded = tile_build_ld_shared(&l->builder, lower_mapped(l, gather.memory),
                                                  &offset, 1, predicate, gather.type);
         *result = tile_build_uniform(&l->builder, loaded);
@@ -243,7 +243,7 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
     const tile_layout *layout = gather->type->layout;
     lower_buffer_points p = lower_start_points(l, op, layout);
     tile_cut cut = tile_cut_along(layout, 0, 1);
-    tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    tile_value src = lower_mapped(l, tile_operand_src(&l->old, op));
     tile_value holder = lower_first_holder(l, layout);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate;
@@ -262,8 +262,8 @@ static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
     tile_value predicate = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     predicate = lower_and(l, predicate, one_predicate(l, gather));
     unsigned count;
-    tile_value offset = lower_buffer_offset(l, tile_op_segment(&l->old, op, 1, &count));
-    tile_build_st_shared(&l->builder, lower_mapped(l, tile_op_operand(&l->old, op, 0)),
+    tile_value offset = lower_buffer_offset(l, tile_operands_dst(&l->old, op, &count));
+    tile_build_st_shared(&l->builder, lower_mapped(l, tile_operand_src(&l->old, op)),
                          lower_mapped(l, gather->memory), &offset, 1, predicate);
 }
 
@@ -307,9 +307,9 @@ tile_value lower_inside(lowering *l, tile_op op) {
  * of its coordinates, but for the axis. */
 tile_value lower_gather(lowering *l, tile_op op) {
     unsigned count;
-    const tile_value *src = tile_op_segment(&l->old, op, 0, &count),
-                     *at = tile_op_segment(&l->old, op, 1, &count),
-                     *buffer = tile_op_segment(&l->old, op, 2, &count);
+    const tile_value *src = tile_operands_src(&l->old, op, &count),
+                     *at = tile_operands_at(&l->old, op, &count),
+                     *buffer = tile_operands_buffer(&l->old, op, &count);
     unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);
     if (!count) return lower_lookup(l, op, axis);
     const tile_type *from = tile_value_type(&l->old, src[0]);

@@ -53,10 +53,10 @@ static bool is_same_place(const tile_function *f, tile_op load, tile_op store) {
     tile_opcode opcode = tile_op_opcode(f, store);
     if (opcode != TILE_OP_store && opcode != TILE_OP_store_async) return false;
     if (!tile_is_plain_access(f, load) || !tile_is_plain_access(f, store)) return false;
-    const tile_value *from = tile_op_segment(f, load, 0, &count),
-                     *to = tile_op_segment(f, store, 1, &other);
+    const tile_value *from = tile_operands_src(f, load, &count),
+                     *to = tile_operands_dst(f, store, &other);
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0)),
-                    *stored = tile_value_type(f, tile_op_operand(f, store, 0));
+                    *stored = tile_value_type(f, tile_operand_src(f, store));
     bool same = count == other && tile->rank == stored->rank;
     for (unsigned i = 0; i < count && same; i++) same = from[i].id == to[i].id;
     for (unsigned d = 0; d < tile->rank && same; d++) same = tile->dims[d] == stored->dims[d];
@@ -100,9 +100,8 @@ static bool may_pass(const tile_function *f, tile_op load, tile_value view, tile
 }
 
 static bool can_load_late(const finder *s, tile_op load) {
-    unsigned count;
     const tile_function *f = s->f;
-    tile_value view = tile_op_segment(f, load, 0, &count)[0];
+    tile_value view = tile_operand_src(f, load);
     tile_op last = s->last[load.id], op = tile_op_next(f, load);
     if (tile_value_type(f, view)->kind != TILE_TYPE_VIEW || tile_value_type(f, view)->layout ||
         !tile_is_plain_access(f, load))
@@ -115,14 +114,14 @@ static bool can_load_late(const finder *s, tile_op load) {
 static void explain_early(const finder *s, tile_op load) {
     const tile_function *f = s->f;
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0));
-    const tile_type *stored = tile_value_type(f, tile_op_operand(f, s->last[load.id], 0));
-    tile_value root = tile_memory_root(f, tile_op_operand(f, load, 0));
+    const tile_type *stored = tile_value_type(f, tile_operand_src(f, s->last[load.id]));
+    tile_value root = tile_memory_root(f, tile_operand_src(f, load));
     bool is_argument = root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG;
     if (is_argument && tile_type_elements(tile) == tile_type_elements(stored))
-        tile_remark_missed(f, load, "not loaded piece by piece",
-                           "the kernel may write it before the last piece is stored",
-                           "say `noalias` of the argument, or load what is stored to the same "
-                           "place right before the store");
+        tile_missed_at(f, load, "not loaded piece by piece",
+                       "say `noalias` of the argument, or load what is stored to the same "
+                       "place right before the store",
+                       "the kernel may write it before the last piece is stored");
 }
 
 /* What takes long enough that two stores, or two pieces, had better not each compute it. */
@@ -190,7 +189,7 @@ static void visit(finder *s, tile_op op) {
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
         find_in(s, tile_op_region(f, op, r));
     if (is_sink(f, op)) {
-        tile_value tile = tile_op_operand(f, op, 0);
+        tile_value tile = tile_operand_src(f, op);
         need_late(s, op, tile, tile_value_type(f, tile)->layout, op);
     } else if (can_be_late(s, op)) {
         s->l->late[op.id] = true;
@@ -230,7 +229,7 @@ void lower_find_late(lowering *l) {
 
 lower_late lower_start_late(lowering *l, tile_op op, const tile_pieces *pieces) {
     const tile_function *f = &l->old;
-    tile_value tile = tile_op_operand(f, op, 0);
+    tile_value tile = tile_operand_src(f, op);
     lower_late late = {.tile = tile, .pieces = pieces};
     bool *needed = TILE_NEW_ARRAY(l->pass->scratch, bool, f->value_count);
     late.whole = tile_value_type(f, tile)->layout;
@@ -341,12 +340,12 @@ static void compute_op(lowering *l, const lower_piece *piece, tile_op op) {
     l->builder.loc = tile_op_loc(&l->old, op);
     find_ahead(l, piece, tile_value_type(&l->old, old), ahead);
     if (opcode == TILE_OP_load) {
-        const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
+        const tile_value *element = tile_operands_src(&l->old, op, &count);
         piece->known[old.id] = lower_load_piece(l, op, element, type, ahead);
     } else if (opcode == TILE_OP_iota) {
         piece->known[old.id] = lower_count(l, op, type, ahead);
     } else if (opcode == TILE_OP_broadcast) {
-        operand = tile_op_operand(&l->old, op, 0);
+        operand = tile_operand_src(&l->old, op);
         piece->known[old.id] = lower_repeat(l, piece_of(l, piece, operand),
                                             type_of_piece(l, piece->late, operand), type);
     } else {

@@ -55,7 +55,7 @@ static tile_value look_up(const lookup *k, unsigned register_) {
 }
 
 tile_value lower_lookup(lowering *l, tile_op op, unsigned axis) {
-    tile_value src = tile_op_operand(&l->old, op, 0), at = tile_op_operand(&l->old, op, 1);
+    tile_value src = tile_operand_src(&l->old, op), at = tile_operand_at(&l->old, op);
     lookup k = {.l = l,
                 .from = tile_value_type(&l->old, src),
                 .to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0)),

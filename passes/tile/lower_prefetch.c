@@ -94,8 +94,8 @@ static void set_along(sectors *s, unsigned bytes) {
 
 void lower_prefetch(lowering *l, tile_op op) {
     unsigned count, rank;
-    const tile_value *element = tile_op_segment(&l->old, op, 0, &count),
-                     *extents = tile_op_segment(&l->old, op, 1, &rank);
+    const tile_value *element = tile_operands_src(&l->old, op, &count),
+                     *extents = tile_operands_extents(&l->old, op, &rank);
     const tile_type *view = tile_value_type(&l->old, element[0]);
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
     sectors s = {.l = l, .view = l->views[element[0].id], .rank = rank};

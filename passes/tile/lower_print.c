@@ -32,8 +32,8 @@ static void end_branch(lowering *l, tile_builder *inner, tile_op branch) {
 
 static void print_scalars(lowering *l, tile_op op) {
     unsigned coordinates, count;
-    const tile_value *at = tile_op_segment(&l->old, op, 0, &coordinates);
-    const tile_value *src = tile_op_segment(&l->old, op, 1, &count);
+    const tile_value *at = tile_operands_at(&l->old, op, &coordinates);
+    const tile_value *src = tile_operands_src(&l->old, op, &count);
     tile_value *places = TILE_NEW_ARRAY(l->pass->scratch, tile_value, coordinates + 1u);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count + 1u);
     for (unsigned i = 0; i < coordinates; i++) places[i] = lower_mapped(l, at[i]);
@@ -107,8 +107,8 @@ static void print_tile(lowering *l, tile_op op, tile_value src) {
 
 void lower_print(lowering *l, tile_op op) {
     unsigned coordinates, count;
-    tile_op_segment(&l->old, op, 0, &coordinates);
-    const tile_value *src = tile_op_segment(&l->old, op, 1, &count);
+    tile_operands_at(&l->old, op, &coordinates);
+    const tile_value *src = tile_operands_src(&l->old, op, &count);
     if (count == 1 && tile_value_type(&l->old, src[0])->kind == TILE_TYPE_TILE)
         print_tile(l, op, src[0]);
     else

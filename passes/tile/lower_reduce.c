@@ -262,7 +262,7 @@ static bundle find_in_turn(const combining *c, const tile_reduce_plan *plan, til
 /* op: a reduce or reduce_arg; *places: the coordinates of the latter. */
 tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
     tile_reduction reduction;
-    tile_value src = tile_op_operand(&l->old, op, 0);
+    tile_value src = tile_operand_src(&l->old, op);
     const tile_type *from = tile_value_type(&l->old, src),
                     *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
     tile_context *context = tile_function_context(l->f);

@@ -176,7 +176,7 @@ static tile_value exchange_warps(const scanning *s, tile_value sum) {
     lowering *l = s->l;
     tile_along along;
     tile_layout held = lay_out_cells(s, false), all = lay_out_cells(s, true);
-    const tile_value *buffer = tile_op_segment(&l->old, s->op, 1, &count);
+    const tile_value *buffer = tile_operands_totals(&l->old, s->op, &count);
     unsigned width = s->rounds * s->rows;
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, width);
     tile_along_find(&held, s->along.axis, &along);
@@ -225,7 +225,7 @@ static tile_value scan_registers(const scanning *s, tile_value fragment) {
 
 tile_value lower_scan(lowering *l, tile_op op) {
     tile_reduction reduction;
-    tile_value src = tile_op_operand(&l->old, op, 0), fragment = lower_mapped(l, src);
+    tile_value src = tile_operand_src(&l->old, op), fragment = lower_mapped(l, src);
     const tile_type *type = tile_value_type(&l->old, src);
     unsigned count = tile_type_registers(type);
     tile_reduction_of(&l->old, op, &reduction);

@@ -106,7 +106,7 @@ bool lower_shifted_iota(lowering *l, tile_op op) {
             tile_op_opcode(&l->old, iota) != TILE_OP_iota || l->late[iota.id] ||
             tile_value_type(&l->old, other) != type)
             continue;
-        tile_value more = lower_mapped(l, tile_op_operand(&l->old, splat, 0));
+        tile_value more = lower_mapped(l, tile_operand_src(&l->old, splat));
         l->map[result.id] = count_from(l, iota, type, NULL, more);
         return true;
     }
@@ -246,7 +246,7 @@ static tile_value load_rows(lowering *l, const tile_type *tile, tile_value buffe
 
 /* Stored row by row by the extents of what there is, loaded by those of what is wanted. */
 static void rearrange_in_memory(lowering *l, tile_op op, tile_value old_buffer) {
-    tile_value source = tile_op_operand(&l->old, op, 0), result = tile_op_result(&l->old, op, 0);
+    tile_value source = tile_operand_src(&l->old, op), result = tile_op_result(&l->old, op, 0);
     const tile_type *from = tile_value_type(&l->old, source),
                     *to = tile_value_type(&l->old, result);
     tile_placement p = tile_placement_of(&l->old, op, 0, 0);
@@ -279,7 +279,7 @@ void lower_rearrange(lowering *l, tile_op op) {
 }
 
 tile_value lower_broadcast(lowering *l, tile_op op) {
-    tile_value source = tile_op_operand(&l->old, op, 0);
+    tile_value source = tile_operand_src(&l->old, op);
     return lower_repeat(l, lower_mapped(l, source), tile_value_type(&l->old, source),
                         tile_value_type(&l->old, tile_op_result(&l->old, op, 0)));
 }

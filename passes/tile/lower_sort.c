@@ -116,7 +116,7 @@ static tile_value sort_with(const sorting *s, tile_value all, tile_value other, 
 static tile_value from_other_warp(const sorting *s, tile_value all, unsigned b) {
     lowering *l = s->l;
     unsigned count, total = s->rows * s->steps, threads = 32u << s->layout->warp_bits;
-    const tile_value *buffer = tile_op_segment(&l->old, s->op, 1, &count);
+    const tile_value *buffer = tile_operands_buffer(&l->old, s->op, &count);
     tile_value shared = lower_mapped(l, buffer[0]);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, total);
     const tile_type *one = lower_part_type(l, s->scalar, 1);
@@ -170,7 +170,7 @@ static void find_orders(const sorting *s, int64_t *order, int64_t *back) {
 }
 
 tile_value lower_sort(lowering *l, tile_op op) {
-    tile_value src = tile_op_operand(&l->old, op, 0), all = lower_mapped(l, src);
+    tile_value src = tile_operand_src(&l->old, op), all = lower_mapped(l, src);
     const tile_type *type = tile_value_type(&l->old, src);
     sorting s = {.l = l, .op = op, .scalar = type->scalar, .layout = type->layout};
     unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);

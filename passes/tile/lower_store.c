@@ -264,9 +264,8 @@ static bool is_copied(lowering *l, const store *s) {
     bool copied = s->boxes;
     for (uint32_t id = 1; id < l->old.op_count && !copied; id++) {
         const tile_op_data *data = &l->old.ops[id];
-        unsigned count;
         if (data->opcode == TILE_OP_store_async &&
-            tile_op_segment(&l->old, (tile_op){id}, 2, &count)->id == s->buffer.id)
+            tile_operand_ring(&l->old, (tile_op){id}).id == s->buffer.id)
             copied = lower_has_boxes(l, (tile_op){id});
     }
     return copied;
@@ -292,9 +291,9 @@ static void take_operands(const lowering *l, tile_op op, store *s) {
     unsigned count;
     uint32_t extents[TILE_MAX_RANK];
     *s = (store){.op = op};
-    s->element = tile_op_segment(&l->old, op, 1, &count);
-    s->buffer = tile_op_segment(&l->old, op, 2, &count)[0];
-    s->type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
+    s->element = tile_operands_dst(&l->old, op, &count);
+    s->buffer = tile_operand_ring(&l->old, op);
+    s->type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
     s->ring = tile_value_type(&l->old, s->buffer);
     tile_type_dims(s->ring, extents);
     tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has seen to it */

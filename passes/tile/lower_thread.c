@@ -11,7 +11,7 @@ static unsigned run_of(const lowering *l, tile_op op, const tile_type *buffer) {
     if (tile_op_opcode(f, op) == TILE_OP_ldmatrix)
         return 16 / tile_scalar_bytes(buffer->scalar); /* each row of a matrix */
     tile_value value =
-        tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+        tile_op_result_count(f, op) ? tile_op_result(f, op, 0) : tile_operand_src(f, op);
     return (unsigned)tile_type_elements(tile_value_type(f, value));
 }
 
@@ -71,11 +71,11 @@ static tile_value row_major_offset(lowering *l, const tile_type *buffer,
 }
 
 static bool refuse_run(lowering *l, tile_op op, unsigned run) {
-    tile_report(
-        l->pass->context, TILE_ERROR, tile_op_loc(&l->old, op),
-        "%s: %u elements along the last dim are not contiguous in the layout that the buffer's "
+    tile_error_of(
+        &l->old, op,
+        "%u elements along the last dim are not contiguous in the layout that the buffer's "
         "tile operations need; access one element at a time, or give the buffer a layout",
-        tile_op_name(&l->old, op), run);
+        run);
     l->failed = true;
     return false;
 }

@@ -68,8 +68,8 @@ static tile_value limit_of(lowering *l, tile_value extent) {
 static void lower_view_op(lowering *l, tile_op op) {
     bool is_scratch = tile_op_opcode(&l->old, op) == TILE_OP_scratch;
     unsigned extents, strides = 0;
-    const tile_value *extent = tile_op_segment(&l->old, op, is_scratch ? 0 : 1, &extents);
-    const tile_value *stride = is_scratch ? NULL : tile_op_segment(&l->old, op, 2, &strides);
+    const tile_value *extent = tile_operands_extents(&l->old, op, &extents);
+    const tile_value *stride = is_scratch ? NULL : tile_operands_strides(&l->old, op, &strides);
     lower_view *view = TILE_NEW(l->pass->scratch, lower_view);
     view->layout = tile_value_type(&l->old, tile_op_result(&l->old, op, 0))->layout;
     tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extents + 1u);
@@ -88,7 +88,7 @@ static void lower_view_op(lowering *l, tile_op op) {
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
             tile_op_set_flag(l->f, tile_value_def(l->f, view->base), TILE_ATTR_clean);
     } else {
-        view->base = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+        view->base = lower_mapped(l, tile_operand_base(&l->old, op));
     }
     l->views[result.id] = view;
 }
@@ -208,9 +208,11 @@ void lower_end_in_sync(lowering *l) {
  * release has all threads' stores done. bar.sync orders them, the fence of the release is
  * cumulative (PTX ISA, "Memory Consistency Model", causality order). */
 static void lower_semaphore(lowering *l, tile_op op) {
-    unsigned count, ignored;
-    const tile_value *element = tile_op_segment(&l->old, op, 0, &count);
-    tile_value value = lower_mapped(l, tile_op_segment(&l->old, op, 1, &ignored)[0]);
+    unsigned count;
+    bool waits = tile_op_opcode(&l->old, op) == TILE_OP_wait_value;
+    const tile_value *element = waits ? tile_operands_src(&l->old, op, &count)
+                                      : tile_operands_semaphore(&l->old, op, &count);
+    tile_value value = lower_mapped(l, tile_operand_value(&l->old, op));
     tile_value base = l->views[element[0].id]->base;
     tile_value offset = lower_view_offset(l, element, count);
     bool lock = tile_op_acquires(&l->old, op);
@@ -277,9 +279,7 @@ static void lower_other(lowering *l, tile_op op, tile_opcode opcode) {
         return;
     }
     l->failed = true;
-    tile_report(l->pass->context, TILE_ERROR, tile_op_loc(&l->old, op),
-                "%s: lower-tiles cannot bring this operation to level 3",
-                tile_op_name(&l->old, op));
+    tile_error_of(&l->old, op, "lower-tiles cannot bring this operation to level 3");
 }
 
 /* The loads behind `before`, or all of the region, are what the old load was. */
@@ -314,8 +314,9 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     }
     if (lower_scalar_transfer(l, op, opcode)) return;
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
-    unsigned count, ignored;
-    const tile_value *element = tile_op_segment(&l->old, op, is_load ? 0 : 1, &count);
+    unsigned count;
+    const tile_value *element =
+        is_load ? tile_operands_src(&l->old, op, &count) : tile_operands_dst(&l->old, op, &count);
     if (is_load) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
         tile_op before = tile_region_at(l->f, l->builder.region)->last;
@@ -325,7 +326,7 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_speculative)) mark_speculative(l, before);
         return;
     }
-    tile_value source = tile_op_segment(&l->old, op, 0, &ignored)[0];
+    tile_value source = tile_operand_src(&l->old, op);
     const tile_type *tile = tile_value_type(&l->old, source);
     if (opcode == TILE_OP_store)
         lower_store_view(l, op, lower_mapped(l, source), tile, element);
@@ -360,7 +361,7 @@ static void lower_op(lowering *l, tile_op op) {
     switch (opcode) {
     case TILE_OP_view:
     case TILE_OP_scratch: lower_view_op(l, op); break;
-    case TILE_OP_base: set_result(l, op, l->views[tile_op_operand(&l->old, op, 0).id]->base); break;
+    case TILE_OP_base: set_result(l, op, l->views[tile_operand_src(&l->old, op).id]->base); break;
     case TILE_OP_lock_semaphore:
     case TILE_OP_wait_value:
     case TILE_OP_release_semaphore: lower_semaphore(l, op); break;
@@ -384,7 +385,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_sort: set_result(l, op, lower_sort(l, op)); break;
     case TILE_OP_to_fragment:
     case TILE_OP_from_fragment:
-        set_result(l, op, lower_mapped(l, tile_op_operand(&l->old, op, 0)));
+        set_result(l, op, lower_mapped(l, tile_operand_src(&l->old, op)));
         break;
     case TILE_OP_coordinates: lower_places(l, op); break;
     case TILE_OP_iota: set_result(l, op, lower_iota(l, op)); break;

@@ -42,15 +42,16 @@ struct lower_boxes {
 };
 
 static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
-    unsigned count, barriers;
+    unsigned count, barriers = 0;
     bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
-    const tile_value *from = tile_op_segment(&l->old, op, ring ? 2 : 0, &count);
-    const tile_value *to = tile_op_segment(&l->old, op, 1, &count);
-    const tile_value *bar = tile_op_segment(&l->old, op, 2, &barriers);
+    const tile_value *from =
+        ring ? tile_operands_ring(&l->old, op, &count) : tile_operands_src(&l->old, op, &count);
+    const tile_value *to = tile_operands_dst(&l->old, op, &count);
+    const tile_value *bar = ring ? NULL : tile_operands_bar(&l->old, op, &barriers);
     c->in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
     c->view = c->in ? from : to;
     c->buffer = c->in ? to : from;
-    c->bar = barriers && !ring ? bar : NULL;
+    c->bar = barriers ? bar : NULL;
     c->view_type = tile_value_type(&l->old, c->view[0]);
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
@@ -113,8 +114,8 @@ static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
     tile_opcode opcode = def.id ? tile_op_opcode(&l->old, def) : TILE_OP_NONE;
     if (depth == DEEP || (opcode != TILE_OP_add && opcode != TILE_OP_mul && opcode != TILE_OP_shl))
         return false;
-    return is_natural(l, tile_op_operand(&l->old, def, 0), depth + 1) &&
-           is_natural(l, tile_op_operand(&l->old, def, 1), depth + 1);
+    return is_natural(l, tile_operand_lhs(&l->old, def), depth + 1) &&
+           is_natural(l, tile_operand_rhs(&l->old, def), depth + 1);
 }
 
 /* A box that is stored begins nowhere below 0: the instruction is illegal. */
@@ -409,7 +410,7 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
     take_operands(l, op, &boxes->copy);
     const char *why = find_plan(l, &boxes->copy, &remedy);
     if (why) {
-        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
         return NULL;
     }
     boxes->map = build_map(l, &boxes->copy);
@@ -448,7 +449,7 @@ bool lower_tma(lowering *l, tile_op op) {
     take_operands(l, op, &c);
     const char *why = find_plan(l, &c, &remedy);
     if (why) {
-        tile_remark_missed(&l->old, op, "no TMA", why, remedy);
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
         return false;
     }
     if (c.in && has_later_neighbour(l, op)) return true;

@@ -203,7 +203,7 @@ static tile_value join_blocks(lowering *l, const block_list *list) {
 static bool is_zero(const tile_function *f, tile_value value) {
     tile_op splat = tile_value_def(f, value);
     if (!splat.id || tile_op_opcode(f, splat) != TILE_OP_splat) return false;
-    const tile_value_data *data = tile_value_at(f, tile_op_operand(f, splat, 0));
+    const tile_value_data *data = tile_value_at(f, tile_operand_src(f, splat));
     return data->kind == TILE_VALUE_CONSTANT &&
            (data->expr->kind == TILE_EXPR_FLOAT
                 ? data->expr->number == 0 && !signbit(data->expr->number)
@@ -285,7 +285,7 @@ static tile_value is_later(lowering *l, tile_value acc) {
     if (!loop.id || data->index < own || !lower_starts_sums(l, loop, data->index - own))
         return TILE_NO_VALUE;
     return tile_build_ne(&l->builder, lower_mapped(l, tile_region_arg(&l->old, region, 0)),
-                         lower_mapped(l, tile_op_operand(&l->old, loop, 0)));
+                         lower_mapped(l, tile_operand_begin(&l->old, loop)));
 }
 
 static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
@@ -359,7 +359,7 @@ static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *
     warpgroup_plan before;
     tile_op dot = tile_value_def(f, acc);
     while (dot.id && tile_op_opcode(f, dot) == TILE_OP_dot_wait)
-        dot = tile_value_def(f, tile_op_operand(f, dot, 0));
+        dot = tile_value_def(f, tile_operand_src(f, dot));
     return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_takes(f, dot) &&
            !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
            has_equal_rows(l, dot, &before);
@@ -421,10 +421,6 @@ tile_value lower_wgmma(lowering *l, tile_op op) {
     return join_blocks(l, &all);
 }
 
-static void find_warpgroup(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= warpgroup_takes(f, op);
-}
-
 /* The product that the sums are of; every way back leads to one. */
 static tile_op find_product(const tile_function *f, tile_value sums) {
     enum { MAX_STEPS = 16 };
@@ -435,7 +431,7 @@ static tile_op find_product(const tile_function *f, tile_value sums) {
                          : tile_value_def(f, sums);
         if (!op.id || tile_op_opcode(f, op) == TILE_OP_dot) return op;
         if (tile_op_opcode(f, op) == TILE_OP_dot_wait) {
-            sums = tile_op_operand(f, op, 0);
+            sums = tile_operand_src(f, op);
             continue;
         }
         unsigned own = data->kind == TILE_VALUE_REGION
@@ -459,8 +455,8 @@ static bool may_be_sums(const tile_type *type) {
 /* Each block is waited for by itself. */
 static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_t left) {
     warpgroup_plan plan;
-    const tile_type *type = tile_value_type(&l->old, tile_op_operand(&l->old, op, 0));
-    tile_op dot = find_product(&l->old, tile_op_operand(&l->old, op, 0));
+    const tile_type *type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
+    tile_op dot = find_product(&l->old, tile_operand_src(&l->old, op));
     if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
         return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
@@ -474,7 +470,7 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
 /* Whether the product whose sums these are has so many behind it, up to the wait, that a wait which
  * leaves `left` has finished it. */
 static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
-    tile_op dot = tile_value_def(f, tile_op_operand(f, wait, 0));
+    tile_op dot = tile_value_def(f, tile_operand_src(f, wait));
     int64_t later = 0;
     if (!dot.id || tile_op_opcode(f, dot) != TILE_OP_dot ||
         tile_op_at(f, dot)->parent.id != tile_op_at(f, wait)->parent.id)
@@ -485,12 +481,13 @@ static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
 }
 
 tile_value lower_dot_wait(lowering *l, tile_op op) {
-    tile_value src = lower_mapped(l, tile_op_operand(&l->old, op, 0));
+    tile_value src = lower_mapped(l, tile_operand_src(&l->old, op));
     bool found = false;
     int64_t left = 0;
     bool warpgroups = l->who.warps % TILE_WARPGROUP == 0 && l->who.first % TILE_WARPGROUP == 0;
-    if (warpgroups) tile_walk(&l->old, l->old.body, find_warpgroup, &found);
-    tile_value_is_int(&l->old, tile_op_operand(&l->old, op, 1), &left);
+    if (warpgroups)
+        TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body) found |= warpgroup_takes(&l->old, dot);
+    tile_value_is_int(&l->old, tile_operand_pending(&l->old, op), &left);
     if (!found) return src; /* mma has computed all products where they stand */
     if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);
     tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);

@@ -54,9 +54,10 @@ static bool add_value(const mask_loop *s, tile_value value, int sign, unsigned d
     if (opcode == TILE_OP_iota) return add_iota(s, def, sign, to);
     bool both = opcode == TILE_OP_add || opcode == TILE_OP_sub;
     if (!both && opcode != TILE_OP_splat && opcode != TILE_OP_broadcast) return false;
-    return add_value(s, tile_op_operand(s->f, def, 0), sign, depth - 1, to) &&
-           (!both || add_value(s, tile_op_operand(s->f, def, 1),
-                               opcode == TILE_OP_add ? sign : -sign, depth - 1, to));
+    if (!both) return add_value(s, tile_operand_src(s->f, def), sign, depth - 1, to);
+    return add_value(s, tile_operand_lhs(s->f, def), sign, depth - 1, to) &&
+           add_value(s, tile_operand_rhs(s->f, def), opcode == TILE_OP_add ? sign : -sign,
+                     depth - 1, to);
 }
 
 /* 2. Masks ------------------------------------------------------------------------------------ */
@@ -66,7 +67,7 @@ static tile_value find_condition(const mask_loop *s, tile_value condition) {
     tile_op def = tile_value_def(s->f, condition);
     while (def.id && (tile_op_opcode(s->f, def) == TILE_OP_splat ||
                       tile_op_opcode(s->f, def) == TILE_OP_broadcast)) {
-        condition = tile_op_operand(s->f, def, 0);
+        condition = tile_operand_src(s->f, def);
         def = tile_value_def(s->f, condition);
     }
     bool scalar = tile_value_type(s->f, condition)->kind == TILE_TYPE_SCALAR;
@@ -84,7 +85,7 @@ static side_kind find_side(const mask_loop *s, tile_value *value, tile_op *def) 
         if (opcode == TILE_OP_max) return SIDE_MAX;
         if (opcode == TILE_OP_select) return SIDE_SELECT;
         if (opcode != TILE_OP_broadcast) return SIDE_SUM;
-        *value = tile_op_operand(s->f, *def, 0);
+        *value = tile_operand_src(s->f, *def);
     }
 }
 
@@ -95,7 +96,7 @@ static bool is_high(const mask_loop *s, tile_value value, unsigned depth) {
     if (kind == SIDE_SUM || !depth || tile_value_type(s->f, value)->kind != TILE_TYPE_TILE)
         return add_value(s, value, 1, MASK_DEPTH, &ignored) && ignored.variable == 0;
     unsigned first = kind == SIDE_SELECT;
-    return (!first || find_condition(s, tile_op_operand(s->f, def, 0)).id) &&
+    return (!first || find_condition(s, tile_operand_condition(s->f, def)).id) &&
            is_high(s, tile_op_operand(s->f, def, first), depth - 1) &&
            is_high(s, tile_op_operand(s->f, def, first + 1), depth - 1);
 }
@@ -106,8 +107,9 @@ static bool find(const mask_loop *s, tile_op op, int64_t variable, bool opposite
     bool less = opcode == TILE_OP_lt || opcode == TILE_OP_le;
     if (!less && opcode != TILE_OP_gt && opcode != TILE_OP_ge) return false;
     bool equal = opcode == TILE_OP_le || opcode == TILE_OP_ge;
-    tile_value low = tile_op_operand(s->f, op, less == opposite);
-    tile_value high = tile_op_operand(s->f, op, less != opposite);
+    tile_value lhs = tile_operand_lhs(s->f, op), rhs = tile_operand_rhs(s->f, op);
+    tile_value low = less == opposite ? rhs : lhs;
+    tile_value high = less == opposite ? lhs : rhs;
     const tile_type *type = tile_value_type(s->f, low);
     if (type->kind != TILE_TYPE_TILE || type->scalar != TILE_i32) return false;
     *m = (mask){.value = tile_op_result(s->f, op, 0), .high = high, .margin = equal != opposite};
@@ -197,7 +199,7 @@ static tile_value build_bound(const bounded *w, tile_value side, unsigned depth)
                y = build_bound(w, tile_op_operand(f, def, first + 1), depth - 1);
     if (kind == SIDE_MIN) return tile_build_min(w->b, x, y);
     if (kind == SIDE_MAX) return tile_build_max(w->b, x, y);
-    tile_value condition = find_condition(w->loop, tile_op_operand(f, def, 0));
+    tile_value condition = find_condition(w->loop, tile_operand_condition(f, def));
     return tile_build_select(w->b, condition, x, y);
 }
 

@@ -24,18 +24,18 @@ static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value 
     return extent < (int64_t)tile_layout_extent(u->held, d) && (!divisor || divisor % extent == 0);
 }
 
-static void look_at(tile_function *f, tile_op op, void *user) {
-    scratch_use *u = user;
+static void look_at(const tile_function *f, tile_op op, scratch_use *u) {
     unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
     bool stores = opcode == TILE_OP_store;
-    const tile_value *element = tile_op_segment(f, op, stores ? 1 : 0, &count);
+    const tile_value *element =
+        stores ? tile_operands_dst(f, op, &count) : tile_operands_src(f, op, &count);
     if (element[0].id != u->memory.id) return;
     u->fits &= tile_is_plain_access(f, op);
     if (!u->fits) return;
     const tile_type *tile =
-        tile_value_type(f, stores ? tile_op_operand(f, op, 0) : tile_op_result(f, op, 0));
+        tile_value_type(f, stores ? tile_operand_src(f, op) : tile_op_result(f, op, 0));
     unsigned first = count - 1 - u->held->rank;
     u->fits &= tile->rank == u->held->rank;
     for (unsigned d = 0; d < tile->rank && u->fits; d++) {
@@ -55,6 +55,6 @@ bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value 
         u.piece[d] = tile_layout_extent(held, d);
         u.fits &= tile_type_dim(view, view->rank - held->rank + d) == (int64_t)u.piece[d];
     }
-    tile_walk((tile_function *)f, f->body, look_at, &u); /* which changes nothing */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(f, op, &u);
     return u.fits && tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
 }

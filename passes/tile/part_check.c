@@ -12,7 +12,7 @@ void visit_parts(const tile_function *f, tile_op op, tile_part_visitor *visit, v
         if (info->operands[i].form != TILE_FORM_part) continue;
         const tile_value *part = tile_op_segment(f, op, i, &count);
         const tile_type *memory = tile_value_type(f, part[0]);
-        tile_value tile = i == 0 ? tile_op_result(f, op, 0) : tile_op_operand(f, op, 0);
+        tile_value tile = i == 0 ? tile_op_result(f, op, 0) : tile_moved_operand(f, op);
         const tile_type *type = tile_value_type(f, tile);
         bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
         tile_gather gather;
@@ -30,12 +30,12 @@ typedef struct checker {
 
 static void refuse(checker *c, tile_op op, unsigned d, int64_t begin, const char *further,
                    int64_t extent, int64_t whole) {
-    tile_report(
-        c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-        "%s: along dim %u the part begins at %lld%s and has %lld elements, and the buffer has "
+    tile_error_of(
+        c->f, op,
+        "along dim %u the part begins at %lld%s and has %lld elements, and the buffer has "
         "%lld; let it begin at a multiple of %lld from 0 to %lld",
-        tile_op_name(c->f, op), d, (long long)begin, further, (long long)extent, (long long)whole,
-        (long long)extent, (long long)(whole - extent));
+        d, (long long)begin, further, (long long)extent, (long long)whole, (long long)extent,
+        (long long)(whole - extent));
     c->ok = false;
 }
 
@@ -56,11 +56,11 @@ static void check_dim(checker *c, tile_op op, unsigned d, tile_value at, int64_t
         return;
     }
     c->ok = false;
-    tile_report(c->pass->context, TILE_ERROR, tile_op_loc(c->f, op),
-                "%s: along dim %u the part has %lld elements, and where it begins is not known to "
-                "be a multiple of that; write the coordinate as a product with %lld, or say "
-                "`assume rem(%%i, %lld) == 0` of it",
-                tile_op_name(c->f, op), d, (long long)extent, (long long)extent, (long long)extent);
+    tile_error_of(c->f, op,
+                  "along dim %u the part has %lld elements, and where it begins is not known to "
+                  "be a multiple of that; write the coordinate as a product with %lld, or say "
+                  "`assume rem(%%i, %lld) == 0` of it",
+                  d, (long long)extent, (long long)extent, (long long)extent);
 }
 
 static void check_begin(tile_op op, const tile_value *part, const tile_type *tile, void *user) {

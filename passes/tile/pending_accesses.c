@@ -143,8 +143,7 @@ static bool shared_meets(const tile_function *f, const tile_access *a, const til
 /* The tile that a load gives or a store takes, NULL for other operations. */
 static const tile_type *register_tile(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_load) return tile_value_type(f, tile_op_result(f, op, 0));
-    if (tile_op_opcode(f, op) == TILE_OP_store)
-        return tile_value_type(f, tile_op_operand(f, op, 0));
+    if (tile_op_opcode(f, op) == TILE_OP_store) return tile_value_type(f, tile_operand_src(f, op));
     return NULL;
 }
 
@@ -179,8 +178,8 @@ static bool steps_over(const tile_function *f, tile_value value, int64_t extent)
     if (data->kind != TILE_VALUE_REGION || data->index) return false;
     tile_op loop = tile_region_at(f, (tile_region){data->owner})->parent;
     return loop.id && tile_op_opcode(f, loop) == TILE_OP_for &&
-           tile_value_is_int(f, tile_op_operand(f, loop, 2), &step) && step >= extent &&
-           is_fixed(f, tile_op_operand(f, loop, 0));
+           tile_value_is_int(f, tile_operand_step(f, loop), &step) && step >= extent &&
+           is_fixed(f, tile_operand_begin(f, loop));
 }
 
 /* Accesses of same_threads, at different times: tiles that are the same one, or lie side by side in
@@ -219,7 +218,7 @@ static bool by_first_thread(const tile_function *f, const tile_access *a, const 
     for (unsigned i = 0; i < 2; i++) {
         tile_opcode opcode = tile_op_opcode(f, both[i]->op);
         if ((opcode != TILE_OP_atomic && opcode != TILE_OP_atomic_cas) || !both[i]->atomic ||
-            tile_value_type(f, tile_op_operand(f, both[i]->op, 0))->kind != TILE_TYPE_SCALAR)
+            tile_value_type(f, tile_moved_operand(f, both[i]->op))->kind != TILE_TYPE_SCALAR)
             return false;
     }
     return true;

@@ -116,35 +116,26 @@ static void collect_loops(tile_function *f, tile_region region, loop_list *list)
     }
 }
 
-static void visit_group(tile_function *f, tile_op op, void *user) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group) *(tile_op *)user = op;
-}
-
 static bool check_loop(tile_function *f, tile_op loop) {
-    tile_context *context = tile_function_context(f);
     tile_op group = TILE_NO_OP;
     if (tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 0) < 1) {
-        tile_report(context, TILE_ERROR, tile_op_loc(f, loop),
-                    "pipelined: the number of stages must be a constant, at least 1");
-        return false;
+        return tile_error_at(f, loop,
+                             "pipelined: the number of stages must be a constant, at least 1");
     }
-    tile_walk(f, tile_op_region(f, loop, 0), visit_group, &group);
+    TILE_FOR_EACH_NESTED_OP (f, op, loop)
+        if (tile_op_opcode(f, op) == TILE_OP_commit_group ||
+            tile_op_opcode(f, op) == TILE_OP_wait_group)
+            group = op;
     if (!group.id) return true;
-    tile_report(context, TILE_ERROR, tile_op_loc(f, group),
-                "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
-                "itself; remove it",
-                tile_op_name(f, group));
-    tile_report(context, TILE_NOTE, tile_op_loc(f, loop), "this is the loop");
+    tile_error_at(f, group,
+                  "%s in a pipelined loop: the pipeline commits and waits for the loop's copies "
+                  "itself; remove it",
+                  tile_op_name(f, group));
+    tile_note_at(f, loop, "this is the loop");
     return false;
 }
 
 /* Phase 2: copies that nobody will wait for ---------------------------------------------------- */
-
-typedef struct ring_list {
-    const ring *rings;
-    unsigned count;
-} ring_list;
 
 /* Its operands are those of copy_async but for the barrier, which it has not. */
 static void make_synchronous(tile_function *f, tile_op op) {
@@ -157,15 +148,16 @@ static void make_synchronous(tile_function *f, tile_op op) {
 
 /* A copy_async inside of a pipelined loop that does not run ahead becomes a copy. To be done before
  * the pass makes such copies itself. */
-static void visit_async(tile_function *f, tile_op op, void *user) {
-    const ring_list *list = user;
-    bool staged = false;
-    if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
-        tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !tile_is_pipelined(f, op))
-        return;
-    for (unsigned i = 0; i < list->count; i++)
-        staged |= list->rings[i].plan.distance && tile_is_staged(&list->rings[i].plan, op);
-    if (!staged) make_synchronous(f, op);
+static void finish_copies(tile_function *f, const ring *rings, unsigned count) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        bool staged = false;
+        if (tile_op_opcode(f, op) != TILE_OP_copy_async ||
+            tile_op_mechanism(f, op) != TILE_MECHANISM_GROUP || !tile_is_pipelined(f, op))
+            continue;
+        for (unsigned i = 0; i < count; i++)
+            staged |= rings[i].plan.distance && tile_is_staged(&rings[i].plan, op);
+        if (!staged) make_synchronous(f, op);
+    }
 }
 
 /* Phase 3: copies ------------------------------------------------------------------------------ */
@@ -284,8 +276,8 @@ static void reorder(ring *r) {
  * what is loaded for the iteration behind them. */
 static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead) {
     tile_function *f = r->f;
-    tile_value begin = tile_op_operand(f, r->plan.loop, 0),
-               step = tile_op_operand(f, r->plan.loop, 2);
+    tile_value begin = tile_operand_begin(f, r->plan.loop),
+               step = tile_operand_step(f, r->plan.loop);
     unsigned count = r->plan.load_count, distance = r->plan.distance;
     int64_t known;
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
@@ -323,7 +315,7 @@ static void build_ring(ring *r) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
-    tile_value step = tile_op_operand(f, loop, 2);
+    tile_value step = tile_operand_step(f, loop);
     tile_builder b = tile_builder_before(f, loop);
     const loop_ahead ahead =
         loop_ahead_of(f, loop, tile_range_analyse(f, r->pass->scratch), f->value_count);
@@ -351,7 +343,7 @@ static void build_plain_copies(ring *r) {
         unsigned size;
         tile_op op = r->plan.copies[i].op;
         tile_builder b = tile_builder_before(r->f, op);
-        const tile_value *source = tile_op_segment(r->f, op, 0, &size);
+        const tile_value *source = tile_operands_src(r->f, op, &size);
         tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0,
                         ring_predicate(r, op));
         ring_keep_attrs(r, &b, op);
@@ -401,8 +393,7 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
               tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
-    ring_list all = {.rings = rings, .count = list.count};
-    tile_walk(f, f->body, visit_async, &all);
+    finish_copies(f, rings, list.count);
     long staged = 0;
     for (unsigned i = 0; i < list.count; i++)
         if (rings[i].plan.order) reorder(&rings[i]);

@@ -280,7 +280,7 @@ static void hand_on(const iteration *first, const iteration *second, tile_builde
 /* The first stage of the first iteration. */
 static iteration build_prologue(const dot_stages *s, tile_builder *b) {
     iteration it = new_iteration(s);
-    it.map[tile_region_arg(s->f, s->body, 0).id] = tile_op_operand(s->f, s->loop, 0);
+    it.map[tile_region_arg(s->f, s->body, 0).id] = tile_operand_begin(s->f, s->loop);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++)
         it.map[tile_carried_received(s->f, s->loop, 0, i).id] =
             tile_carried_sent(s->f, s->loop, TILE_AROUND, i);
@@ -297,8 +297,8 @@ static unsigned begin_turns(const dot_stages *s) {
     if (!tile_op_has_attr(f, s->loop, TILE_ATTR_turns)) return 0;
     unsigned first = tile_find_barriers(f, 0, tile_turns_of(who));
     if (!first) {
-        tile_remark_missed(f, s->loop, "no turns", "the block has no named barriers left for them",
-                           NULL);
+        tile_missed_at(f, s->loop, "no turns", NULL,
+                       "the block has no named barriers left for them");
         return 0;
     }
     tile_region all = who.role.id ? who.role : f->body;
@@ -369,8 +369,8 @@ static tile_value build_begin(const dot_stages *s, tile_builder *b) {
     const tile_function *f = s->f;
     tile_context *context = tile_function_context(f);
     const tile_type *wide = tile_type_scalar(context, TILE_i64);
-    tile_value begin = tile_op_operand(f, s->loop, 0), end = tile_op_operand(f, s->loop, 1);
-    tile_value step = tile_op_operand(f, s->loop, 2);
+    tile_value begin = tile_operand_begin(f, s->loop), end = tile_operand_end(f, s->loop);
+    tile_value step = tile_operand_step(f, s->loop);
     if (tile_value_is_int(f, begin, &first) && tile_value_is_int(f, step, &by) &&
         first + by <= INT32_MAX)
         return tile_build_int(b, first + by);
@@ -389,8 +389,8 @@ static void overlap(const dot_stages *s) {
     iteration first = new_iteration(s), second = new_iteration(s), last = new_iteration(s);
     iteration start = build_prologue(s, &b);
     hand_on(&start, NULL, &b, handed);
-    tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_op_operand(f, s->loop, 1),
-                                       tile_op_operand(f, s->loop, 2), handed, count);
+    tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_operand_end(f, s->loop),
+                                       tile_operand_step(f, s->loop), handed, count);
     name_carried(s, loop);
     tile_op_take_attr(f, loop, f, s->loop, TILE_ATTR_unroll);
     build_body(s, loop, first, second, handed);

@@ -20,11 +20,6 @@ enum {
  * spilled, nor with 128 and 160. */
 enum { OTHER_REGISTERS = 32, MOST_REGISTERS = 240 };
 
-static bool refuse(const dot_stages *s, tile_op op, const char *why, const char *remedy) {
-    tile_remark_missed(s->f, op, "not overlapped", why, remedy);
-    return false;
-}
-
 static bool is_here(const dot_stages *s, tile_op op) {
     return op.id && tile_op_at(s->f, op)->parent.id == s->body.id;
 }
@@ -37,11 +32,6 @@ static bool is_pure(const dot_stages *s, tile_op op) {
 }
 
 /* Products ------------------------------------------------------------------------------------- */
-
-static void visit_dot(tile_function *f, tile_op op, void *user) {
-    unsigned *count = user;
-    *count += tile_op_opcode(f, op) == TILE_OP_dot;
-}
 
 /* Depth of what is computed from op's operands. */
 static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
@@ -57,13 +47,14 @@ static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
 static bool find_products(dot_stages *s) {
     unsigned all = 0;
     bool chained = true;
-    tile_walk(s->f, s->body, visit_dot, &all);
+    TILE_FOR_EACH_OP_INSIDE (s->f, op, s->body) all += tile_op_opcode(s->f, op) == TILE_OP_dot;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         uint8_t depth = depth_of_operands(s, op);
         if (tile_op_opcode(s->f, op) == TILE_OP_dot) {
             if (depth > SECOND_STAGE)
-                return refuse(s, op, "three products hang on each other, and there are two stages",
-                              NULL);
+                return tile_missed_at(
+                    s->f, op, "not overlapped", NULL,
+                    "three products hang on each other, and there are two stages");
             s->dots[depth]++;
             s->last[depth++] = op;
         }
@@ -80,17 +71,20 @@ static bool check_product(const dot_stages *s, tile_op dot) {
     unsigned row_dim, warps = tile_executors_of(s->f, dot).warps;
     const bool staged[2] = {false, false};
     if (!warpgroup_takes(s->f, dot) || !warpgroup_row_dim(s->f, dot, &row_dim))
-        return refuse(s, dot, "warpgroups do not compute it", "see why it takes no wgmma");
+        return tile_missed_at(s->f, dot, "not overlapped", "see why it takes no wgmma",
+                              "warpgroups do not compute it");
     if (warpgroup_promotes(s->f, dot))
-        return refuse(s, dot, "its sums leave the tensor cores for their precision", "say `fast`");
+        return tile_missed_at(s->f, dot, "not overlapped", "say `fast`",
+                              "its sums leave the tensor cores for their precision");
     tile_type_dims(warpgroup_operand(s->f, dot, TILE_MMA_ACC), dims);
     if (dims[row_dim] != TILE_WGMMA_ROWS * warps / TILE_WARPGROUP ||
         dims[1 - row_dim] > TILE_WGMMA_MOST_COLUMNS)
-        return refuse(s, dot, "a warpgroup's sums are not those of one instruction",
-                      "give each warpgroup 64 rows, and at most 256 columns");
+        return tile_missed_at(s->f, dot, "not overlapped",
+                              "give each warpgroup 64 rows, and at most 256 columns",
+                              "a warpgroup's sums are not those of one instruction");
     return warpgroup_may_pend(s->f, dot, staged) ||
-           refuse(s, dot, "its second operand goes through a buffer that every iteration fills",
-                  NULL);
+           tile_missed_at(s->f, dot, "not overlapped", NULL,
+                          "its second operand goes through a buffer that every iteration fills");
 }
 
 /* What products, waits and reads of a stage hang on, of the same stage. */
@@ -174,7 +168,7 @@ static bool find_stages(dot_stages *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         behind |= op.id == start.id;
         const char *fault = find_fault(s, op);
-        if (fault) return refuse(s, op, fault, NULL);
+        if (fault) return tile_missed_at(s->f, op, "not overlapped", NULL, "%s", fault);
         if (behind && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
             mark_second(s, op);
     }
@@ -185,10 +179,10 @@ static bool find_stages(dot_stages *s) {
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         bool first = product && depth_of_operands(s, op) == FIRST_STAGE;
         if (s->second[op.id] && (first || (!behind && !is_pure(s, op))))
-            return refuse(s, op,
-                          "it hangs on the second product of the iteration before, or stands "
-                          "behind the one of its own",
-                          NULL);
+            return tile_missed_at(
+                s->f, op, "not overlapped", NULL,
+                "it hangs on the second product of the iteration before, or stands "
+                "behind the one of its own");
     }
     return true;
 }
@@ -375,13 +369,13 @@ static int64_t registers_there(const dot_stages *s) {
 static bool check_registers(const dot_stages *s) {
     int64_t wanted = count_registers(s), there = registers_there(s);
     if (wanted <= there - OTHER_REGISTERS) return true;
-    return refuse(s, s->loop,
-                  tile_arena_format(s->pass->scratch,
-                                    "sums and what is multiplied next take %lld registers of a "
-                                    "thread, and of its %lld there are %lld for them",
-                                    (long long)wanted, (long long)there,
-                                    (long long)there - OTHER_REGISTERS),
-                  "use a smaller tile, or one with fewer columns in the first product");
+    return tile_missed_at(
+        s->f, s->loop, "not overlapped",
+        "use a smaller tile, or one with fewer columns in the first product", "%s",
+        tile_arena_format(s->pass->scratch,
+                          "sums and what is multiplied next take %lld registers of a "
+                          "thread, and of its %lld there are %lld for them",
+                          (long long)wanted, (long long)there, (long long)there - OTHER_REGISTERS));
 }
 
 /* The plan ------------------------------------------------------------------------------------- */

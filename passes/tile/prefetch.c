@@ -173,15 +173,15 @@ static void name_stage(const prefetch *p, tile_op copy) {
     tile_op_data *data = tile_op_at(f, copy);
     int64_t numbers[4] = {0};
     unsigned count, at = 0;
-    const tile_value *target = tile_op_segment(f, copy, 1, &count);
+    const tile_value *target = tile_operands_dst(f, copy, &count);
     tile_value value = count == 2 ? target[1] : TILE_NO_VALUE;
     static const tile_opcode wanted[4] = {TILE_OP_mod, TILE_OP_add, TILE_OP_mod, TILE_OP_add};
     for (; value.id && at < 4; at++) {
         tile_op def = tile_value_def(f, value);
         if (!def.id || tile_op_opcode(f, def) != wanted[at] ||
-            !tile_value_is_int(f, tile_op_operand(f, def, 1), &numbers[at]))
+            !tile_value_is_int(f, tile_operand_rhs(f, def), &numbers[at]))
             return;
-        value = tile_op_operand(f, def, 0);
+        value = tile_operand_lhs(f, def);
     }
     int64_t stages = numbers[0];
     if (at < 4 || value.id >= p->value_count || stages != numbers[2] ||
@@ -204,11 +204,11 @@ static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const
                          int from) {
     tile_function *f = p->f;
     tile_builder b = tile_builder_before(f, again);
-    if (prefetch_condition_ends(p, tile_op_operand(f, branch, 0), from)) return;
+    if (prefetch_condition_ends(p, tile_operand_condition(f, branch), from)) return;
     b.loc = tile_op_loc(f, branch);
-    tile_value condition = tile_op_operand(f, again, 0);
+    tile_value condition = tile_operand_condition(f, again);
     condition = tile_build_and(&b, condition, iteration_exists(p, &b, map, from));
-    tile_op_at(f, again)->operands[0] = condition;
+    tile_set_operand(f, again, TILE_OPERAND_condition, condition);
 }
 
 /* What stands at the head, again at the builder's place for the iteration that the map describes.
@@ -245,9 +245,9 @@ static void move_heads(prefetch *p) {
         tile_builder b = tile_builder_before(
             f, from == TILE_AROUND ? p->loop : tile_region_at(f, p->body)->last);
         if (from == TILE_AROUND)
-            map[iv.id] = tile_op_operand(f, p->loop, 0);
+            map[iv.id] = tile_operand_begin(f, p->loop);
         else if (copies)
-            map[iv.id] = tile_build_add(&b, iv, tile_op_operand(f, p->loop, 2));
+            map[iv.id] = tile_build_add(&b, iv, tile_operand_step(f, p->loop));
         for (unsigned i = 0; i < tile_carried_count(f, p->loop); i++)
             map[tile_carried_received(f, p->loop, 0, i).id] =
                 tile_carried_sent(f, p->loop, from, i);
@@ -427,17 +427,6 @@ static void rebuild(prefetch *p) {
     }
 }
 
-typedef struct loop_list {
-    tile_op *loops;
-    unsigned count;
-} loop_list;
-
-static void collect_loop(tile_function *f, tile_op op, void *user) {
-    loop_list *list = user;
-    if (tile_op_opcode(f, op) == TILE_OP_for && !tile_op_has_attr(f, op, TILE_ATTR_pipelined))
-        list->loops[list->count++] = op;
-}
-
 /* Room for what a loop's body may have, and no more: there may be many loops. */
 static void make_room(prefetch *p) {
     size_t heads = 0, dots = 0;
@@ -451,19 +440,22 @@ static void make_room(prefetch *p) {
 
 tile_status tile_pass_prefetch(tile_pass *pass, tile_function *f) {
     long count = 0;
-    loop_list list = {.loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
-    tile_walk(f, f->body, collect_loop, &list);
-    const tile_range *ranges = list.count ? tile_range_analyse(f, pass->scratch) : NULL;
-    const uint32_t *uses = list.count ? tile_count_uses(f, pass->scratch) : NULL;
+    tile_op *loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    unsigned loop_count = 0;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_for && !tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+            loops[loop_count++] = op;
+    const tile_range *ranges = loop_count ? tile_range_analyse(f, pass->scratch) : NULL;
+    const uint32_t *uses = loop_count ? tile_count_uses(f, pass->scratch) : NULL;
     size_t value_count = f->value_count;
-    for (unsigned i = 0; i < list.count; i++) {
+    for (unsigned i = 0; i < loop_count; i++) {
         prefetch p = {.pass = pass,
                       .f = f,
                       .ranges = ranges,
                       .uses = uses,
                       .value_count = value_count,
-                      .loop = list.loops[i],
-                      .body = tile_op_region(f, list.loops[i], 0)};
+                      .loop = loops[i],
+                      .body = tile_op_region(f, loops[i], 0)};
         make_room(&p);
         if (!prefetch_plan(&p)) continue;
         rebuild(&p);

@@ -32,7 +32,7 @@ static bool find_bounded(const prefetch *p, tile_value condition, bounded *found
     tile_op compare = tile_value_def(f, condition);
     tile_opcode opcode = compare.id ? tile_op_opcode(f, compare) : TILE_OP_NONE;
     if (opcode != TILE_OP_lt && opcode != TILE_OP_ult) return false;
-    tile_value at = tile_op_operand(f, compare, 0);
+    tile_value at = tile_operand_lhs(f, compare);
     tile_op add = tile_value_def(f, at);
     *found = (bounded){compare, TILE_NO_VALUE};
     if (at.id == iv.id) return true;
@@ -46,7 +46,7 @@ static bool find_bounded(const prefetch *p, tile_value condition, bounded *found
 }
 
 static bool is_end(const prefetch *p, tile_value bound) {
-    return bound.id == tile_op_operand(p->f, p->loop, 1).id;
+    return bound.id == tile_operand_end(p->f, p->loop).id;
 }
 
 /* Whether a condition is false from the loop's end on, or is made so: iv + something >= 0 is below
@@ -54,7 +54,7 @@ static bool is_end(const prefetch *p, tile_value bound) {
 static bool ends_with_loop(const prefetch *p, tile_value condition) {
     bounded found;
     if (!find_bounded(p, condition, &found)) return false;
-    tile_value bound = tile_op_operand(p->f, found.compare, 1);
+    tile_value bound = tile_operand_rhs(p->f, found.compare);
     return is_end(p, bound) || (!found.more.id && is_outside(p, bound));
 }
 
@@ -65,25 +65,24 @@ static tile_range range_of(const prefetch *p, tile_value value) {
 bool prefetch_condition_ends(const prefetch *p, tile_value condition, int from) {
     const tile_function *f = p->f;
     bounded found;
-    if (!find_bounded(p, condition, &found) || !is_end(p, tile_op_operand(f, found.compare, 1)))
+    if (!find_bounded(p, condition, &found) || !is_end(p, tile_operand_rhs(f, found.compare)))
         return false;
     bool first = from == TILE_AROUND;
     tile_range now =
-        range_of(p, first ? tile_op_operand(f, p->loop, 0) : tile_region_arg(f, p->body, 0));
+        range_of(p, first ? tile_operand_begin(f, p->loop) : tile_region_arg(f, p->body, 0));
     int64_t most = now.max;
-    if (!first) most += range_of(p, tile_op_operand(f, p->loop, 2)).max;
+    if (!first) most += range_of(p, tile_operand_step(f, p->loop)).max;
     if (found.more.id) most += range_of(p, found.more).max;
     if (tile_op_opcode(f, found.compare) == TILE_OP_lt) return most <= INT32_MAX;
     /* Unsigned: in the loop the end is above the variable. */
-    bool positive =
-        now.min >= 0 && (!first || range_of(p, tile_op_operand(f, p->loop, 1)).min >= 0);
+    bool positive = now.min >= 0 && (!first || range_of(p, tile_operand_end(f, p->loop)).min >= 0);
     return positive && most <= UINT32_MAX;
 }
 
 /* if, before the loop's end {copies in the background} */
 static bool is_branch_of_copies(const prefetch *p, tile_op op) {
     if (tile_op_opcode(p->f, op) != TILE_OP_if || tile_op_result_count(p->f, op) ||
-        !ends_with_loop(p, tile_op_operand(p->f, op, 0)))
+        !ends_with_loop(p, tile_operand_condition(p->f, op)))
         return false;
     for (unsigned r = 0; r < 2; r++)
         TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) {
@@ -166,7 +165,7 @@ static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned op
         if (tile_op_opcode(p->f, *load) != TILE_OP_load_shared ||
             tile_op_at(p->f, *load)->parent.id != p->body.id || use_count(p, element[0]) != 1)
             return NULL;
-        element = tile_op_segment(p->f, *load, 0, &count);
+        element = tile_operands_src(p->f, *load, &count);
     }
     const tile_type *buffer = tile_value_type(p->f, element[0]);
     bool staged = buffer->stages != NULL;
@@ -246,9 +245,9 @@ static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
 
 tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i) {
     unsigned count;
-    tile_op op = product->operands[i].load.id ? product->operands[i].load : product->dot;
-    const tile_value *element =
-        tile_op_segment(p->f, op, product->operands[i].load.id ? 0 : i, &count);
+    tile_op load = product->operands[i].load;
+    const tile_value *element = load.id ? tile_operands_src(p->f, load, &count)
+                                        : tile_op_segment(p->f, product->dot, i, &count);
     return count > 1 ? element[1] : TILE_NO_VALUE;
 }
 

@@ -39,8 +39,8 @@ static void take_attrs(tile_function *f, const tile_builder *b, tile_op copy) {
 static void copy_through_registers(tile_function *f, tile_op op) {
     unsigned from_count, to_count;
     tile_gather g;
-    const tile_value *from = tile_op_segment(f, op, 0, &from_count),
-                     *to = tile_op_segment(f, op, 1, &to_count);
+    const tile_value *from = tile_operands_src(f, op, &from_count),
+                     *to = tile_operands_dst(f, op, &to_count);
     tile_gather_of(f, op, &g);
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
@@ -68,8 +68,8 @@ void prepare_copies(tile_function *f) {
         const char *obstacle = find_obstacle(f, op);
         if (tile_op_opcode(f, op) == TILE_OP_copy_async && !obstacle) continue;
         if (obstacle)
-            tile_remark_missed(f, op, "not asynchronous", obstacle,
-                               "use copy_async to a buffer, without a barrier");
+            tile_missed_at(f, op, "not asynchronous",
+                           "use copy_async to a buffer, without a barrier", "%s", obstacle);
         copy_through_registers(f, op);
     }
 }

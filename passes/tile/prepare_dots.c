@@ -82,16 +82,16 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     tile_mma_explain(&query, why, sizeof why);
     if (!wider) {
         bool single = query.lhs == TILE_f32 && query.rhs == TILE_f32 && query.acc == TILE_f32;
-        tile_report(pass->context, TILE_REMARK, tile_op_loc(f, op),
-                    "dot: %s; an fma loop in each thread computes it%s", why,
-                    single ? " (tensor cores take tf32: cast the operands, or copy them to shared "
+        tile_remark_at(f, op, "dot: %s; an fma loop in each thread computes it%s", why,
+                       single
+                           ? " (tensor cores take tf32: cast the operands, or copy them to shared "
                              "buffers of it)"
                            : "");
         return;
     }
-    tile_report(pass->context, TILE_REMARK, tile_op_loc(f, op),
-                "dot: %s; the operands are converted to %s, which represents them exactly", why,
-                tile_scalar_name(wider->lhs));
+    tile_remark_at(f, op,
+                   "dot: %s; the operands are converted to %s, which represents them exactly", why,
+                   tile_scalar_name(wider->lhs));
     prepare_convert_operand(f, op, TILE_MMA_LHS, wider->lhs);
     prepare_convert_operand(f, op, TILE_MMA_RHS, wider->rhs);
 }

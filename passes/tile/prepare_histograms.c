@@ -21,7 +21,7 @@ static tile_value index_of(tile_builder *b, tile_value src) {
 
 /* Zeros are stored before the elements are loaded, not behind what waits for these. */
 static tile_value build_zeros(tile_function *f, tile_op op, const tile_type *to) {
-    tile_op def = tile_value_def(f, tile_op_operand(f, op, 0));
+    tile_op def = tile_value_def(f, tile_operand_src(f, op));
     bool loads = def.id && tile_op_opcode(f, def) == TILE_OP_load &&
                  tile_op_at(f, def)->parent.id == tile_op_at(f, op)->parent.id;
     tile_builder b = tile_builder_before(f, loads ? def : op);
@@ -37,7 +37,7 @@ static void prepare_histogram(tile_pass *pass, tile_function *f, tile_op op) {
     tile_value buffer = build_zeros(f, op, to);
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
-    tile_value at = index_of(&b, tile_op_operand(f, op, 0));
+    tile_value at = index_of(&b, tile_operand_src(f, op));
     tile_value old =
         tile_build_atomic(&b, tile_build_int(&b, 1), buffer, &at, 1, TILE_NO_VALUE, TILE_NO_VALUE);
     tile_op_set_text(f, tile_value_def(f, old), TILE_ATTR_kind, "add");

@@ -10,16 +10,13 @@ typedef struct buffer_uses {
 } buffer_uses;
 
 static bool is_copy_from_f32(tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *from = tile_op_segment(f, op, 0, &count);
     tile_opcode opcode = tile_op_opcode(f, op);
-    return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
-           tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW &&
-           tile_value_type(f, from[0])->scalar == TILE_f32;
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return false;
+    const tile_type *from = tile_value_type(f, tile_operand_src(f, op));
+    return from->kind == TILE_TYPE_VIEW && from->scalar == TILE_f32;
 }
 
-static void visit_use(tile_function *f, tile_op op, void *user) {
-    buffer_uses *uses = user;
+static void visit_use(tile_function *f, tile_op op, buffer_uses *uses) {
     bool used = false;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         used |= tile_op_operand(f, op, i).id == uses->buffer.id;
@@ -44,7 +41,7 @@ static tile_value read_rounded(tile_builder *b, const tile_value *element, unsig
 
 static void round_load(tile_pass *pass, tile_function *f, tile_op op) {
     unsigned count;
-    const tile_value *element = tile_op_segment(f, op, 0, &count);
+    const tile_value *element = tile_operands_src(f, op, &count);
     tile_value result = tile_op_result(f, op, 0);
     tile_builder b = tile_builder_before(f, op);
     tile_value rounded = read_rounded(&b, element, count, tile_value_type(f, result));
@@ -66,11 +63,11 @@ static void round_operands(tile_function *f, tile_op dot, tile_value buffer) {
 static void prepare_buffer(tile_pass *pass, tile_function *f, tile_value buffer) {
     buffer_uses uses = {.buffer = buffer,
                         .readers = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count)};
-    tile_walk(f, f->body, visit_use, &uses);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_use(f, op, &uses);
     if (!uses.first.id) return;
     if (uses.others) {
-        tile_report(
-            pass->context, TILE_REMARK, tile_op_loc(f, uses.first),
+        tile_remark_at(
+            f, uses.first,
             "copy_async: cp.async cannot round to tf32, so this copy goes through registers");
         return;
     }

@@ -126,7 +126,7 @@ static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value
     if (kind != TILE_WORD_kind_add || rest.id == wanted.id || !is_once(m, rest, TILE_OP_mul))
         return true;
     s->scale = tile_value_def(m->f, rest);
-    take_factors(s, tile_op_operand(m->f, s->scale, 0), tile_op_operand(m->f, s->scale, 1), wanted);
+    take_factors(s, tile_operand_lhs(m->f, s->scale), tile_operand_rhs(m->f, s->scale), wanted);
     return true;
 }
 
@@ -238,7 +238,7 @@ static bool find_cut(const mover *m, tile_op reduce, cut *c) {
     tile_layout held;
     tile_reduction reduction;
     uint32_t parts[TILE_MAX_RANK];
-    const tile_type *from = tile_value_type(m->f, tile_op_operand(m->f, reduce, 0)),
+    const tile_type *from = tile_value_type(m->f, tile_operand_src(m->f, reduce)),
                     *to = tile_value_type(m->f, tile_op_result(m->f, reduce, 0));
     if (!tile_reduction_of(m->f, reduce, &reduction) ||
         tile_reduction_scalar(reduction.kind, from->scalar) != from->scalar)
@@ -283,7 +283,7 @@ static tile_value reduce_like(const mover *m, tile_builder *b, tile_op like, til
 
 static tile_value build_own(const mover *m, tile_builder *b, tile_op reduce, const cut *c) {
     uint32_t dims[TILE_MAX_RANK];
-    tile_value tile = reshape(m, b, tile_op_operand(m->f, reduce, 0), c->dims, c->rank);
+    tile_value tile = reshape(m, b, tile_operand_src(m->f, reduce), c->dims, c->rank);
     for (unsigned d = c->rank; d-- > 0;) {
         if (!c->own[d]) continue;
         const tile_type *type = tile_value_type(m->f, tile);
@@ -314,8 +314,8 @@ static tile_value spread(const mover *m, tile_builder *b, tile_value value, tile
     tile_op def = tile_value_def(m->f, value);
     bool filled = def.id && tile_op_opcode(m->f, def) == TILE_OP_splat;
     tile_value nothing = identity_of(m, kind, c->parts->scalar);
-    if (filled && (is_idempotent(kind) || tile_op_operand(m->f, def, 0).id == nothing.id))
-        return tile_build_splat(b, tile_op_operand(m->f, def, 0), c->parts);
+    if (filled && (is_idempotent(kind) || tile_operand_src(m->f, def).id == nothing.id))
+        return tile_build_splat(b, tile_operand_src(m->f, def), c->parts);
     tile_value all = tile_build_broadcast(b, value, c->parts);
     if (is_idempotent(kind)) return all;
     const tile_type *i32 = tile_type_with_scalar(m->pass->context, c->parts, TILE_i32);
@@ -431,10 +431,9 @@ static long visit_loop(mover *m, tile_op loop) {
         if (!find_loop_step(m, loop, i, &s) || !find_cut(m, s.reduce, &c)) continue;
         if (tile_sync_is_explicit(m->f, loop) && tile_op_at(m->f, s.reduce)->segment[1]) continue;
         if (!may_reorder(m, &s)) {
-            tile_remark_missed(m->f, s.reduce, "not behind the loop",
-                               "threads exchange what they have of a row in each iteration, as "
-                               "floats are added in the order that is written",
-                               "say `fast`");
+            tile_missed_at(m->f, s.reduce, "not behind the loop", "say `fast`",
+                           "threads exchange what they have of a row in each iteration, as "
+                           "floats are added in the order that is written");
             continue;
         }
         move_behind(m, loop, i, &s, &c);

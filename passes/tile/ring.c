@@ -89,8 +89,8 @@ static tile_value staged_buffer(const ring *r, tile_op op, unsigned operand, til
     return TILE_NO_VALUE;
 }
 
-static void visit_reader(tile_function *f, tile_op op, void *user) {
-    ring *r = user;
+static void visit_reader(ring *r, tile_op op) {
+    tile_function *f = r->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
         unsigned size;
@@ -107,7 +107,7 @@ void ring_read_stages(ring *r) {
 }
 
 void ring_read_stages_in(ring *r, tile_region region) {
-    tile_walk(r->f, region, visit_reader, r);
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, region) visit_reader(r, op);
 }
 
 void ring_remove_copies(ring *r) {
@@ -138,7 +138,8 @@ void ring_free_buffers(ring *r, tile_builder *b) {
         for (uint32_t id = 1; id < f->op_count; id++) {
             tile_op op = {id};
             if (f->ops[id].opcode != TILE_OP_free_shared ||
-                f->ops[id].operands[0].id != r->buffers[i].id || !tile_ancestor_in(f, op, body).id)
+                tile_operand_buffer(f, op).id != r->buffers[i].id ||
+                !tile_ancestor_in(f, op, body).id)
                 continue;
             tile_erase_op(f, op);
             freed = true;

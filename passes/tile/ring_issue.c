@@ -26,7 +26,7 @@ static void build_copy(site *at, unsigned index, tile_value stage) {
     ring *r = at->r;
     unsigned size;
     tile_op op = r->plan.copies[index].op;
-    const tile_value *source = tile_op_segment(r->f, op, 0, &size);
+    const tile_value *source = tile_operands_src(r->f, op, &size);
     tile_value from[1 + TILE_MAX_RANK];
     for (unsigned i = 0; i < size; i++) from[i] = source[i];
     for (unsigned i = 0; i < size; i++)
@@ -52,8 +52,8 @@ static tile_op enter_branch(site *at, tile_region region, const tile_type *const
                             const tile_value *otherwise, unsigned count) {
     tile_function *f = at->r->f;
     tile_op written = tile_region_at(f, region)->parent;
-    tile_value condition =
-        ring_clone_address(at->r, &at->b, tile_op_operand(f, written, 0), at->map, at->map_count);
+    tile_value condition = ring_clone_address(at->r, &at->b, tile_operand_condition(f, written),
+                                              at->map, at->map_count);
     tile_builder b = at->b;
     b.loc = tile_op_loc(f, written);
     tile_op branch = tile_build_if_else(&b, condition, types, count);

@@ -41,25 +41,21 @@ static bool is_staged(const ring *r, tile_value value) {
     return staged;
 }
 
-typedef struct writer_search {
-    tile_value buffer;
-    bool found;
-} writer_search;
-
-static void visit_writer(tile_function *f, tile_op op, void *user) {
-    writer_search *s = user;
+static bool writes(const tile_function *f, tile_op op, tile_value buffer) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
+    bool found = false;
     for (unsigned i = 0; i < count; i++)
-        s->found |= accesses[i].shared && accesses[i].write &&
-                    tile_shared_source(f, accesses[i].memory).id == s->buffer.id;
+        found |= accesses[i].shared && accesses[i].write &&
+                 tile_shared_source(f, accesses[i].memory).id == buffer.id;
+    return found;
 }
 
 /* Whether the next iteration may write the buffer while the product still reads it. */
 static bool is_written(const ring *r, tile_value buffer) {
-    writer_search s = {.buffer = tile_shared_source(r->f, buffer)};
-    tile_walk(r->f, tile_op_region(r->f, r->plan.loop, 0), visit_writer, &s);
-    return s.found;
+    TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
+        if (writes(r->f, op, tile_shared_source(r->f, buffer))) return true;
+    return false;
 }
 
 bool ring_may_pend(const ring *r, tile_op dot) {
@@ -74,9 +70,8 @@ bool ring_may_pend(const ring *r, tile_op dot) {
     return fit && warpgroup_may_pend(r->f, dot, staged);
 }
 
-static void visit_dot(tile_function *f, tile_op op, void *user) {
-    products *p = user;
-    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
+static void add_dot(products *p, tile_op op) {
+    const tile_function *f = p->r->f;
     bool direct = tile_op_parent(f, op).id == p->r->plan.loop.id;
     p->fit &= direct && warpgroup_takes(f, op) && !warpgroup_promotes(f, op) &&
               carried_sum(p, op) >= 0 && ring_may_pend(p->r, op);
@@ -93,7 +88,7 @@ static bool goes_by_elements(const ring *r) {
         unsigned count;
         tile_op op = r->plan.copies[i].op;
         if (tile_is_plain_access(r->f, op)) continue;
-        const tile_value *view = tile_op_segment(r->f, op, 0, &count);
+        const tile_value *view = tile_operands_src(r->f, op, &count);
         if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
         unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, view[0])->scalar);
         found |= tile_view_access(r->f, ranges, view).width * bytes < LEAST;
@@ -107,7 +102,8 @@ unsigned ring_count_pending(ring *r) {
     enum { LEAST_DISTANCE = 3 }; /* of which one is lost: latency wants two iterations */
     bool ordered = r->plan.order_count || r->plan.copies_last; /* by the user */
     if (r->plan.distance < LEAST_DISTANCE || ordered || goes_by_elements(r)) return 0;
-    tile_walk(r->f, tile_op_region(r->f, r->plan.loop, 0), visit_dot, &p);
+    TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
+        if (tile_op_opcode(r->f, op) == TILE_OP_dot) add_dot(&p, op);
     return p.fit ? p.count : 0;
 }
 
@@ -120,7 +116,7 @@ static void wait_behind(ring *r, tile_builder *b, unsigned carried) {
     tile_value_at(f, done)->name = tile_value_at(f, result)->name;
     map[result.id] = done;
     tile_replace_values(f, f->body, map);
-    tile_op_at(f, tile_value_def(f, done))->operands[0] = result; /* but not its own */
+    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* but not its own */
 }
 
 void ring_leave_pending(ring *r, tile_builder *behind, unsigned count) {

@@ -180,8 +180,8 @@ static void mark_carried(rounding *r, tile_op op) {
                     mark(r, tile_carried_received(r->f, op, to, i));
 }
 
-static void visit_unknown(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
+static void visit_unknown(rounding *r, tile_op op) {
+    tile_function *f = r->f;
     if (holds_meeting(r, op))
         mark_carried(r, op);
     else if (needs_grid(r, op))
@@ -192,26 +192,25 @@ static void visit_unknown(tile_function *f, tile_op op, void *user) {
 static void refuse_control(rounding *r, tile_op op, tile_value value) {
     tile_op def = tile_value_def(r->f, value);
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(r->f, op),
-                "%s: a cluster barrier in it depends on memory, which the blocks that round the "
-                "grid of @%s up to whole clusters do not read; let it depend on arguments and "
-                "block_id, or make the grid's extents multiples of those of `cluster`",
-                tile_op_name(r->f, op), r->f->name);
+    tile_error_of(r->f, op,
+                  "a cluster barrier in it depends on memory, which the blocks that round the "
+                  "grid of @%s up to whole clusters do not read; let it depend on arguments and "
+                  "block_id, or make the grid's extents multiples of those of `cluster`",
+                  r->f->name);
     if (def.id && def.id != op.id)
-        tile_report(r->pass->context, TILE_NOTE, tile_op_loc(r->f, def), "this %s decides about it",
-                    tile_op_name(r->f, def));
+        tile_note_at(r->f, def, "this %s decides about it", tile_op_name(r->f, def));
 }
 
-static void check_control(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
+static void check_control(rounding *r, tile_op op) {
+    tile_function *f = r->f;
     if (!holds_meeting(r, op)) return;
     for (unsigned i = 0; i < tile_decision_count(f, op) && !r->failed; i++)
         if (is_unknown(r, tile_decision(f, op, i))) refuse_control(r, op, tile_decision(f, op, i));
 }
 
 /* Who waits for arrivals of other blocks would wait for ever for those that do nothing. */
-static void refuse_remote(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
+static void refuse_remote(rounding *r, tile_op op) {
+    tile_function *f = r->f;
     bool remote = false;
     if (tile_op_opcode(f, op) == TILE_OP_map_shared) return;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
@@ -220,31 +219,26 @@ static void refuse_remote(tile_function *f, tile_op op, void *user) {
     }
     if (!remote || r->failed) return;
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(f, op),
-                "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
-                "whole clusters do nothing; make the grid's extents multiples of those of "
-                "`cluster`",
-                tile_op_name(f, op), f->name);
-}
-
-static void mark_common(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
-    (void)f;
-    r->common[op.id] = true;
+    tile_error_at(
+        f, op,
+        "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
+        "whole clusters do nothing; make the grid's extents multiples of those of "
+        "`cluster`",
+        tile_op_name(f, op), f->name);
 }
 
 /* A loop that all blocks run: they come to it, and so to those around it, as to a barrier. */
-static void visit_pipelined(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
+static void visit_pipelined(rounding *r, tile_op op) {
+    tile_function *f = r->f;
     if (tile_op_opcode(f, op) != TILE_OP_for || holds_meeting(r, op) || !common_loop_suits(f, op))
         return;
-    tile_walk(f, tile_op_region(f, op, 0), mark_common, r);
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) r->common[inner.id] = true;
     for (; op.id; op = tile_op_parent(f, op)) r->meets[op.id] = true;
 }
 
 /* Not all blocks know what they would have to do in it. */
-static void check_common(tile_function *f, tile_op op, void *user) {
-    rounding *r = user;
+static void check_common(rounding *r, tile_op op) {
+    tile_function *f = r->f;
     bool around = tile_op_opcode(f, op) == TILE_OP_for && holds_meeting(r, op);
     for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
         r->is_lost |= is_unknown(r, tile_op_operand(f, op, i));
@@ -255,10 +249,11 @@ static void spread_unknown(rounding *r) {
     memset(r->common, 0, r->ops * sizeof *r->common);
     memset(r->unknown, 0, r->values * sizeof *r->unknown);
     find_meetings(r, r->f->body);
-    if (r->shares) tile_walk(r->f, r->f->body, visit_pipelined, r);
+    if (r->shares)
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) visit_pipelined(r, op);
     do {
         r->changed = false;
-        tile_walk(r->f, r->f->body, visit_unknown, r);
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) visit_unknown(r, op);
     } while (r->changed);
 }
 
@@ -271,13 +266,14 @@ static void find_unknown(rounding *r) {
     r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
     r->shares = tile_specializes_warps(target) && tile_target_has(target, TILE_FEATURE_multicast);
     spread_unknown(r);
-    if (r->shares) tile_walk(r->f, r->f->body, check_common, r);
+    if (r->shares)
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);
     if (r->is_lost) {
         r->shares = false;
         spread_unknown(r);
     }
-    tile_walk(r->f, r->f->body, check_control, r);
-    tile_walk(r->f, r->f->body, refuse_remote, r);
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_control(r, op);
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) refuse_remote(r, op);
 }
 
 /* 3. Coordinates --------------------------------------------------------------------------------
@@ -353,11 +349,11 @@ static bool may_leave(const rounding *r, tile_op op) {
 
 static void refuse_address(rounding *r, tile_op op) {
     r->failed = true;
-    tile_report(r->pass->context, TILE_ERROR, tile_op_loc(r->f, op),
-                "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
-                "round the grid of @%s up to whole clusters have none; make the grid's extents "
-                "multiples of those of `cluster`",
-                tile_op_name(r->f, op), r->f->name);
+    tile_error_at(r->f, op,
+                  "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
+                  "round the grid of @%s up to whole clusters have none; make the grid's extents "
+                  "multiples of those of `cluster`",
+                  tile_op_name(r->f, op), r->f->name);
 }
 
 /* Takes operations that make an address for what is behind the stretch out of it, the last ones

@@ -104,8 +104,8 @@ static bool adds(const shifter *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (opcode == TILE_OP_add) return true;
     if (opcode != TILE_OP_or) return false;
-    const tile_range both[] = {range_of(s, tile_op_operand(s->f, op, 0)),
-                               range_of(s, tile_op_operand(s->f, op, 1))};
+    const tile_range both[] = {range_of(s, tile_operand_lhs(s->f, op)),
+                               range_of(s, tile_operand_rhs(s->f, op))};
     tile_range common = tile_range_apply(TILE_OP_and, TILE_i32, both);
     return common.min == 0 && common.max == 0;
 }
@@ -120,10 +120,10 @@ static bool add_scalar(const shifter *s, tile_value value, linear *sum) {
             return true;
         }
         if (!def.id || !adds(s, def) ||
-            !tile_value_is_int(s->f, tile_op_operand(s->f, def, 1), &constant))
+            !tile_value_is_int(s->f, tile_operand_rhs(s->f, def), &constant))
             break;
         sum->constant += constant;
-        value = tile_op_operand(s->f, def, 0);
+        value = tile_operand_lhs(s->f, def);
     }
     if (sum->count == MOST_SUMMANDS) return false;
     sum->summands[sum->count++] = value;
@@ -151,13 +151,13 @@ static bool add_register(const shifter *s, tile_value value, unsigned i, linear 
         switch (tile_op_opcode(s->f, def)) {
         case TILE_OP_permute:
             i = (unsigned)tile_op_attr(s->f, def, TILE_ATTR_order)->list[i];
-            value = tile_op_operand(s->f, def, 0);
+            value = tile_operand_src(s->f, def);
             break;
         case TILE_OP_concat: value = find_part(s, def, &i); break;
-        case TILE_OP_splat: return add_scalar(s, tile_op_operand(s->f, def, 0), sum);
+        case TILE_OP_splat: return add_scalar(s, tile_operand_src(s->f, def), sum);
         case TILE_OP_add:
-            return add_register(s, tile_op_operand(s->f, def, 0), i, sum) &&
-                   add_register(s, tile_op_operand(s->f, def, 1), i, sum);
+            return add_register(s, tile_operand_lhs(s->f, def), i, sum) &&
+                   add_register(s, tile_operand_rhs(s->f, def), i, sum);
         default: return false;
         }
         if (tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR)
@@ -209,7 +209,7 @@ static tile_value find_rows(const shifter *s, tile_value value, unsigned count) 
     tile_op def = tile_value_def(s->f, value);
     tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_yield;
     if (opcode != TILE_OP_permute && opcode != TILE_OP_splat) return TILE_NO_VALUE;
-    tile_value rows = tile_op_operand(s->f, def, 0);
+    tile_value rows = tile_operand_src(s->f, def);
     return registers_of(s, rows) * FEWER <= count ? rows : TILE_NO_VALUE;
 }
 
@@ -266,10 +266,10 @@ static bool compares(tile_opcode opcode) {
     return tile_op_has_trait(opcode, TILE_TRAIT_COMPARE) && opcode != TILE_OP_ult;
 }
 
-static void visit(tile_function *f, tile_op op, void *user) {
-    shifter *s = user;
+static void visit(shifter *s, tile_op op) {
+    tile_function *f = s->f;
     if (!compares(tile_op_opcode(f, op))) return;
-    const tile_type *type = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *type = tile_value_type(f, tile_operand_lhs(f, op));
     if (type->kind != TILE_TYPE_VECTOR || type->scalar != TILE_i32) return;
     s->moved += shift(s, op, 0) || shift(s, op, 1);
 }
@@ -280,7 +280,7 @@ tile_status tile_pass_shift_comparisons(tile_pass *pass, tile_function *f) {
                  .f = f,
                  .ranges = tile_range_analyse(f, pass->scratch),
                  .range_count = f->value_count};
-    tile_walk(f, f->body, visit, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit(&s, op);
     tile_pass_count(pass, "comparisons", s.moved);
     return TILE_OK;
 }

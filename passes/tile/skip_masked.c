@@ -138,7 +138,7 @@ static known known_outside(const skipper *s, tile_value value) {
         if (tile_op_opcode(s->f, def) != TILE_OP_splat &&
             tile_op_opcode(s->f, def) != TILE_OP_broadcast)
             return same(value);
-        from = tile_op_operand(s->f, def, 0);
+        from = tile_operand_src(s->f, def);
         data = tile_value_at(s->f, from);
     }
     if (data->kind != TILE_VALUE_CONSTANT) return same(value);
@@ -305,8 +305,8 @@ static bool may_skip(const skipper *s) {
  * iteration, and then there still is one. */
 static tile_value build_end(const skipper *s, tile_builder *b, const mask *masks, unsigned count) {
     tile_function *f = s->f;
-    tile_value begin = tile_op_operand(f, s->loop, 0), first = mask_widen(f, b, begin);
-    tile_value end = mask_widen(f, b, tile_op_operand(f, s->loop, 1)), needed = end;
+    tile_value begin = tile_operand_begin(f, s->loop), first = mask_widen(f, b, begin);
+    tile_value end = mask_widen(f, b, tile_operand_end(f, s->loop)), needed = end;
     for (unsigned i = 0; i < count; i++)
         needed = tile_build_min(b, needed, mask_build_none(&s->masked, b, first, end, &masks[i]));
     needed = tile_build_max(b, needed, first);
@@ -319,7 +319,7 @@ static tile_value build_end(const skipper *s, tile_builder *b, const mask *masks
 static void skip(const skipper *s, const mask *masks, unsigned count) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
-    tile_value begin = tile_op_operand(f, s->loop, 0), step = tile_op_operand(f, s->loop, 2);
+    tile_value begin = tile_operand_begin(f, s->loop), step = tile_operand_step(f, s->loop);
     tile_value end = build_end(s, &b, masks, count);
     tile_value start = mask_widen(f, &b, begin), by = mask_widen(f, &b, step);
     tile_value span = tile_build_sub(&b, mask_widen(f, &b, end), start);
@@ -330,14 +330,14 @@ static void skip(const skipper *s, const mask *masks, unsigned count) {
     /* If all iterations are the first one's, that may be more than an i32 holds. */
     tile_value behind = tile_build_add(&b, start, tile_build_mul(&b, turns, by));
     tile_value wraps = tile_build_gt(&b, behind, mask_long(f, INT32_MAX));
-    tile_value stop = tile_op_operand(f, s->loop, 1);
+    tile_value stop = tile_operand_end(f, s->loop);
     stop = tile_build_select(&b, wraps, tile_build_int(&b, INT32_MIN), stop);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     tile_op first = tile_clone_op(&b, s->loop, map, values);
-    tile_op_at(f, first)->operands[1] = end;
-    tile_op_at(f, s->loop)->operands[0] = next;
-    tile_op_at(f, s->loop)->operands[1] = stop;
+    tile_set_operand(f, first, TILE_OPERAND_end, end);
+    tile_set_operand(f, s->loop, TILE_OPERAND_begin, next);
+    tile_set_operand(f, s->loop, TILE_OPERAND_end, stop);
     tile_op_remove_attr(f, s->loop, TILE_ATTR_finite);
     map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++) {
@@ -399,7 +399,7 @@ static bool is_useful(const skipper *s, tile_op op) {
 static bool skip_loop(skipper *s) {
     unsigned count = 0;
     int64_t step;
-    if (!tile_value_is_int(s->f, tile_op_operand(s->f, s->loop, 2), &step) || step <= 0)
+    if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
         return false;
     s->known = TILE_NEW_ARRAY(s->pass->scratch, known, s->f->value_count);
     s->seen = TILE_NEW_ARRAY(s->pass->scratch, bool, s->f->value_count);

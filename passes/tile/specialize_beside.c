@@ -32,15 +32,14 @@ static bool is_behind(const tile_function *f, tile_op first, tile_op op) {
 
 /* From a view into a shared buffer, before the loop. */
 static bool is_candidate(const tile_function *f, tile_op op) {
-    unsigned size;
     return tile_op_opcode(f, op) == TILE_OP_copy &&
-           tile_value_type(f, *tile_op_segment(f, op, 0, &size))->kind == TILE_TYPE_VIEW &&
-           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+           tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW &&
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
 }
 
 static bool is_whole(const tile_function *f, tile_op copy) {
     unsigned size;
-    tile_value buffer = *tile_op_segment(f, copy, 1, &size);
+    tile_value buffer = tile_operands_dst(f, copy, &size)[0];
     tile_op alloc = tile_value_def(f, buffer);
     return size == 1 && alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared &&
            !tile_value_type(f, buffer)->stages;
@@ -65,10 +64,9 @@ static void widen(const tile_function *f, reader_span *span, reader_span by) {
 
 /* NULL if the buffer is read behind the copy alone, or why not. */
 static const char *find_readers(const planner *p, tile_op copy, reader_span *span) {
-    unsigned size;
     const tile_function *f = p->f;
     tile_region region = tile_op_at(f, copy)->parent;
-    tile_value buffer = *tile_op_segment(f, copy, 1, &size);
+    tile_value buffer = tile_operand_dst(f, copy);
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};
         tile_opcode opcode = (tile_opcode)f->ops[id].opcode;
@@ -86,13 +84,11 @@ static const char *find_readers(const planner *p, tile_op copy, reader_span *spa
 
 /* Of groups that share tiles each has some rows of what is copied, as it has of the products. */
 static bool has_products_rows(const planner *p, tile_op copy) {
-    unsigned size;
-    return p->s->divided[tile_op_segment(p->f, copy, 1, &size)->id] == 1 + p->s->dealt_dim;
+    return p->s->divided[tile_operand_dst(p->f, copy).id] == 1 + p->s->dealt_dim;
 }
 
 static void plan_copy(const planner *outer, tile_op copy) {
     planner p = *outer;
-    unsigned size;
     reader_span span = {.first = TILE_NO_OP};
     beside_ring *own = &p.s->beside;
     p.missed = "no TMA";
@@ -107,14 +103,14 @@ static void plan_copy(const planner *outer, tile_op copy) {
         why = "its tile's rows are not those of the products, of which groups have thirds";
         remedy = "`load` the tile";
     }
-    if (why) tile_remark_missed(p.f, copy, p.missed, why, remedy);
+    if (why) tile_missed_at(p.f, copy, p.missed, remedy, "%s", why);
     if (why || !span.first.id || !specialize_can_produce(&p, copy)) return;
     reader_span all = {own->first_use, own->last_use};
     widen(p.f, &all, span);
     own->first_use = all.first;
     own->last_use = all.last;
     own->ring.plan.copies[own->ring.plan.copy_count++] =
-        (tile_staged_copy){copy, *tile_op_segment(p.f, copy, 1, &size)};
+        (tile_staged_copy){copy, tile_operand_dst(p.f, copy)};
 }
 
 void specialize_plan_beside(const planner *p) {

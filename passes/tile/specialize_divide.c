@@ -111,7 +111,7 @@ static void deal_carried(division *d, tile_op op, unsigned i) {
 /* Dim d of one is dim to[d] of the other. */
 static void deal_mapped(division *d, tile_op op, const unsigned *to) {
     enum { NONE = TILE_MAX_RANK };
-    tile_value a = tile_op_operand(d->f, op, 0), b = tile_op_result(d->f, op, 0);
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     for (unsigned dim = 0; dim < tile_value_type(d->f, a)->rank; dim++) {
         if (to[dim] == NONE) continue;
         if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, to[dim]);
@@ -122,7 +122,7 @@ static void deal_mapped(division *d, tile_op op, const unsigned *to) {
 /* The dims that a tile keeps: through a broadcast those that it does not repeat, through a
  * reduction the others, through a reshape those that begin at the same element and are as long. */
 static void find_kept(const division *d, tile_op op, unsigned to[TILE_MAX_RANK]) {
-    const tile_type *a = tile_value_type(d->f, tile_op_operand(d->f, op, 0)),
+    const tile_type *a = tile_value_type(d->f, tile_operand_src(d->f, op)),
                     *b = tile_value_type(d->f, tile_op_result(d->f, op, 0));
     bool reshape = tile_op_opcode(d->f, op) == TILE_OP_reshape;
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) to[i] = TILE_MAX_RANK;
@@ -168,8 +168,8 @@ static void deal_product(division *d, tile_op op) {
     for (unsigned i = 0; i < 3 && any; i++) deal(d, op, values[i], dim);
 }
 
-static void visit_dealt(tile_function *f, tile_op op, void *user) {
-    division *d = user;
+static void visit_dealt(division *d, tile_op op) {
+    tile_function *f = d->f;
     unsigned kept[TILE_MAX_RANK];
     if (tile_op_opcode(f, op) == TILE_OP_dot) {
         deal_product(d, op);
@@ -180,11 +180,6 @@ static void visit_dealt(tile_function *f, tile_op op, void *user) {
         deal_all(d, op);
     }
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) deal_carried(d, op, i);
-}
-
-static void visit_dot(tile_function *f, tile_op op, void *user) {
-    division *d = user;
-    if (warpgroup_takes(f, op)) deal(d, op, tile_op_result(f, op, 0), d->s->dealt_dim);
 }
 
 /* What comes through the ring beside the loop: whoever reads it there has a third. */
@@ -201,10 +196,11 @@ static void find_dealt(division *d, tile_region region) {
     d->dealt = TILE_NEW_ARRAY(d->s->ring.pass->scratch, uint8_t, d->count);
     for (unsigned i = 0; i < beside->copy_count; i++)
         d->dealt[beside->copies[i].buffer.id] = (uint8_t)(1 + d->s->dealt_dim);
-    tile_walk(d->f, tile_op_region(d->f, d->s->ring.plan.loop, 0), visit_dot, d);
+    TILE_FOR_EACH_NESTED_OP (d->f, op, d->s->ring.plan.loop)
+        if (warpgroup_takes(d->f, op)) deal(d, op, tile_op_result(d->f, op, 0), d->s->dealt_dim);
     do {
         d->changed = false;
-        tile_walk(d->f, region, visit_dealt, d);
+        TILE_FOR_EACH_OP_INSIDE (d->f, op, region) visit_dealt(d, op);
     } while (d->changed);
 }
 
@@ -288,7 +284,7 @@ static bool carries_alike(const division *d, tile_op op) {
 /* A broadcast may also repeat what it takes in each third. */
 static bool keeps_rows(const division *d, tile_op op) {
     unsigned kept[TILE_MAX_RANK];
-    tile_value a = tile_op_operand(d->f, op, 0), b = tile_op_result(d->f, op, 0);
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     bool known = false;
     find_kept(d, op, kept);
     if (is_dealt(d, a)) return is_dealt(d, b) && d->dealt[b.id] == 1 + kept[d->dealt[a.id] - 1];
@@ -325,7 +321,7 @@ static bool belongs_to_ring(const specialist *s, tile_op op) {
     const tile_function *f = s->ring.f;
     tile_opcode opcode = tile_op_opcode(f, op);
     tile_value buffer = opcode == TILE_OP_alloc_shared  ? tile_op_result(f, op, 0)
-                        : opcode == TILE_OP_free_shared ? tile_op_operand(f, op, 0)
+                        : opcode == TILE_OP_free_shared ? tile_operand_buffer(f, op)
                                                         : TILE_NO_VALUE;
     return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_of_ring(s, buffer));
 }
@@ -349,8 +345,8 @@ static void check_product(division *d, tile_op op) {
 }
 
 /* Of what the consumers run. */
-static void check_op(tile_function *f, tile_op op, void *user) {
-    division *d = user;
+static void check_op(division *d, tile_op op) {
+    tile_function *f = d->f;
     bool dealt = touches_dealt(d, op), own = dealt && (moves(d, op) || works_on_own(d, op));
     if (tile_lays_out_warps(f, op))
         refuse(d, op, "its layout is for the warps that share a tile", "leave the layout out");
@@ -369,9 +365,9 @@ bool specialize_check_division(specialist *s) {
     tile_function *f = s->ring.f;
     division d = {.s = s, .f = f};
     find_dealt(&d, f->body);
-    tile_walk(f, f->body, check_op, &d);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&d, op);
     if (d.fault.id) {
-        tile_remark_missed(f, d.fault, "no thirds", d.why, d.remedy);
+        tile_missed_at(f, d.fault, "no thirds", d.remedy, "%s", d.why);
         return false;
     }
     s->divided = d.dealt;
@@ -395,8 +391,8 @@ static const tile_type *third_of(const division *d, tile_value value) {
 }
 
 /* A tile is moved from where the group's third of it begins. */
-static void visit_moved(tile_function *f, tile_op op, void *user) {
-    const division *d = user;
+static void visit_moved(const division *d, tile_op op) {
+    tile_function *f = d->f;
     unsigned size, i = 0;
     if (!touches_dealt(d, op) || !moves(d, op)) return;
     while (!has_rows(d, tile_of(d, op, i)) || !is_dealt(d, tile_of(d, op, i))) i++;
@@ -486,7 +482,7 @@ void specialize_divide(specialist *s, tile_region region) {
     division d = {.s = s, .f = f};
     find_dealt(&d, region);
     uint32_t values = f->value_count;
-    tile_walk(f, region, visit_moved, &d);
+    TILE_FOR_EACH_OP_INSIDE (f, op, region) visit_moved(&d, op);
     divide_numbers(&d);
     for (uint32_t id = 1; id < values; id++)
         if (d.dealt[id] && !is_beside(s, (tile_value){id}))

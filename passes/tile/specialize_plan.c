@@ -11,7 +11,7 @@
 
 /* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
 static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
-    if (p->ok) tile_remark_missed(p->f, op, p->missed, why, remedy);
+    if (p->ok) tile_missed_at(p->f, op, p->missed, remedy, "%s", why);
     p->ok = false;
 }
 
@@ -65,8 +65,8 @@ static bool has_instruction(const planner *p, tile_op dot) {
     return tile_mma_find(&query);
 }
 
-static void visit_dot(tile_function *f, tile_op op, void *user) {
-    planner *p = user;
+static void visit_dot(planner *p, tile_op op) {
+    tile_function *f = p->f;
     if (tile_op_opcode(f, op) != TILE_OP_dot) return;
     p->dots++;
     bool wgmma = specialize_has_wgmma(p->s);
@@ -77,7 +77,7 @@ static void visit_dot(tile_function *f, tile_op op, void *user) {
 }
 
 static void check_dots(planner *p) {
-    tile_walk(p->f, p->body, visit_dot, p);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_dot(p, op);
     if (!p->dots) refuse(p, p->loop, "there is no `dot` in it", NULL);
 }
 
@@ -118,8 +118,8 @@ static bool is_async(const specialist *s, tile_op op) {
 /* A product that is waited for at once, in a branch or of a tile in registers: its sums or the tile
  * are written while pending ones are under way, and ptxas would end each of these before the next
  * (C7515, C7513). */
-static void visit_waiting_dot(tile_function *f, tile_op op, void *user) {
-    planner *p = user;
+static void visit_waiting_dot(planner *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned count;
     if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
     p->ends_at_once |= tile_op_parent(f, op).id != p->loop.id;
@@ -159,7 +159,7 @@ static void find_chain(planner *p) {
 }
 
 static void end_dots_at_once(planner *p) {
-    tile_walk(p->f, p->body, visit_waiting_dot, p);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_waiting_dot(p, op);
     find_chain(p);
     if (p->s->chained && !specialize_has_wgmma(p->s))
         refuse(p, p->loop,
@@ -172,14 +172,13 @@ static void end_dots_at_once(planner *p) {
 /* Copies --------------------------------------------------------------------------------------- */
 
 static bool writes_shared(tile_function *f, tile_op op) {
-    unsigned size;
     tile_opcode opcode = tile_op_opcode(f, op);
     return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
-           tile_value_type(f, *tile_op_segment(f, op, 1, &size))->kind == TILE_TYPE_SHARED;
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
 }
 
-static void visit_other_copy(tile_function *f, tile_op op, void *user) {
-    planner *p = user;
+static void visit_other_copy(planner *p, tile_op op) {
+    tile_function *f = p->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool groups = opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group;
     if (groups) p->ok = false; /* the pass pipeline refuses them */
@@ -198,13 +197,12 @@ static bool has_rows(const tile_type *view) {
 /* part: receives what the view is, of which argument, unless it is one; NULL: it must be. Its end
  * does not matter if what lies behind it does not. */
 static void check_box(planner *p, tile_op copy, tile_part_view *part) {
-    unsigned size;
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
         refuse(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
         return;
     }
-    tile_value view = *tile_op_segment(p->f, copy, 0, &size);
+    tile_value view = tile_operand_src(p->f, copy);
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
     const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
@@ -242,36 +240,33 @@ static bool comes_last(planner *p, tile_op op) {
            tile_ancestor_in(p->f, op, tile_op_at(p->f, top)->parent).id != top.id;
 }
 
-typedef struct source_check {
-    planner *p;
-    tile_op copy;
-    tile_value source;
-    bool in_order; /* what the kernel writes after the loop comes after all copies */
-} source_check;
-
-static void visit_write(tile_function *f, tile_op op, void *user) {
-    source_check *c = user;
+/* in_order: what the kernel writes after the loop comes after all copies. */
+static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) {
     tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(f, op, accesses);
-    for (unsigned i = 0; i < count && c->p->ok; i++) {
-        if (!accesses[i].write || accesses[i].shared ||
-            !tile_may_alias(f, accesses[i].memory, c->source) ||
-            (c->in_order && comes_after(c->p, op)) || comes_last(c->p, op))
-            continue;
-        refuse(c->p, c->copy,
-               "the kernel may write what it reads, and a producer would read that too early",
-               "say `noalias`");
-    }
+    unsigned count = tile_op_accesses(p->f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].write && !accesses[i].shared &&
+            tile_may_alias(p->f, accesses[i].memory, source) && !(in_order && comes_after(p, op)) &&
+            !comes_last(p, op))
+            return true;
+    return false;
 }
 
-/* What it reads stays as it is till it has been read. */
+/* What is read stays as it is till it has been read. */
+static void check_unwritten(planner *p, tile_op copy, bool in_order) {
+    tile_value source = tile_operand_src(p->f, copy);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
+        if (p->ok && may_write(p, op, source, in_order))
+            refuse(p, copy,
+                   "the kernel may write what it reads, and a producer would read that too early",
+                   "say `noalias`");
+}
+
 static void check_source(planner *p, tile_op copy) {
-    unsigned size;
-    source_check c = {.p = p, .copy = copy, .in_order = true};
+    bool in_order = true;
     for (unsigned i = 0; i < p->s->around_count; i++)
-        c.in_order &= tile_op_has_attr(p->f, p->s->around[i], TILE_ATTR_independent);
-    c.source = *tile_op_segment(p->f, copy, 0, &size);
-    tile_walk(p->f, p->f->body, visit_write, &c);
+        in_order &= tile_op_has_attr(p->f, p->s->around[i], TILE_ATTR_independent);
+    check_unwritten(p, copy, in_order);
 }
 
 /* A cluster barrier behind the only tile's loop: the other roles come to it, too. */
@@ -280,8 +275,8 @@ static bool is_common_meeting(planner *p, tile_op op) {
            comes_after(p, op);
 }
 
-static void visit_meeting(tile_function *f, tile_op op, void *user) {
-    planner *p = user;
+static void visit_meeting(planner *p, tile_op op) {
+    tile_function *f = p->f;
     unsigned effects = tile_op_effects(f, op);
     tile_opcode opcode = tile_op_opcode(f, op);
     const char *why = NULL, *remedy = NULL;
@@ -304,7 +299,7 @@ static void visit_meeting(tile_function *f, tile_op op, void *user) {
 
 static void check_memory(planner *p) {
     const tile_pipeline_plan *plan = &p->s->ring.plan;
-    tile_walk(p->f, p->f->body, visit_meeting, p);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) visit_meeting(p, op);
     for (unsigned i = 0; i < plan->copy_count && p->ok; i++) check_source(p, plan->copies[i].op);
 }
 
@@ -399,11 +394,8 @@ static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
 
 /* One element, the same for all threads, of memory that the kernel does not write. */
 static bool is_scalar_load(planner *p, tile_op op) {
-    unsigned size;
     if (tile_op_opcode(p->f, op) != TILE_OP_load || handles_tiles(p->f, op)) return false;
-    source_check c = {
-        .p = p, .copy = op, .source = *tile_op_segment(p->f, op, 0, &size), .in_order = true};
-    tile_walk(p->f, p->f->body, visit_write, &c);
+    check_unwritten(p, op, true);
     return p->ok;
 }
 
@@ -442,7 +434,7 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
 /* known: the view is. */
 static void check_address(planner *p, tile_op copy, bool known) {
     unsigned size;
-    const tile_value *source = tile_op_segment(p->f, copy, 0, &size);
+    const tile_value *source = tile_operands_src(p->f, copy, &size);
     for (unsigned k = known; k < size; k++) check_needed(p, copy, source[k]);
 }
 
@@ -462,7 +454,7 @@ static void check_addresses(planner *p) {
         if (part->end.id) check_needed(p, copy, part->end);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
-            check_needed(p, copy, tile_op_operand(p->f, at, 0));
+            check_needed(p, copy, tile_operand_condition(p->f, at));
     }
     for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
     for (unsigned i = 0; i < s->around_count; i++)
@@ -473,42 +465,30 @@ static void check_addresses(planner *p) {
 /* Stages ----------------------------------------------------------------------------------------
  */
 
-typedef struct use_list {
-    planner *p;
-    tile_staged_copy copy;
-    stage_group group;
-} use_list;
-
-static void add_use(use_list *u, tile_op op) {
-    const uint32_t *position = u->p->position;
-    stage_group *g = &u->group;
+static void add_use(const planner *p, stage_group *g, tile_op op) {
+    const uint32_t *position = p->position;
     if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
     if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
-    g->by_dots |= is_async(u->p->s, op);
+    g->by_dots |= is_async(p->s, op);
 }
 
 /* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
-static void visit_use(tile_function *f, tile_op op, void *user) {
-    use_list *u = user;
-    tile_op copy = u->copy.op;
-    tile_value wanted = u->copy.buffer.id ? u->copy.buffer : tile_op_result(f, copy, 0);
-    tile_op holder = tile_ancestor_in(f, op, u->p->body);
+static void add_uses(const planner *p, stage_group *g, const tile_staged_copy *staged, tile_op op) {
+    tile_function *f = p->f;
+    tile_op copy = staged->op;
+    tile_value wanted = staged->buffer.id ? staged->buffer : tile_op_result(f, copy, 0);
+    tile_op holder = tile_ancestor_in(f, op, p->body);
     if (!holder.id || op.id == copy.id || tile_op_opcode(f, op) == TILE_OP_free_shared) return;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
         if (tile_op_operand(f, op, i).id != wanted.id) continue;
-        bool direct = u->copy.buffer.id || (tile_op_opcode(f, op) == TILE_OP_dot && i < 2);
-        add_use(u, direct ? holder : tile_ancestor_in(f, copy, u->p->body));
+        bool direct = staged->buffer.id || (tile_op_opcode(f, op) == TILE_OP_dot && i < 2);
+        add_use(p, g, direct ? holder : tile_ancestor_in(f, copy, p->body));
     }
-}
-
-static void visit_product(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_opcode(f, op) == TILE_OP_dot;
 }
 
 static bool holds_product(const planner *p, tile_op op) {
     bool found = tile_op_opcode(p->f, op) == TILE_OP_dot;
-    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
-        tile_walk(p->f, tile_op_region(p->f, op, r), visit_product, &found);
+    TILE_FOR_EACH_NESTED_OP (p->f, inner, op) found |= tile_op_opcode(p->f, inner) == TILE_OP_dot;
     return found;
 }
 
@@ -562,11 +542,11 @@ static void make_groups(planner *p) {
     specialist *s = p->s;
     tile_pipeline_plan *plan = &s->ring.plan;
     for (unsigned i = 0; i < plan->copy_count; i++) {
-        use_list u = {.p = p, .copy = plan->copies[i]};
-        tile_walk(p->f, p->body, visit_use, &u);
-        if (!u.group.first_use.id) add_use(&u, tile_region_yield(p->f, p->body));
+        stage_group group = {0};
+        TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) add_uses(p, &group, &plan->copies[i], op);
+        if (!group.first_use.id) add_use(p, &group, tile_region_yield(p->f, p->body));
         s->group_of[i] = s->group_count;
-        s->groups[s->group_count++] = u.group;
+        s->groups[s->group_count++] = group;
     }
     while (merge_some(p)) continue;
 }
@@ -613,7 +593,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) look_around(&p);
     if (!p.ok) return false;
     if (!tile_plan_pipeline_quietly(f, loop, arena, &s->ring.plan)) return false;
-    tile_walk(f, p.body, visit_other_copy, &p);
+    TILE_FOR_EACH_OP_INSIDE (f, op, p.body) visit_other_copy(&p, op);
     if (p.ok && !s->ring.plan.copy_count)
         refuse(&p, loop, "none of its copies can run ahead", NULL);
     if (!p.ok) return false;

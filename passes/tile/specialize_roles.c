@@ -91,7 +91,7 @@ static void enter_branches(producer *p, tile_builder *b, tile_region region) {
     tile_op written = tile_region_at(f, region)->parent;
     if (written.id == p->s->ring.plan.loop.id) return;
     enter_branches(p, b, tile_op_at(f, written)->parent);
-    tile_value condition = clone_value(p, b, tile_op_operand(f, written, 0));
+    tile_value condition = clone_value(p, b, tile_operand_condition(f, written));
     tile_op branch = tile_build_if_else(b, condition, NULL, 0);
     for (unsigned i = 0; i < 2; i++) {
         tile_builder inside = tile_builder_at_end(f, tile_op_region(f, branch, i));
@@ -112,7 +112,7 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
     tile_builder b = *before;
     unsigned size;
     tile_op op = s->ring.plan.copies[i].op;
-    const tile_value *source = tile_op_segment(p.f, op, 0, &size);
+    const tile_value *source = tile_operands_src(p.f, op, &size);
     tile_value from[1 + TILE_MAX_RANK];
     for (unsigned k = 0; k < size; k++) from[k] = source[k];
     enter_branches(&p, &b, tile_op_at(p.f, op)->parent);
@@ -180,7 +180,7 @@ static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOS
     for (unsigned i = 0; i < own->ring.plan.copy_count; i++) {
         unsigned size;
         tile_op op = own->ring.plan.copies[i].op;
-        const tile_value *source = tile_op_segment(p->f, op, 0, &size);
+        const tile_value *source = tile_operands_src(p->f, op, &size);
         tile_value from[1 + TILE_MAX_RANK];
         for (unsigned k = 0; k < size; k++) from[k] = source[k];
         for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
@@ -226,9 +226,9 @@ static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
     int64_t first;
     tile_op loop = p->s->ring.plan.loop;
     const tile_type *wide = tile_type_scalar(tile_function_context(p->f), TILE_i64);
-    tile_value end = clone_value(p, b, tile_op_operand(p->f, loop, 1));
-    tile_value step = clone_value(p, b, tile_op_operand(p->f, loop, 2));
-    if (tile_value_is_int(p->f, tile_op_operand(p->f, loop, 0), &first) && first >= 0)
+    tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
+    tile_value step = clone_value(p, b, tile_operand_step(p->f, loop));
+    if (tile_value_is_int(p->f, tile_operand_begin(p->f, loop), &first) && first >= 0)
         return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* the end is above 0 */
     tile_value next =
         tile_build_add(b, tile_build_cast(b, iv, wide), tile_build_cast(b, step, wide));
@@ -250,8 +250,8 @@ static void fill_ahead(const producer *outer, tile_builder *b, tile_value there,
 
 static void fill_first(producer *p, tile_builder *b, const tile_value state[RING_STATES]) {
     tile_op loop = p->s->ring.plan.loop;
-    tile_value begin = clone_value(p, b, tile_op_operand(p->f, loop, 0));
-    tile_value end = clone_value(p, b, tile_op_operand(p->f, loop, 1));
+    tile_value begin = clone_value(p, b, tile_operand_begin(p->f, loop));
+    tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
     b->loc = tile_op_loc(p->f, loop);
     fill_ahead(p, b, tile_build_lt(b, begin, end), begin, state);
 }
@@ -260,8 +260,7 @@ static void fill_next(producer *p, tile_builder *b, const tile_value state[RING_
     tile_op loop = p->s->ring.plan.loop;
     tile_value iv = mapped(p, tile_region_arg(p->f, tile_op_region(p->f, loop, 0), 0));
     tile_value there = has_next(p, b, iv);
-    fill_ahead(p, b, there, tile_build_add(b, iv, mapped(p, tile_op_operand(p->f, loop, 2))),
-               state);
+    fill_ahead(p, b, there, tile_build_add(b, iv, mapped(p, tile_operand_step(p->f, loop))), state);
 }
 
 /* One stage of the copies beside the loop is free when the last products have read it, which is
@@ -458,7 +457,7 @@ static void release_stages(consumers *c) {
     specialist *s = c->s;
     tile_function *f = c->f;
     bool late = false;
-    tile_value begin = tile_op_operand(f, c->loop, 0), end = tile_op_operand(f, c->loop, 1);
+    tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
     tile_region body = tile_op_region(f, c->loop, 0);
     tile_op yield = tile_region_yield(f, body);
     for (unsigned g = 0; g < s->group_count; g++) {
@@ -518,7 +517,7 @@ static void complete_dots(consumers *c) {
     tile_builder b = tile_builder_before(f, c->loop);
     b.loc = tile_op_loc(f, c->loop);
     if (s->turns) specialize_await_turn(s, &b);
-    tile_value begin = tile_op_operand(f, c->loop, 0), end = tile_op_operand(f, c->loop, 1);
+    tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
     const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
     tile_value *results[2];
     for (unsigned r = 0; r < 2; r++) results[r] = TILE_NEW_ARRAY(scratch, tile_value, count + 1u);
@@ -549,7 +548,7 @@ static void free_ring(specialist *s, const ring *r) {
     for (unsigned i = 0; i < r->plan.copy_count; i++)
         for (uint32_t id = 1; id < f->op_count; id++)
             if (f->ops[id].opcode == TILE_OP_free_shared &&
-                f->ops[id].operands[0].id == r->buffers[i].id)
+                tile_operand_buffer(f, (tile_op){id}).id == r->buffers[i].id)
                 tile_erase_op(f, (tile_op){id});
     tile_builder b = {
         .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};

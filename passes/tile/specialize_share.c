@@ -36,7 +36,7 @@ static bool keeps_step(const specialist *s, const bool *varying) {
 static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
     unsigned count;
     bool same = true;
-    const tile_value *source = tile_op_segment(s->ring.f, copy, 0, &count);
+    const tile_value *source = tile_operands_src(s->ring.f, copy, &count);
     for (unsigned i = 0; i < count; i++) same &= !varying[source[i].id];
     return same;
 }
@@ -53,10 +53,6 @@ static void share_along(specialist *s, unsigned dim) {
     }
 }
 
-static void find_cluster_op(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
-}
-
 /* round_grid.c asks the same: with shared copies all blocks of a cluster come to the loop. */
 static bool has_multicast(const specialist *s) {
     return tile_target_has(s->ring.pass->target, TILE_FEATURE_multicast);
@@ -65,17 +61,15 @@ static bool has_multicast(const specialist *s) {
 /* Unless the kernel has its cluster for something else. */
 static void remark_none(const specialist *s) {
     tile_function *f = s->ring.f;
-    bool named = false;
-    tile_walk(f, f->body, find_cluster_op, &named);
-    if (!named && !has_multicast(s))
-        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
-                           "the target has none at full rate, and each block copies for itself",
-                           "leave `cluster` out");
-    else if (!named)
-        tile_remark_missed(f, s->ring.plan.loop, "no multicast",
-                           "each block of a cluster copies something else, or another number of "
-                           "times",
-                           "leave `cluster` out, or let a copy not depend on one dim of block_id");
+    if (tile_uses_cluster(f)) return;
+    if (!has_multicast(s))
+        tile_missed_at(f, s->ring.plan.loop, "no multicast", "leave `cluster` out",
+                       "the target has none at full rate, and each block copies for itself");
+    else
+        tile_missed_at(f, s->ring.plan.loop, "no multicast",
+                       "leave `cluster` out, or let a copy not depend on one dim of block_id",
+                       "each block of a cluster copies something else, or another number of "
+                       "times");
 }
 
 void specialize_plan_sharing(specialist *s) {

@@ -43,10 +43,9 @@ static tile_op following(const specialist *s, tile_op op) {
 
 /* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
 static const char *find_obstacle(const specialist *s, tile_op op, const char **remedy) {
-    unsigned size;
     const tile_function *f = s->ring.f;
-    const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
-    tile_value view = *tile_op_segment(f, op, 1, &size);
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
+    tile_value view = tile_operand_dst(f, op);
     *remedy = NULL;
     if (tile->rank != 2) return "its tile is no product's";
     *remedy = "put it last";
@@ -103,7 +102,7 @@ typedef struct store_rings {
 static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
     tile_function *f = s->ring.f;
     tile_context *context = tile_function_context(f);
-    const tile_type *tile = tile_value_type(f, tile_op_operand(f, op, 0));
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
     tile_store_ring chosen;
     tile_store_query query = {.row_dim = row_dim_of(s, tile),
                               .element_bytes = tile_scalar_bytes(tile->scalar),
@@ -136,11 +135,11 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
     unsigned size;
     tile_function *f = s->ring.f;
     tile_value to[1 + TILE_MAX_RANK];
-    const tile_value *view = tile_op_segment(f, op, 1, &size);
+    const tile_value *view = tile_operands_dst(f, op, &size);
     for (unsigned i = 0; i < size; i++) to[i] = view[i];
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
-    tile_build_store_async(&b, tile_op_operand(f, op, 0), to[0], to + 1, size - 1, buffer);
+    tile_build_store_async(&b, tile_operand_src(f, op), to[0], to + 1, size - 1, buffer);
     ring_keep_attrs(&s->ring, &b, op);
     tile_erase_op(f, op);
 }
@@ -148,9 +147,8 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
 /* Scratch, which only the launch knows, has no tensor map, and opaque one takes tiles as threads
  * hold them. */
 static bool is_result(const tile_function *f, tile_op op) {
-    unsigned size;
     if (tile_op_opcode(f, op) != TILE_OP_store || !tile_is_plain_access(f, op)) return false;
-    tile_op def = tile_value_def(f, tile_op_segment(f, op, 1, &size)[0]);
+    tile_op def = tile_value_def(f, tile_operand_dst(f, op));
     return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
 }
 
@@ -166,9 +164,9 @@ static void tell_last(const specialist *s) {
     const tile_function *f = s->ring.f;
     tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
     for (; op.id; op = tile_op_next(f, op))
-        if (is_result(f, op) && tile_value_type(f, tile_op_operand(f, op, 0))->rank == 2)
-            tile_remark_missed(f, op, "no TMA", "it stands behind a loop around the pipelined one",
-                               "make one loop of the two");
+        if (is_result(f, op) && tile_value_type(f, tile_operand_src(f, op))->rank == 2)
+            tile_missed_at(f, op, "no TMA", "make one loop of the two",
+                           "it stands behind a loop around the pipelined one");
 }
 
 void specialize_stores(specialist *s, tile_region region) {
@@ -181,19 +179,17 @@ void specialize_stores(specialist *s, tile_region region) {
     for (tile_op op = first; op.id; op = next) {
         next = find_store(s, following(s, op));
         const char *help, *why = find_obstacle(s, op, &help);
-        unsigned size;
-        tile_value view = *tile_op_segment(f, op, 1, &size);
+        tile_value view = tile_operand_dst(f, op);
         /* Nobody expects it of a number a row, as sums and maxima are. */
-        bool silent = tile_value_type(f, tile_op_operand(f, op, 0))->rank < 2;
+        bool silent = tile_value_type(f, tile_operand_src(f, op))->rank < 2;
         const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
-        if (no_map && !silent) tile_remark_missed(f, op, "no TMA", no_map, remedy);
+        if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
         tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
         if (buffer.id)
             replace_store(s, op, buffer);
         else if (!no_map)
-            tile_remark_missed(f, op, "no TMA",
-                               why ? why : "shared memory has no room for pieces of its tile",
-                               why ? help : "take a stage less");
+            tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
+                           why ? why : "shared memory has no room for pieces of its tile");
     }
     tell_last(s);
     if (!rings.count) return;

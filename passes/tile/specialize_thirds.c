@@ -45,11 +45,6 @@ static bool is_operand_alone(const specialist *s, tile_value staged, unsigned op
     return alone;
 }
 
-static bool miss(const specialist *s, tile_op op, const char *why, const char *remedy) {
-    tile_remark_missed(s->ring.f, op, "no thirds", why, remedy);
-    return false;
-}
-
 /* The product's operand with the rows, where it comes through the ring, is dealt out there. */
 static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
     unsigned size;
@@ -57,8 +52,8 @@ static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (staged_value(s, i).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))
-            return miss(s, dot, "its operand with the rows is no copy that products alone use",
-                        NULL);
+            return tile_missed_at(s->ring.f, dot, "no thirds", NULL,
+                                  "its operand with the rows is no copy that products alone use");
         s->dealt[i] = true;
     }
     return true;
@@ -69,15 +64,18 @@ static bool can_divide(specialist *s) {
     unsigned row_dim;
     s->dealt_dim = TILE_MAX_RANK;
     if (!specialize_has_wgmma(s))
-        return miss(s, s->ring.plan.loop, "the target has no wgmma", NULL);
+        return tile_missed_at(f, s->ring.plan.loop, "no thirds", NULL, "the target has no wgmma");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
         if (!warpgroup_row_dim(f, op, &row_dim) || !warpgroup_admits_thirds(f, op, row_dim))
-            return miss(s, op, "three groups of 4 warps cannot each compute a third of its rows",
-                        "take 192 rows and at most 192 columns, whose sums stay in the tensor "
-                        "cores");
+            return tile_missed_at(
+                s->ring.f, op, "no thirds",
+                "take 192 rows and at most 192 columns, whose sums stay in the tensor "
+                "cores",
+                "three groups of 4 warps cannot each compute a third of its rows");
         if (s->dealt_dim < TILE_MAX_RANK && s->dealt_dim != row_dim)
-            return miss(s, op, "its rows are not those of the product before", NULL);
+            return tile_missed_at(s->ring.f, op, "no thirds", NULL,
+                                  "its rows are not those of the product before");
         s->dealt_dim = row_dim;
         if (!deal_operand(s, op, warpgroup_first(row_dim))) return false;
     }

@@ -27,11 +27,6 @@ enum {
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
-static bool miss(const specialist *s, tile_op op, const char *why, const char *remedy) {
-    tile_remark_missed(s->ring.f, op, "no ping-pong", why, remedy);
-    return false;
-}
-
 static bool is_fixed(const specialist *s, tile_value value) {
     const tile_function *f = s->ring.f;
     tile_op def = tile_value_def(f, value);
@@ -48,55 +43,48 @@ static bool may_repeat(const tile_function *f, tile_op op) {
     return !writes;
 }
 
-/* What means all of the kernel's warps, not the set that runs it. */
-typedef struct counting {
-    tile_op op; /* the first; 0: there is none */
-    const char *why, *remedy;
-} counting;
-
-static void visit_counted(tile_function *f, tile_op op, void *user) {
-    counting *found = user;
-    if (found->op.id) return;
-    if (tile_numbers_warps(f, op))
-        *found = (counting){op, "it counts the warps of both groups", NULL};
-    else if (tile_lays_out_warps(f, op))
-        *found =
-            (counting){op, "its layout is for the warps of both groups", "leave the layout out"};
-}
-
 static bool can_take_turns(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    if (!specialize_has_wgmma(s)) return miss(s, loop, "the target has no wgmma", NULL);
+    if (!specialize_has_wgmma(s))
+        return tile_missed_at(f, loop, "no ping-pong", NULL, "the target has no wgmma");
     if (s->warps != GROUPS * WARPGROUP)
-        return miss(s, loop, "two groups of 4 warps take turns", "say `warps 8`");
+        return tile_missed_at(s->ring.f, loop, "no ping-pong", "say `warps 8`",
+                              "two groups of 4 warps take turns");
     if (s->around_count != 1 || !tile_op_has_attr(f, s->around[0], TILE_ATTR_independent) ||
         tile_carried_count(f, s->around[0]))
-        return miss(s, loop, "groups take turns at tiles, and a block has one",
-                    "make the kernel `persistent`");
+        return tile_missed_at(s->ring.f, loop, "no ping-pong", "make the kernel `persistent`",
+                              "groups take turns at tiles, and a block has one");
     for (unsigned i = 0; i < 3; i++)
         if (!is_fixed(s, tile_op_operand(f, loop, i)))
-            return miss(s, loop,
-                        "the loop's bounds depend on the tile, and groups that take turns "
-                        "must know each other's",
-                        NULL);
+            return tile_missed_at(
+                s->ring.f, loop, "no ping-pong", NULL,
+                "the loop's bounds depend on the tile, and groups that take turns "
+                "must know each other's");
     TILE_FOR_EACH_OP (f, op, f->body)
         if (op.id != s->around[0].id && !specialize_is_outside(s, op) && !may_repeat(f, op))
-            return miss(s, op, "it is no part of a tile, and both groups would do it", NULL);
+            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
+                                  "it is no part of a tile, and both groups would do it");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
         const tile_type *acc = warpgroup_operand(f, op, TILE_MMA_ACC);
         const uint32_t dims[2] = {(uint32_t)tile_type_dim(acc, 0), (uint32_t)tile_type_dim(acc, 1)};
         if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, WARPGROUP) &&
             !tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, WARPGROUP))
-            return miss(s, op, "4 warps alone cannot compute its tile", NULL);
+            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
+                                  "4 warps alone cannot compute its tile");
         if (GROUPS * warpgroup_registers(f, op) > WARPGROUP_MOST_REGISTERS)
-            return miss(s, op, "the sums of its tile do not fit the registers of 4 warps alone",
-                        "use a smaller tile");
+            return tile_missed_at(s->ring.f, op, "no ping-pong", "use a smaller tile",
+                                  "the sums of its tile do not fit the registers of 4 warps alone");
     }
-    counting counted = {.op = TILE_NO_OP};
-    tile_walk(f, f->body, visit_counted, &counted);
-    return !counted.op.id || miss(s, counted.op, counted.why, counted.remedy);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_numbers_warps(f, op))
+            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
+                                  "it counts the warps of both groups");
+        else if (tile_lays_out_warps(f, op))
+            return tile_missed_at(s->ring.f, op, "no ping-pong", "leave the layout out",
+                                  "its layout is for the warps of both groups");
+    return true;
 }
 
 void specialize_plan_turns(specialist *s) {
@@ -105,8 +93,9 @@ void specialize_plan_turns(specialist *s) {
     const tile_range *ranges = tile_range_analyse(s->ring.f, s->ring.pass->scratch);
     s->tiles = loop_ahead_of(s->ring.f, s->around[0], ranges, s->ring.f->value_count);
     if (!loop_parts_take_turns(&s->tiles, GROUPS)) {
-        miss(s, s->around[0], "two steps of the loop over tiles may be more than an i32 holds",
-             "make its step a constant, or the kernel `persistent`");
+        tile_missed_at(s->ring.f, s->around[0], "no ping-pong",
+                       "make its step a constant, or the kernel `persistent`",
+                       "two steps of the loop over tiles may be more than an i32 holds");
         return;
     }
     s->turns = true;

@@ -142,17 +142,6 @@ enum {
 
 /* Finding the loop ----------------------------------------------------------------------------- */
 
-typedef struct loops {
-    tile_op first;
-    unsigned count;
-} loops;
-
-static void visit_loop(tile_function *f, tile_op op, void *user) {
-    loops *found = user;
-    if (!tile_op_has_attr(f, op, TILE_ATTR_pipelined)) return;
-    if (!found->count++) found->first = op;
-}
-
 /* Building ------------------------------------------------------------------------------------- */
 
 tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
@@ -207,27 +196,18 @@ static int64_t own_registers(const specialist *s, tile_op dot) {
     return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
 }
 
-typedef struct own_sums {
-    const specialist *s;
-    int64_t most;
-} own_sums;
-
-static void visit_own(tile_function *f, tile_op op, void *user) {
-    own_sums *own = user;
-    int64_t taken = tile_op_opcode(f, op) == TILE_OP_dot ? own_registers(own->s, op) : 0;
-    own->most = taken > own->most ? taken : own->most;
-}
-
 /* Registers of a thread that hold sums while products run. */
 static int64_t sum_registers(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    int64_t carried = 0;
-    own_sums own = {.s = s};
+    int64_t carried = 0, own = 0;
     for (unsigned i = 0; i < tile_carried_count(f, loop); i++)
         carried += registers_of(s, tile_value_type(f, tile_op_result(f, loop, i)));
-    tile_walk(f, tile_op_region(f, loop, 0), visit_own, &own);
-    return carried + own.most;
+    TILE_FOR_EACH_NESTED_OP (f, op, loop) {
+        int64_t taken = tile_op_opcode(f, op) == TILE_OP_dot ? own_registers(s, op) : 0;
+        own = taken > own ? taken : own;
+    }
+    return carried + own;
 }
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
@@ -267,13 +247,13 @@ static void serve(const specialist *s) {
     bool in_turn = warpgroup_asks_turns(f, loop);
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
     if (in_turn && !specialize_has_wgmma(s))
-        tile_remark_missed(f, loop, "no turns", "the target has no wgmma", NULL);
+        tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");
     else if (in_turn && !s->chained)
-        tile_remark_missed(f, loop, "no turns", "none of its products takes what another one makes",
-                           "leave `consumers` out");
+        tile_missed_at(f, loop, "no turns", "leave `consumers` out",
+                       "none of its products takes what another one makes");
     else if (in_turn && s->warps * s->sets == WARPGROUP)
-        tile_remark_missed(f, loop, "no turns", "one warpgroup has none to take turns with",
-                           "say `warps 8`");
+        tile_missed_at(f, loop, "no turns", "say `warps 8`",
+                       "one warpgroup has none to take turns with");
     else if (in_turn)
         tile_op_set_flag(f, loop, TILE_ATTR_turns);
 }
@@ -310,19 +290,20 @@ static void make_roles(specialist *s) {
 }
 
 tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
-    loops found = {.count = 0};
+    tile_op loop = TILE_NO_OP;
+    unsigned loops = 0;
     /* 1. The loop. */
-    tile_walk(f, f->body, visit_loop, &found);
-    if (!found.count || !tile_specializes_warps(pass->target)) return TILE_OK;
-    if (found.count > 1) {
-        tile_remark_missed(f, found.first, "not specialised",
-                           "the kernel has several pipelined loops, and one warp serves one",
-                           "leave `pipelined` out of the others");
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_has_attr(f, op, TILE_ATTR_pipelined) && !loops++) loop = op;
+    if (!loops || !tile_specializes_warps(pass->target)) return TILE_OK;
+    if (loops > 1) {
+        tile_missed_at(f, loop, "not specialised", "leave `pipelined` out of the others",
+                       "the kernel has several pipelined loops, and one warp serves one");
         return TILE_OK;
     }
     /* 2. What it needs. */
     specialist s = {.ring = {.pass = pass, .f = f}};
-    if (specialize_plan(&s, found.first)) make_roles(&s);
+    if (specialize_plan(&s, loop)) make_roles(&s);
     tile_pass_count(pass, "specialised loops", s.group_count > 0);
     return TILE_OK;
 }

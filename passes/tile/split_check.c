@@ -39,8 +39,8 @@ static const char *clause_of(const checker *c) {
 
 static void note_split(checker *c) {
     if (c->s->quiet) return;
-    tile_report(c->s->context, TILE_NOTE, tile_op_loc(c->f, c->s->loop), "%s",
-                c->s->strategy ? "this loop is split" : "groups of warps share this loop");
+    tile_note_at(c->f, c->s->loop, "%s",
+                 c->s->strategy ? "this loop is split" : "groups of warps share this loop");
 }
 
 /* Reductions
@@ -164,33 +164,27 @@ static bool is_number(const checker *c, tile_value value, int number) {
     const tile_value_data *data = tile_value_at(c->f, value);
     tile_op op = tile_value_def(c->f, value);
     if (op.id && tile_op_opcode(c->f, op) == TILE_OP_splat)
-        return is_number(c, tile_op_operand(c->f, op, 0), number);
+        return is_number(c, tile_operand_src(c->f, op), number);
     if (data->kind != TILE_VALUE_CONSTANT) return false;
     return data->expr->kind == TILE_EXPR_FLOAT ? data->expr->number == number
                                                : data->expr->integer == number;
 }
 
-typedef struct misuse {
-    checker *c;
-    tile_value value;
-    tile_op op;
-} misuse;
-
-static void find_misuse(tile_function *f, tile_op op, void *user) {
-    misuse *m = user;
-    if (m->op.id || tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR) return;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !m->op.id; i++)
-        if (tile_op_operand(f, op, i).id == m->value.id) m->op = op;
+/* The first operation of the loop that uses the value, but for those that hand it on. */
+static tile_op find_misuse(const checker *c, tile_value value) {
+    TILE_FOR_EACH_NESTED_OP (c->f, op, c->s->loop)
+        if (!(tile_op_effects(c->f, op) & TILE_EFFECT_TERMINATOR) && tile_op_uses(c->f, op, value))
+            return op;
+    return TILE_NO_OP;
 }
 
 static void refuse_sum(checker *c, tile_value carried, const char *why) {
-    misuse m = {.c = c, .value = carried};
-    tile_walk(c->f, tile_op_region(c->f, c->s->loop, 0), find_misuse, &m);
-    FAIL(c, tile_op_loc(c->f, m.op.id ? m.op : c->s->loop),
+    tile_op misuse = find_misuse(c, carried);
+    FAIL(c, tile_op_loc(c->f, misuse.id ? misuse : c->s->loop),
          "%s, which the loop carries, %s; each part of a split loop begins at 0, and the "
          "parts are added",
          name_of(c, carried, "a value"), why);
-    if (m.op.id) note_split(c);
+    if (misuse.id) note_split(c);
 }
 
 static void refuse_kind(checker *c, tile_value carried, const struct reduction *kind) {
@@ -258,8 +252,8 @@ static bool is_seen_outside(const tile_function *f, tile_op op) {
     return seen;
 }
 
-static void check_op(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_op(checker *c, tile_op op) {
+    tile_function *f = c->f;
     if (c->ok && is_seen_outside(f, op)) {
         FAIL(c, tile_op_loc(f, op),
              "%s stands in a loop that is split, whose parts run in any order; move it "
@@ -270,8 +264,8 @@ static void check_op(tile_function *f, tile_op op, void *user) {
     }
 }
 
-static void check_before(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_before(checker *c, tile_op op) {
+    tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool pdl = opcode == TILE_OP_pdl_wait || opcode == TILE_OP_pdl_trigger;
     if (!c->ok || pdl || !is_seen_outside(f, op)) return;
@@ -282,8 +276,8 @@ static void check_before(tile_function *f, tile_op op, void *user) {
     note_split(c);
 }
 
-static void check_together(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_together(checker *c, tile_op op) {
+    tile_function *f = c->f;
     if (!c->ok || !(tile_op_effects(f, op) & TILE_EFFECT_CLUSTER)) return;
     FAIL(c, tile_op_loc(f, op),
          "%s stands behind a loop that is split, where the blocks of a cluster do not come "
@@ -295,9 +289,8 @@ static void check_together(tile_function *f, tile_op op, void *user) {
 static void check_behind_cluster(checker *c) {
     tile_function *f = c->f;
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
-        check_together(f, op, c);
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            tile_walk(f, tile_op_region(f, op, r), check_together, c);
+        check_together(c, op);
+        TILE_FOR_EACH_NESTED_OP (f, inner, op) check_together(c, inner);
     }
 }
 
@@ -305,18 +298,18 @@ static void check_effects(checker *c) {
     tile_function *f = c->f;
     for (tile_op op = tile_region_first(f, f->body); c->s->strategy && op.id != c->s->loop.id;
          op = tile_op_next(f, op)) {
-        check_before(f, op, c);
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            tile_walk(f, tile_op_region(f, op, r), check_before, c);
+        check_before(c, op);
+        TILE_FOR_EACH_NESTED_OP (f, inner, op) check_before(c, inner);
     }
-    if (c->ok) tile_walk(f, tile_op_region(f, c->s->loop, 0), check_op, c);
+    if (c->ok)
+        TILE_FOR_EACH_NESTED_OP (f, op, c->s->loop) check_op(c, op);
     if (c->ok && c->s->strategy && c->s->strategy->last_goes_on) check_behind_cluster(c);
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-static void mark_written(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void mark_written(checker *c, tile_op op) {
+    tile_function *f = c->f;
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
     for (unsigned i = 0; i < count; i++)
@@ -324,9 +317,8 @@ static void mark_written(tile_function *f, tile_op op, void *user) {
 }
 
 static void mark_written_in(checker *c, tile_op op) {
-    mark_written(c->f, op, c);
-    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-        tile_walk(c->f, tile_op_region(c->f, op, r), mark_written, c);
+    mark_written(c, op);
+    TILE_FOR_EACH_NESTED_OP (c->f, inner, op) mark_written(c, inner);
 }
 
 typedef struct access_search {
@@ -378,8 +370,8 @@ static void check_buffer(checker *c, tile_value buffer) {
 }
 
 /* What is behind the loop is done by the part that comes last, or by all for their shares. */
-static void check_behind(tile_function *f, tile_op op, void *user) {
-    checker *c = user;
+static void check_behind(checker *c, tile_op op) {
+    tile_function *f = c->f;
     if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
         FAIL(c, tile_op_loc(f, op),
              "alloc_barrier stands behind a loop that is split, and only one part would come "
@@ -423,9 +415,8 @@ static void check_shared(checker *c) {
         if (c->touched[id] && outside) check_buffer(c, (tile_value){id});
     }
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
-        check_behind(f, op, c);
-        for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-            tile_walk(f, tile_op_region(f, op, r), check_behind, c);
+        check_behind(c, op);
+        TILE_FOR_EACH_NESTED_OP (f, inner, op) check_behind(c, inner);
         forget_written(c, op);
     }
 }

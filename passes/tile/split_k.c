@@ -166,12 +166,6 @@ static void find_targets(const tile_roots *roots, targets *t) {
     }
 }
 
-static bool fail(const tile_pass *pass, const tile_function *f, const char *what,
-                 const char *word) {
-    tile_report(pass->context, TILE_ERROR, f->loc, "split-k: @%s: %s%s", f->name, what, word);
-    return false;
-}
-
 static choice read_options(const tile_pass *pass) {
     choice c = {.factor = NULL};
     for (unsigned i = 0; i < pass->option_count; i++) {
@@ -189,13 +183,16 @@ static bool check_options(const tile_pass *pass, const tile_function *f, choice 
     errno = 0;
     long factor = c->factor ? strtol(c->factor, &end, 10) : 0;
     if (!c->factor || !c->strategy)
-        return fail(pass, f, "the options factor and strategy go together", "");
+        return tile_error_at(f, TILE_NO_OP,
+                             "split-k: @%s: the options factor and strategy go together", f->name);
     if (end == c->factor || *end || errno || factor < 1 || factor > TILE_MAX_SPLIT)
-        return fail(pass, f, "a factor is a number from 1 to 65535, not ", c->factor);
+        return tile_error_at(f, TILE_NO_OP,
+                             "split-k: @%s: a factor is a number from 1 to 65535, not %s", f->name,
+                             c->factor);
     if (!split_find_strategy(c->strategy))
-        return fail(pass, f, "there is no strategy ",
-                    tile_arena_format(pass->scratch, "%s%s", c->strategy,
-                                      split_guess_strategy(c->strategy, pass->scratch)));
+        return tile_error_at(f, TILE_NO_OP, "split-k: @%s: there is no strategy %s", f->name,
+                             tile_arena_format(pass->scratch, "%s%s", c->strategy,
+                                               split_guess_strategy(c->strategy, pass->scratch)));
     c->parts = factor;
     if (c->loop && *c->loop == '%') c->loop++;
     return true;
@@ -225,10 +222,9 @@ static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
     }
     if (written) return true;
     if (t->count == 1) return split_find_loop(first, c->loop).id; /* which reports why not */
-    tile_report(pass->context, TILE_ERROR, first->loc,
-                "split-k: none of the %zu kernels has a loop%s%s that carries a sum", t->count,
-                c->loop ? " over %" : "", c->loop ? c->loop : "");
-    return false;
+    return tile_error_at(first, TILE_NO_OP,
+                         "split-k: none of the %zu kernels has a loop%s%s that carries a sum",
+                         t->count, c->loop ? " over %" : "", c->loop ? c->loop : "");
 }
 
 /* Lowering ------------------------------------------------------------------------------------- */
@@ -277,7 +273,8 @@ static tile_status split_kernel(tile_pass *pass, tile_function *f) {
     unsigned count;
     tile_op loop = split_find_clause(f, &count);
     if (count > 1) {
-        fail(pass, f, "two loops are split; a kernel has one such loop", "");
+        tile_error_at(f, TILE_NO_OP,
+                      "split-k: @%s: two loops are split; a kernel has one such loop", f->name);
         return TILE_INVALID;
     }
     if (!loop.id) return TILE_OK;

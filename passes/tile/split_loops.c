@@ -97,7 +97,7 @@ static void follow(const tile_function *f, tile_op op, bool *product, bool *pend
 static bool may_split(const splitter *s) {
     int64_t step;
     bool product = false, pending = false;
-    if (!tile_value_is_int(s->f, tile_op_operand(s->f, s->loop, 2), &step) || step <= 0)
+    if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         follow(s->f, op, &product, &pending);
@@ -134,9 +134,9 @@ typedef struct masks {
 static tile_value build_end(const splitter *s, tile_builder *b, tile_value start, const masks *m) {
     int64_t step = 1;
     tile_function *f = s->f;
-    tile_value last = mask_widen(f, b, tile_op_operand(f, s->loop, 1));
+    tile_value last = mask_widen(f, b, tile_operand_end(f, s->loop));
     tile_value end = m->from ? start : last;
-    tile_value_is_int(f, tile_op_operand(f, s->loop, 2), &step);
+    tile_value_is_int(f, tile_operand_step(f, s->loop), &step);
     for (unsigned i = 0; i < m->count; i++) {
         tile_value bound = m->from ? mask_build_none(&s->masked, b, start, last, &m->all[i])
                                    : mask_build_all(&s->masked, b, start, &m->all[i]);
@@ -153,7 +153,7 @@ static tile_value build_end(const splitter *s, tile_builder *b, tile_value start
 static tile_value build_begin(const splitter *s, tile_builder *b, tile_value start,
                               tile_value end) {
     tile_function *f = s->f;
-    tile_value step = mask_widen(f, b, tile_op_operand(f, s->loop, 2));
+    tile_value step = mask_widen(f, b, tile_operand_step(f, s->loop));
     tile_value turns = tile_build_ceildiv(b, tile_build_sub(b, end, start), step);
     tile_value next = tile_build_add(b, start, tile_build_mul(b, turns, step));
     next = tile_build_min(b, next, mask_long(f, INT32_MAX));
@@ -165,18 +165,18 @@ static tile_op split(const splitter *s, const masks *m) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_type *narrow = tile_type_scalar(tile_function_context(f), TILE_i32);
-    tile_value start = mask_widen(f, &b, tile_op_operand(f, s->loop, 0));
+    tile_value start = mask_widen(f, &b, tile_operand_begin(f, s->loop));
     tile_value end = build_end(s, &b, start, m);
     size_t values = f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     tile_op first = tile_clone_op(&b, s->loop, map, values);
     tile_builder ahead = tile_builder_before(f, first);
-    tile_op_at(f, first)->operands[1] = tile_build_cast(&ahead, end, narrow);
+    tile_set_operand(f, first, TILE_OPERAND_end, tile_build_cast(&ahead, end, narrow));
     for (unsigned i = 0; i < m->count; i++) {
         tile_value value = m->all[i].value;
         hold(s, m->from ? s->loop : first, m->from ? value : map[value.id]);
     }
-    tile_op_at(f, s->loop)->operands[0] = build_begin(s, &b, start, end);
+    tile_set_operand(f, s->loop, TILE_OPERAND_begin, build_begin(s, &b, start, end));
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
         tile_carried_send(f, s->loop, TILE_AROUND, i, tile_op_result(f, first, i));
     return first;
@@ -265,7 +265,7 @@ static void branch(const splitter *s, tile_op choice) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, choice);
     tile_value result = tile_op_result(f, choice, 0);
-    tile_value condition = tile_op_operand(f, choice, 0), chosen = tile_op_operand(f, choice, 1);
+    tile_value condition = tile_operand_condition(f, choice), chosen = tile_operand_yes(f, choice);
     const tile_type *type = tile_value_type(f, result);
     tile_value least = build_least_bound(s, &b, condition);
     tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, mask_long(f, 0)), &type, 1);
@@ -294,7 +294,7 @@ static long branch_before(const splitter *s) {
         next = tile_op_at(f, op)->next;
         follow(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
-            !is_mask(s, tile_op_operand(f, op, 0), MASK_DEPTH))
+            !is_mask(s, tile_operand_condition(f, op), MASK_DEPTH))
             continue;
         branch(s, op);
         branches++;

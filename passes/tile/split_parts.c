@@ -177,29 +177,18 @@ tile_builder split_behind(const split *s) {
     return b;
 }
 
-typedef struct buffer_search {
-    tile_value buffer;
-    bool found;
-} buffer_search;
-
-static void find_use(tile_function *f, tile_op op, void *user) {
-    buffer_search *search = user;
-    if (tile_op_opcode(f, op) == TILE_OP_free_shared) return;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        search->found |= tile_op_operand(f, op, i).id == search->buffer.id;
-}
-
-static void search_op(tile_function *f, tile_op op, buffer_search *search) {
-    find_use(f, op, search);
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        tile_walk(f, tile_op_region(f, op, r), find_use, search);
+/* Not only to free it. */
+static bool uses(const tile_function *f, tile_op op, tile_value buffer) {
+    return tile_op_opcode(f, op) != TILE_OP_free_shared && tile_op_uses(f, op, buffer);
 }
 
 static bool is_used_behind(const split *s, tile_value buffer) {
-    buffer_search search = {buffer, false};
-    for (tile_op op = tile_op_next(s->f, s->loop); op.id; op = tile_op_next(s->f, op))
-        search_op(s->f, op, &search);
-    return search.found;
+    bool found = false;
+    for (tile_op op = tile_op_next(s->f, s->loop); op.id && !found; op = tile_op_next(s->f, op)) {
+        found = uses(s->f, op, buffer);
+        TILE_FOR_EACH_NESTED_OP (s->f, inner, op) found |= uses(s->f, inner, buffer);
+    }
+    return found;
 }
 
 /* In the operation, and what stands in its regions. */
@@ -221,7 +210,7 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
         next = tile_op_next(f, op);
         tile_opcode opcode = tile_op_opcode(f, op);
         bool early =
-            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_op_operand(f, op, 0))) ||
+            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_operand_buffer(f, op))) ||
             (opcode == TILE_OP_pdl_wait && !*count);
         if (!early)
             ops[(*count)++] = op;

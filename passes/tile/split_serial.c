@@ -54,16 +54,10 @@ static void hand_on(chain *c, tile_builder *b) {
     tile_build_yield(b, NULL, 0);
 }
 
-static void find_cluster_op(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_needs_cluster(tile_op_opcode(f, op));
-}
-
 /* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
  * them; and copies that run ahead of the next tile would have to wait for what it draws. */
 static void leave_clauses(split *s) {
-    bool named = false;
-    tile_walk(s->f, s->f->body, find_cluster_op, &named);
-    if (!named) tile_function_set_cluster(s->f, 0, NULL);
+    if (!tile_uses_cluster(s->f)) tile_function_set_cluster(s->f, 0, NULL);
     tile_function_set_persistent(s->f, false, NULL);
 }
 

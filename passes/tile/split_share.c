@@ -106,21 +106,18 @@ static bool is_copied(const cutter *c, tile_op op) {
     return is_in(c->f, op, c->needed) || tile_op_effects(c->f, op) & ~(unsigned)HARMLESS;
 }
 
-static void find_done(tile_function *f, tile_op op, void *user) {
+static bool leaves_something(const tile_function *f, tile_op op) {
     enum {
         LEAVES_NOTHING =
             HARMLESS | TILE_EFFECT_READ_SHARED | TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR
     };
-    bool *done = user;
-    *done |= (tile_op_effects(f, op) & ~(unsigned)LEAVES_NOTHING) != 0;
+    return tile_op_effects(f, op) & ~(unsigned)LEAVES_NOTHING;
 }
 
 /* Each piece may repeat it: it only reads and computes, its regions too. */
 static bool is_repeatable(const cutter *c, tile_op op) {
-    bool done = false;
-    find_done(c->f, op, &done);
-    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
-        tile_walk(c->f, tile_op_region(c->f, op, r), find_done, &done);
+    bool done = leaves_something(c->f, op);
+    TILE_FOR_EACH_NESTED_OP (c->f, inner, op) done |= leaves_something(c->f, inner);
     return !done;
 }
 
@@ -182,34 +179,27 @@ static bool may_meet(const cutter *c, tile_op op, tile_op store) {
     return false;
 }
 
-typedef struct meeting {
-    const cutter *c;
-    const tile_op *epilogue;
-    unsigned count;
-    bool meets;
-} meeting;
-
-static void find_meeting(tile_function *f, tile_op op, void *user) {
-    meeting *m = user;
-    for (unsigned i = 0; i < m->count; i++)
-        if (tile_op_opcode(f, m->epilogue[i]) == TILE_OP_store)
-            m->meets |= may_meet(m->c, op, m->epilogue[i]);
+/* The operation, without its regions, and a store of the epilogue. */
+static bool meets_store(const cutter *c, tile_op op, const tile_op *epilogue, unsigned count) {
+    bool meets = false;
+    for (unsigned i = 0; i < count; i++)
+        meets |= tile_op_opcode(c->f, epilogue[i]) == TILE_OP_store && may_meet(c, op, epilogue[i]);
+    return meets;
 }
 
-static void find_meetings(meeting *m, tile_op op) {
-    tile_function *f = m->c->f;
-    find_meeting(f, op, m);
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        tile_walk(f, tile_op_region(f, op, r), find_meeting, m);
+static bool meets_any(const cutter *c, tile_op op, const tile_op *epilogue, unsigned count) {
+    bool meets = meets_store(c, op, epilogue, count);
+    TILE_FOR_EACH_NESTED_OP (c->f, inner, op) meets |= meets_store(c, inner, epilogue, count);
+    return meets;
 }
 
 /* Pieces run in any order, and beside each other; the loop comes before all of them. */
 static bool are_independent(const cutter *c, const tile_op *epilogue, unsigned count) {
-    meeting m = {.c = c, .epilogue = epilogue, .count = count};
-    for (unsigned i = 0; i < count; i++) find_meetings(&m, epilogue[i]);
+    for (unsigned i = 0; i < count; i++)
+        if (meets_any(c, epilogue[i], epilogue, count)) return false;
     for (tile_op op = tile_op_at(c->f, c->s->loop)->prev; op.id; op = tile_op_at(c->f, op)->prev)
-        find_meetings(&m, op);
-    return !m.meets;
+        if (meets_any(c, op, epilogue, count)) return false;
+    return true;
 }
 
 static bool can_cut(cutter *c, const tile_op *epilogue, unsigned count) {

@@ -73,9 +73,7 @@ tile_op split_find_loop(const tile_function *f, const char *name) {
                                  name, names);
     else
         what = "no loop of its body carries a sum";
-    if (!found.id)
-        tile_report(tile_function_context(f), TILE_ERROR, f->loc, "split-k: @%s: %s", f->name,
-                    what);
+    if (!found.id) tile_error_at(f, TILE_NO_OP, "split-k: @%s: %s", f->name, what);
     tile_arena_reset(&arena);
     return found;
 }
@@ -153,9 +151,8 @@ unsigned tile_split_space(const tile_function *f, const tile_target *target,
 
 static void refuse(const tile_function *f, const tile_split_point *point, const char *why,
                    const char *more) {
-    tile_report(tile_function_context(f), TILE_ERROR, f->loc,
-                "@%s cannot be split into %u parts by the strategy '%s': %s%s", f->name,
-                point->factor, point->strategy ? point->strategy : "", why, more);
+    tile_error_at(f, TILE_NO_OP, "@%s cannot be split into %u parts by the strategy '%s': %s%s",
+                  f->name, point->factor, point->strategy ? point->strategy : "", why, more);
 }
 
 /* Whether there are such points at all; false after a diagnostic. */

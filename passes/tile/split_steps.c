@@ -69,7 +69,7 @@ static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
 static void place_scratch(place *p, tile_op op) {
     tile_value extents[TILE_MAX_RANK], from = tile_op_result(p->plan, op, 0);
     unsigned count;
-    const tile_value *given = tile_op_segment(p->plan, op, 0, &count);
+    const tile_value *given = tile_operands_extents(p->plan, op, &count);
     tile_builder b = tile_builder_before(p->to, tile_region_first(p->to, p->to->body));
     b.loc = tile_op_loc(p->to, p->launch);
     for (unsigned d = 0; d < count; d++) {

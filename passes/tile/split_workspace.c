@@ -83,16 +83,14 @@ static tile_function *make_partial(const split *s) {
 
 /* The second kernel ---------------------------------------------------------------------------- */
 
-static void mark_operands(tile_function *f, tile_op op, void *user) {
-    bool *live = user;
+static void mark_operands(tile_function *f, tile_op op, bool *live) {
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         live[tile_op_operand(f, op, i).id] = true;
 }
 
 static void mark_all(tile_function *f, tile_op op, bool *live) {
     mark_operands(f, op, live);
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        tile_walk(f, tile_op_region(f, op, r), mark_operands, live);
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) mark_operands(f, inner, live);
 }
 
 /* Whether what stands before the loop is needed for what follows it: for a value that is used
@@ -121,7 +119,7 @@ static void drop_unneeded(const split *s, tile_function *f) {
     for (tile_op op = tile_op_next(f, s->loop), next; op.id; op = next) {
         next = tile_op_next(f, op);
         bool frees = tile_op_opcode(f, op) == TILE_OP_free_shared;
-        if (frees && !live[tile_op_operand(f, op, 0).id]) tile_erase_op(f, op);
+        if (frees && !live[tile_operand_buffer(f, op).id]) tile_erase_op(f, op);
     }
     tile_op before = tile_op_at(f, s->loop)->prev;
     tile_erase_op(f, s->loop);

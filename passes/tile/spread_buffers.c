@@ -48,8 +48,9 @@ static void fix(spreading *s, tile_op op) {
 
 static void add_transfer(spreading *s, tile_op op, bool loads) {
     unsigned count;
-    tile_value tile = loads ? tile_op_result(s->f, op, 0) : tile_op_operand(s->f, op, 0);
-    const tile_value *element = tile_op_segment(s->f, op, loads ? 0 : 1, &count);
+    tile_value tile = loads ? tile_op_result(s->f, op, 0) : tile_operand_src(s->f, op);
+    const tile_value *element =
+        loads ? tile_operands_src(s->f, op, &count) : tile_operands_dst(s->f, op, &count);
     const tile_type *type = tile_value_type(s->f, tile);
     if (type->kind != TILE_TYPE_TILE || !type->layout)
         fix(s, op);
@@ -59,8 +60,8 @@ static void add_transfer(spreading *s, tile_op op, bool loads) {
 
 static void add_copy(spreading *s, tile_op op) {
     unsigned count;
-    const tile_value *from = tile_op_segment(s->f, op, 0, &count),
-                     *to = tile_op_segment(s->f, op, 1, &count);
+    const tile_value *from = tile_operands_src(s->f, op, &count),
+                     *to = tile_operands_dst(s->f, op, &count);
     bool in = tile_value_type(s->f, from[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from : to, *buffer = in ? to : from;
     if (tile_value_type(s->f, view[0])->kind != TILE_TYPE_VIEW) {
@@ -72,8 +73,8 @@ static void add_copy(spreading *s, tile_op op) {
     add_use(s, buffer[0], &layout, false);
 }
 
-static void look_at(tile_function *f, tile_op op, void *user) {
-    spreading *s = user;
+static void look_at(spreading *s, tile_op op) {
+    tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
         add_transfer(s, op, opcode == TILE_OP_load_shared);
@@ -138,7 +139,7 @@ void spread_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges)
     spreading s = {pass, f, ranges, NULL, NULL};
     s.uses = TILE_NEW_ARRAY(pass->scratch, buffer_use *, f->value_count);
     s.fixed = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
-    tile_walk(f, f->body, look_at, &s);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(&s, op);
     for (uint32_t id = 1; id < f->value_count; id++) {
         const tile_type *type = tile_value_type(f, (tile_value){id});
         if (type->kind == TILE_TYPE_SHARED && type->layout && is_free(&s, (tile_value){id}, type))

@@ -392,10 +392,9 @@ static void end_copies(tile_function *f, tile_region region) {
     }
 }
 
-static void end_copies_of_roles(tile_function *f, tile_op op, void *user) {
-    (void)user;
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
-        if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies(f, tile_op_region(f, op, r));
+static void end_copies_of_roles(tile_function *f, tile_op roles) {
+    for (unsigned r = 0; r < tile_op_at(f, roles)->region_count; r++)
+        end_copies(f, tile_op_region(f, roles, r));
 }
 
 /* The coordinates of clusters become those of this block's tile in them. */
@@ -435,7 +434,8 @@ static void visit_many_tiles(tile_pass *pass, walk *w) {
      * reads. */
     move_body(f, loop, body.region);
     tile_op_set_flag(f, loop, TILE_ATTR_independent);
-    tile_walk(f, body.region, end_copies_of_roles, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, body.region)
+        if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies_of_roles(f, op);
     end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);

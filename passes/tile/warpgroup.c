@@ -19,37 +19,26 @@ bool warpgroup_is_declined(const tile_function *f, tile_op op) {
     return tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_mma;
 }
 
-typedef struct buffer_marks {
-    bool *read;
-} buffer_marks;
-
-static void mark_operands(tile_function *f, tile_op op, void *user) {
-    buffer_marks *marks = user;
-    unsigned count;
-    for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
-        marks->read[tile_op_segment(f, op, operand, &count)[0].id] = true;
-}
-
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
-    buffer_marks marks = {.read = TILE_NEW_ARRAY(arena, bool, f->value_count)};
-    tile_walk(f, f->body, mark_operands, &marks);
-    return marks.read;
+    bool *read = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    unsigned count;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
+            read[tile_op_segment(f, op, operand, &count)[0].id] = true;
+    return read;
 }
 
-static void mark_copied(tile_function *f, tile_op op, void *user) {
-    bool *copied = user;
-    unsigned count;
-    if (tile_op_opcode(f, op) == TILE_OP_store_async)
-        copied[tile_op_segment(f, op, 2, &count)->id] = true;
+static void mark_copied(tile_function *f, tile_op op, bool *copied) {
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) copied[tile_operand_ring(f, op).id] = true;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async) return;
     bool out = tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP;
     if (out || tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
-        copied[tile_op_segment(f, op, out ? 0 : 1, &count)->id] = true;
+        copied[(out ? tile_operand_src(f, op) : tile_operand_dst(f, op)).id] = true;
 }
 
 bool *copied_buffers(tile_function *f, tile_arena *arena) {
     bool *copied = TILE_NEW_ARRAY(arena, bool, f->value_count);
-    tile_walk(f, f->body, mark_copied, copied);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) mark_copied(f, op, copied);
     return copied;
 }
 
@@ -176,7 +165,7 @@ void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
         tile_op_at(f, dot)->operands[acc] = sum;
     }
     tile_op_remove_attr(f, dot, TILE_ATTR_async);
-    tile_remark_missed(f, dot, "not asynchronous", why, NULL);
+    tile_missed_at(f, dot, "not asynchronous", NULL, "%s", why);
 }
 
 tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {

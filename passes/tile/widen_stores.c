@@ -37,9 +37,8 @@ static bool has_room(const store_widening *w, tile_op op, const tile_type *tile)
     int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
                     tile_executors_of(w->f, op).groups;
     if (taken + bytes <= (int64_t)w->pass->target->max_shared_bytes) return true;
-    tile_remark_missed(w->f, op, "narrow accesses",
-                       "shared memory has no room for its threads to exchange elements",
-                       "take smaller buffers or fewer stages");
+    tile_missed_at(w->f, op, "narrow accesses", "take smaller buffers or fewer stages",
+                   "shared memory has no room for its threads to exchange elements");
     return false;
 }
 
@@ -49,10 +48,10 @@ bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     enum { SECTOR = 32 };
     unsigned count;
     tile_gather g;
-    tile_value tile = tile_op_operand(w->f, op, 0);
+    tile_value tile = tile_operand_src(w->f, op);
     const tile_type *type = tile_value_type(w->f, tile);
     if (type->kind != TILE_TYPE_TILE || !tile_gather_of(w->f, op, &g)) return false;
-    const tile_value *element = tile_op_segment(w->f, op, 1, &count);
+    const tile_value *element = tile_operands_dst(w->f, op, &count);
     const tile_type *view = tile_value_type(w->f, element[0]);
     if (view->kind != TILE_TYPE_VIEW || view->layout) return false;
     tile_access_facts facts = tile_view_access(w->f, w->ranges, element);

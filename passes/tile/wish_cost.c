@@ -160,8 +160,9 @@ static void add_shared(sheet *s, tile_op op) {
     assignment *a = s->a;
     unsigned count;
     bool loads = tile_op_opcode(a->f, op) == TILE_OP_load_shared;
-    const tile_value *element = tile_op_segment(a->f, op, loads ? 0 : 1, &count);
-    tile_value tile = loads ? tile_op_result(a->f, op, 0) : tile_op_operand(a->f, op, 0);
+    const tile_value *element =
+        loads ? tile_operands_src(a->f, op, &count) : tile_operands_dst(a->f, op, &count);
+    tile_value tile = loads ? tile_op_result(a->f, op, 0) : tile_operand_src(a->f, op);
     const tile_type *buffer = tile_value_type(a->f, element[0]),
                     *type = tile_value_type(a->f, tile);
     const tile_layout *order =
@@ -210,7 +211,7 @@ static void add_dot(sheet *s, tile_op op) {
 
 static void add_broadcast(sheet *s, tile_op op) {
     assignment *a = s->a;
-    tile_value operand = tile_op_operand(a->f, op, 0), result = tile_op_result(a->f, op, 0);
+    tile_value operand = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     const tile_type *type = tile_value_type(a->f, operand);
     const tile_layout *other = wish_layout_of(a, is_mine(s, result) ? operand : result);
     if (!other || wish_class(a, operand) == wish_class(a, result)) return;
@@ -227,7 +228,7 @@ static void add_broadcast(sheet *s, tile_op op) {
 static void add_reduction(sheet *s, tile_op op) {
     assignment *a = s->a;
     tile_reduction reduction;
-    tile_value operand = tile_op_operand(a->f, op, 0), result = tile_op_result(a->f, op, 0);
+    tile_value operand = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     const tile_layout *from = wish_layout_of(a, operand), *to = wish_layout_of(a, result);
     if (!tile_reduction_of(a->f, op, &reduction)) return;
     term t = {.dim = reduction.axis, .op = op, .weight = wish_weight(a, op)};
@@ -245,7 +246,7 @@ static void add_reduction(sheet *s, tile_op op) {
 
 static void add_gather(sheet *s, tile_op op) {
     assignment *a = s->a;
-    tile_value src = tile_op_operand(a->f, op, 0), result = tile_op_result(a->f, op, 0);
+    tile_value src = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     bool taken = is_mine(s, src);
     const tile_layout *other = wish_layout_of(a, taken ? result : src);
     if (!other || taken == is_mine(s, result)) return;
@@ -259,8 +260,8 @@ static void add_gather(sheet *s, tile_op op) {
 
 static void add_rows(sheet *s, tile_op op) {
     assignment *a = s->a;
-    bool takes = is_mine(s, tile_op_operand(a->f, op, 0));
-    tile_value tile = takes ? tile_op_operand(a->f, op, 0) : tile_op_result(a->f, op, 0);
+    bool takes = is_mine(s, tile_operand_src(a->f, op));
+    tile_value tile = takes ? tile_operand_src(a->f, op) : tile_op_result(a->f, op, 0);
     term t = {.kind = TERM_ROWS, .type = tile_value_type(a->f, tile), .op = op};
     t.other = tile_rows_layout(a->f, op, wish_warps_at(a, op));
     t.weight = wish_weight(a, op);
@@ -290,7 +291,7 @@ static void add_rearranged(sheet *s, tile_op op) {
 
 static void add_conversion_of_text(sheet *s, tile_op op) {
     assignment *a = s->a;
-    tile_value operand = tile_op_operand(a->f, op, 0), result = tile_op_result(a->f, op, 0);
+    tile_value operand = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     bool takes = is_mine(s, operand);
     if (takes == is_mine(s, result)) return;
     const tile_layout *other = wish_layout_of(a, takes ? result : operand);
@@ -327,9 +328,8 @@ static void add_memory(sheet *s, tile_op op) {
     if (element && is_mine(s, tile))
         add_access(s, op, tile, element, tile_op_opcode(a->f, op) == TILE_OP_store);
     if (layouts_is_atomic_tile(a->f, op)) {
-        tile = tile_op_operand(a->f, op, 0);
-        element = tile_op_segment(a->f, op, tile_op_opcode(a->f, op) == TILE_OP_atomic_cas ? 2 : 1,
-                                  &count);
+        tile = tile_moved_operand(a->f, op);
+        element = tile_operands_dst(a->f, op, &count);
         if (is_mine(s, tile) && tile_value_type(a->f, element[0])->kind == TILE_TYPE_VIEW)
             add_access(s, op, tile, element, false);
     }
@@ -338,7 +338,7 @@ static void add_memory(sheet *s, tile_op op) {
 
 static void add_pieces(sheet *s, tile_op op) {
     uint32_t extents[TILE_MAX_RANK];
-    tile_value tile = tile_op_operand(s->a->f, op, 0);
+    tile_value tile = tile_operand_src(s->a->f, op);
     term t = {.kind = TERM_PIECES, .type = tile_value_type(s->a->f, tile), .op = op};
     t.other = layouts_of_pieces(s->a->f, op, extents);
     t.weight = wish_weight(s->a, op);

@@ -16,7 +16,7 @@ static void wish_narrow(assignment *a, tile_value tile, const tile_layout *layou
 
 /* The operand of a broadcast is held as the result's repeats it. */
 static void wish_repeated(assignment *a, tile_op op) {
-    tile_value operand = tile_op_operand(a->f, op, 0);
+    tile_value operand = tile_operand_src(a->f, op);
     const tile_layout *result = wish_layout_of(a, tile_op_result(a->f, op, 0));
     if (!result) return;
     tile_layout narrow = tile_broadcast_layout(tile_value_type(a->f, operand), result);
@@ -78,7 +78,7 @@ bool wish_rearranged(assignment *a, tile_op op) {
 
 /* What is only converted need not be, where one side takes what the other is. */
 static void wish_converted(assignment *a, tile_op op) {
-    tile_value operand = tile_op_operand(a->f, op, 0), result = tile_op_result(a->f, op, 0);
+    tile_value operand = tile_operand_src(a->f, op), result = tile_op_result(a->f, op, 0);
     sides s = compare(a, operand, result);
     if (s.back) wish(a, operand, s.of_result, s.wanted);
     if (s.forth) wish(a, result, s.of_operand, s.held);
@@ -101,7 +101,7 @@ static void wish_reduced(assignment *a, tile_op op) {
     tile_reduction reduction;
     tile_layout layout;
     tile_opcode opcode = tile_op_opcode(a->f, op);
-    const tile_layout *operand = wish_layout_of(a, tile_op_operand(a->f, op, 0));
+    const tile_layout *operand = wish_layout_of(a, tile_operand_src(a->f, op));
     tile_value result = tile_op_result(a->f, op, 0);
     if (!operand || a->wish[wish_class(a, result)] > WISH_REDUCE) return;
     if (opcode == TILE_OP_scan || opcode == TILE_OP_sort)
@@ -113,8 +113,7 @@ static void wish_reduced(assignment *a, tile_op op) {
     wish(a, result, WISH_REDUCE, &layout);
 }
 
-static void list_passage(tile_function *f, tile_op op, void *user) {
-    passages *list = user;
+static void list_passage(tile_function *f, tile_op op, passages *list) {
     tile_gather g;
     if (tile_op_opcode(f, op) == TILE_OP_broadcast || tile_is_rearrangement(f, op) ||
         tile_op_opcode(f, op) == TILE_OP_convert_layout ||
@@ -126,7 +125,7 @@ static void list_passage(tile_function *f, tile_op op, void *user) {
 
 passages wish_find_passages(assignment *a) {
     passages list = {TILE_NEW_ARRAY(a->pass->scratch, tile_op, a->f->op_count), 0};
-    tile_walk(a->f, a->f->body, list_passage, &list);
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) list_passage(a->f, op, &list);
     return list;
 }
 
@@ -146,7 +145,7 @@ static void pass_wishes(assignment *a, tile_op op) {
 
 /* The tile that one of them gives or moves; of a reduction what it combines. */
 static tile_value main_tile(const assignment *a, tile_op op) {
-    if (works_on_rows(tile_op_opcode(a->f, op))) return tile_op_operand(a->f, op, 0);
+    if (works_on_rows(tile_op_opcode(a->f, op))) return tile_operand_src(a->f, op);
     bool gives = tile_op_opcode(a->f, op) == TILE_OP_broadcast || tile_is_rearrangement(a->f, op);
     return gives ? tile_op_result(a->f, op, 0) : layouts_moved_tile(a->f, op);
 }

@@ -25,11 +25,12 @@ static void draw_line(assignment *a, const tile_value *element, tile_value tile)
     if (d < rank) a->lines[wish_class(a, tile)].width[d] = facts.width;
 }
 
-static void draw_lines_of(tile_function *f, tile_op op, void *user) {
+static void draw_lines_of(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     tile_value tile;
     tile_gather g;
     const tile_value *element = wish_transfer(f, op, &tile);
-    if (element && !(tile_gather_of(f, op, &g) && g.tiles)) draw_line(user, element, tile);
+    if (element && !(tile_gather_of(f, op, &g) && g.tiles)) draw_line(a, element, tile);
 }
 
 /* Of one side of a transpose, where the other has them; true if there is a new one. */
@@ -43,7 +44,7 @@ static bool extend_lines(assignment *a, tile_op op) {
     bool changed = false;
     if (tile_op_opcode(a->f, op) != TILE_OP_transpose) return false;
     tile_placement p = tile_placement_of(a->f, op, 0, 0);
-    lines *from = &a->lines[wish_class(a, tile_op_operand(a->f, op, 0))],
+    lines *from = &a->lines[wish_class(a, tile_operand_src(a->f, op))],
           *to = &a->lines[wish_class(a, tile_op_result(a->f, op, 0))];
     for (unsigned d = 0; d < p.rank; d++)
         if (extend_line(to, d, from, p.source[d]) || extend_line(from, p.source[d], to, d))
@@ -123,7 +124,7 @@ static void wish_transposed(assignment *a, const passages *list) {
 
 void wish_lines(assignment *a, const passages *list) {
     bool changed = true;
-    tile_walk(a->f, a->f->body, draw_lines_of, a);
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) draw_lines_of(a, op);
     while (changed) {
         changed = false;
         for (unsigned i = 0; i < list->count; i++) changed |= extend_lines(a, list->ops[i]);

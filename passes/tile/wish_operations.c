@@ -85,11 +85,11 @@ strength wish_of_sum(const assignment *a, tile_op op, tile_layout *layout) {
     return WISH_SUM;
 }
 
-void wish_sums(tile_function *f, tile_op op, void *user) {
+void wish_sums(assignment *a, tile_op op) {
     tile_layout layout;
-    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
-    strength how_much = wish_of_sum(user, op, &layout);
-    if (how_much) wish(user, tile_op_result(f, op, 0), how_much, &layout);
+    if (tile_op_opcode(a->f, op) != TILE_OP_dot) return;
+    strength how_much = wish_of_sum(a, op, &layout);
+    if (how_much) wish(a, tile_op_result(a->f, op, 0), how_much, &layout);
 }
 
 /* Of a warpgroup's product the operand that it takes from registers. */
@@ -137,16 +137,11 @@ static void wish_operands(assignment *a, tile_op op) {
             wish(a, tile_op_segment(a->f, op, operand, &count)[0], WISH_OPERAND, &fragment);
 }
 
-/* Where an atomic operation names its memory. */
-static const tile_value *atomic_memory(const tile_function *f, tile_op op, unsigned *count) {
-    return tile_op_segment(f, op, tile_op_opcode(f, op) == TILE_OP_atomic_cas ? 2 : 1, count);
-}
-
 /* As a store of the tile. */
 static void wish_atomic(assignment *a, tile_op op) {
     unsigned count;
-    tile_value tile = tile_op_operand(a->f, op, 0);
-    const tile_value *memory = atomic_memory(a->f, op, &count);
+    tile_value tile = tile_moved_operand(a->f, op);
+    const tile_value *memory = tile_operands_dst(a->f, op, &count);
     if (!wish_is_tile(a, tile) || tile_value_type(a->f, memory[0])->kind != TILE_TYPE_VIEW) return;
     tile_layout layout = tile_access_layout(a->f, a->ranges, memory, tile_value_type(a->f, tile),
                                             wish_warps_at(a, op));
@@ -158,7 +153,8 @@ const tile_value *wish_transfer(const tile_function *f, tile_op op, tile_value *
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
     bool loads = opcode == TILE_OP_load;
-    const tile_value *element = tile_op_segment(f, op, loads ? 0 : 1, &count);
+    const tile_value *element =
+        loads ? tile_operands_src(f, op, &count) : tile_operands_dst(f, op, &count);
     *tile = layouts_moved_tile(f, op);
     return tile->id && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW ? element : NULL;
 }
@@ -168,8 +164,8 @@ static bool is_opaque(const tile_function *f, tile_value memory) {
     return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
 }
 
-void wish_operation(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+void wish_operation(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     tile_value tile;
     if (tile_op_opcode(f, op) == TILE_OP_dot) wish_operands(a, op);
     const tile_value *element = wish_transfer(f, op, &tile);
@@ -182,13 +178,13 @@ void wish_operation(tile_function *f, tile_op op, void *user) {
     if (tile_op_opcode(f, op) == TILE_OP_store_async) {
         uint32_t extents[TILE_MAX_RANK];
         tile_layout layout = layouts_of_pieces(f, op, extents);
-        wish(a, tile_op_operand(f, op, 0), WISH_PIECES, &layout);
+        wish(a, tile_operand_src(f, op), WISH_PIECES, &layout);
     }
     if (layouts_is_atomic_tile(f, op)) wish_atomic(a, op);
 }
 
-void wish_order(tile_function *f, tile_op op, void *user) {
-    assignment *a = user;
+void wish_order(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     tile_value tile;
     tile_layout order;
     const tile_value *element = wish_transfer(f, op, &tile);

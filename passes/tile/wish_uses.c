@@ -11,9 +11,9 @@ enum { TURNS = 8, MOST_TURNS = 1 << 12, MOST_WEIGHT = 1 << 24 };
 static uint64_t turns_of(const tile_function *f, tile_op loop) {
     int64_t begin, end, step;
     if (tile_op_opcode(f, loop) != TILE_OP_for ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 0), &begin) ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 1), &end) ||
-        !tile_value_is_int(f, tile_op_operand(f, loop, 2), &step) || step <= 0)
+        !tile_value_is_int(f, tile_operand_begin(f, loop), &begin) ||
+        !tile_value_is_int(f, tile_operand_end(f, loop), &end) ||
+        !tile_value_is_int(f, tile_operand_step(f, loop), &step) || step <= 0)
         return TURNS;
     if (begin >= end) return 1;
     uint64_t turns = ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1;
@@ -61,14 +61,15 @@ static bool matters(const tile_function *f, tile_op op) {
            tile_is_rearrangement(f, op);
 }
 
-static void note_op(tile_function *f, tile_op op, void *user) {
+static void note_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
     const tile_op_data *data = tile_op_at(f, op);
     if (!matters(f, op)) return;
-    for (uint32_t i = 0; i < data->operand_count; i++) add_use(user, data->operands[i], op);
+    for (uint32_t i = 0; i < data->operand_count; i++) add_use(a, data->operands[i], op);
     for (unsigned r = 0; r < tile_op_result_count(f, op); r++)
-        add_use(user, tile_op_result(f, op, r), op);
+        add_use(a, tile_op_result(f, op, r), op);
 }
 
 void wish_find_uses(assignment *a) {
-    tile_walk(a->f, a->f->body, note_op, a);
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) note_op(a, op);
 }

@@ -107,12 +107,12 @@ void wish_settle(assignment *a, wish_visitor *visit, void *user);
 
 /* wish_operations.c --------------------------------------------------------------------------- */
 
-/* For tile_walk, user: the assignment. What dots want for their sums; what operations want besides,
+/* What dots want for their sums; what operations want besides,
  * beside sums that are settled; and the order of opaque scratch, which lies as its first tile is
  * held that somebody has a wish for. */
-void wish_sums(tile_function *f, tile_op op, void *user);
-void wish_operation(tile_function *f, tile_op op, void *user);
-void wish_order(tile_function *f, tile_op op, void *user);
+void wish_sums(assignment *a, tile_op op);
+void wish_operation(assignment *a, tile_op op);
+void wish_order(assignment *a, tile_op op);
 /* The layout that a dot wishes for its sums, and how much. */
 strength wish_of_sum(const assignment *a, tile_op dot, tile_layout *layout);
 /* The fragments that a dot beside sums of this layout takes an operand in; false: it takes none. */

@@ -428,10 +428,6 @@ static void decode_region(cpu_decoder *d, tile_region region) {
     }
 }
 
-static void find_pipelined(tile_function *f, tile_op op, void *user) {
-    *(bool *)user |= tile_op_has_attr(f, op, TILE_ATTR_pipelined);
-}
-
 /* Of all the function's roles, the most groups that run side by side. */
 static unsigned most_groups(const tile_function *f) {
     unsigned most = 0;
@@ -500,7 +496,8 @@ static void decode_function_body(cpu_decoder *d, tile_function *f) {
     p->warps = warps;
     bool mixed = p->level == 2 && cpu_is_mixed(d, f);
     p->agents = p->level != 2 ? warps : 1 + (mixed ? warps : most_groups(f));
-    tile_walk(f, f->body, find_pipelined, &pipelined);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        pipelined |= tile_op_has_attr(f, op, TILE_ATTR_pipelined);
     d->own_order = !f->sync_explicit || pipelined;
     cpu_find_poison(d);
     cpu_place_all(d, f);

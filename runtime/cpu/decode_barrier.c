@@ -64,8 +64,8 @@ void cpu_decode_mbarrier_cp_async(cpu_decoder *d, tile_op op) {
  * second: the barrier's index. */
 void cpu_decode_st_async(cpu_decoder *d, tile_op op) {
     unsigned count;
-    const tile_value *buffer = tile_op_segment(d->f, op, 1, &count);
-    const tile_value *bar = tile_op_segment(d->f, op, 2, &count);
+    const tile_value *buffer = tile_operands_dst(d->f, op, &count);
+    const tile_value *bar = tile_operands_bar(d->f, op, &count);
     cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_st_async);
     cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));

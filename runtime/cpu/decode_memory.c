@@ -55,7 +55,7 @@ void cpu_decode_map_shared(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_view(cpu_decoder *d, tile_op op) {
     unsigned count;
-    const tile_value *strides = tile_op_segment(d->f, op, 2, &count);
+    const tile_value *strides = tile_operands_strides(d->f, op, &count);
     int64_t *sizes = TILE_NEW_ARRAY(&d->program->arena, int64_t, count);
     for (unsigned i = 0; i < count; i++)
         sizes[i] = cpu_value_size(tile_value_type(d->f, strides[i]));
@@ -71,7 +71,7 @@ void cpu_decode_base(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
     unsigned count;
-    const tile_value *extents = tile_op_segment(d->f, op, 0, &count);
+    const tile_value *extents = tile_operands_extents(d->f, op, &count);
     cpu_program *p = d->program;
     size_t capacity = p->scratch_count; /* scratch is rare: the array grows by one */
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_scratch);
@@ -214,7 +214,7 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_convert_layout(cpu_decoder *d, tile_op op) {
-    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
+    cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
 void cpu_decode_iota(cpu_decoder *d, tile_op op) {
@@ -347,7 +347,7 @@ void cpu_decode_extract(cpu_decoder *d, tile_op op) {
         insn->integer = cpu_value_elements(cpu_operand_type(d, op, 0));
         return;
     }
-    tile_value_is_int(d->f, tile_op_operand(d->f, op, 1), &insn->integer);
+    tile_value_is_int(d->f, tile_operand_first(d->f, op), &insn->integer);
 }
 
 void cpu_decode_permute(cpu_decoder *d, tile_op op) {

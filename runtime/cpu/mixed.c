@@ -190,7 +190,7 @@ static void decode_fragment(cpu_decoder *d, tile_op op, const tile_type *tile,
 }
 
 void cpu_decode_to_fragment(cpu_decoder *d, tile_op op) {
-    tile_value src = tile_op_operand(d->f, op, 0);
+    tile_value src = tile_operand_src(d->f, op);
     decode_fragment(d, op, tile_value_type(d->f, src), cpu_run_to_fragment);
     if (!d->failed)
         d->program->insns[d->program->insn_count - 1].operand[0] = d->mixed->places[BLOCK][src.id];
@@ -274,11 +274,11 @@ void cpu_enter_stream(cpu_decoder *d, bool warps, uint32_t *places) {
 }
 
 void cpu_decode_coordinates(cpu_decoder *d, tile_op op) {
-    const tile_type *tile = tile_value_type(d->f, tile_op_operand(d->f, op, 0));
+    const tile_type *tile = tile_value_type(d->f, tile_operand_of(d->f, op));
     if (!laid_out(d, op, tile)) return;
     for (unsigned dim = 0; dim < tile->rank; dim++) {
         cpu_insn *insn = cpu_add_insn(d, op, cpu_run_coordinates);
-        insn->operand[1] = cpu_place_of(d, tile_op_operand(d->f, op, 1));
+        insn->operand[1] = cpu_place_of(d, tile_operand_element(d->f, op));
         insn->result = cpu_place_of(d, tile_op_result(d->f, op, dim));
         insn->type = tile;
         insn->integer = dim;

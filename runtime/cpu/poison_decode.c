@@ -73,7 +73,7 @@ static bool never_zero(const tile_function *f, tile_value value) {
         tile_op op = {data->owner};
         tile_opcode opcode = tile_op_opcode(f, op);
         return (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast) &&
-               never_zero(f, tile_op_operand(f, op, 0));
+               never_zero(f, tile_operand_src(f, op));
     }
     return tile_value_is_int(f, value, &integer) && integer != 0;
 }
@@ -86,7 +86,7 @@ static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
     if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
         !tile_fold_int(opcode, 1, 1, 1, &ignored) || tile_fold_int(opcode, 1, 0, 1, &ignored))
         return false;
-    tile_value divisor = tile_op_operand(d->f, op, 1);
+    tile_value divisor = tile_operand_rhs(d->f, op);
     const tile_type *type = tile_value_type(d->f, divisor);
     if (tile_scalar_is_floating(type->scalar) || never_zero(d->f, divisor)) return false;
     return type->kind != TILE_TYPE_SCALAR || d->may_poison[divisor.id];
@@ -95,7 +95,7 @@ static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
 /* Whether the operation shifts by what may be less than 0, or the type's width and more. */
 static bool may_shift_too_far(const cpu_decoder *d, tile_op op) {
     if (!cpu_shifts(tile_op_opcode(d->f, op))) return false;
-    tile_value count = tile_op_operand(d->f, op, 1);
+    tile_value count = tile_operand_rhs(d->f, op);
     tile_range range = d->ranges[count.id];
     unsigned bits = tile_scalar_bits(tile_value_type(d->f, count)->scalar);
     return d->may_poison[count.id] || range.min < 0 || range.max >= (int64_t)bits;
@@ -364,7 +364,7 @@ static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
     bool shared = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED;
     if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
         follow_move(d, op, first);
-    else if (d->may_poison[tile_op_operand(d->f, op, 0).id])
+    else if (d->may_poison[tile_operand_src(d->f, op).id])
         d->program->insns[first].poison = new_poison(d, op);
 }
 
@@ -383,7 +383,7 @@ static void follow_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
 
 static void follow_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
     unsigned count;
-    const tile_value *accs = tile_op_segment(d->f, op, 1, &count);
+    const tile_value *accs = tile_operands_accs(d->f, op, &count);
     if (!result_may(d, op)) return;
     cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
     insn->index = poison_places(d, accs, insn->index, count);

@@ -140,7 +140,7 @@ static CPU_HANDLER(run_print) {
 
 void cpu_decode_print(cpu_decoder *d, tile_op op) {
     unsigned count;
-    const tile_value *src = tile_op_segment(d->f, op, 1, &count);
+    const tile_value *src = tile_operands_src(d->f, op, &count);
     const tile_type **types = TILE_NEW_ARRAY(&d->program->arena, const tile_type *, count + 1u);
     struct cpu_print *print = TILE_NEW(&d->program->arena, struct cpu_print);
     for (unsigned i = 0; i < count; i++) types[i] = tile_value_type(d->f, src[i]);

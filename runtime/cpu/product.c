@@ -79,7 +79,7 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
 void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot_wait);
     insn->integer = cpu_pending_count(d, op, 1);
-    cpu_add_move(d, op, tile_op_operand(d->f, op, 0), cpu_place_of(d, tile_op_result(d->f, op, 0)));
+    cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
 /* Register i of lane l stands at i * CPU_LANES + l. */

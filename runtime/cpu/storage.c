@@ -45,8 +45,7 @@ static void add_barriers(cpu_decoder *d, uint32_t offset, uint32_t count) {
     p->mbarrier_count += count;
 }
 
-static void place_shared(tile_function *f, tile_op op, void *user) {
-    shared_walk *walk = user;
+static void place_shared(tile_function *f, tile_op op, shared_walk *walk) {
     if (!tile_op_is_alloc(tile_op_opcode(f, op)) ||
         tile_op_has_attr(f, op, TILE_ATTR_offset) != walk->placed)
         return;
@@ -80,7 +79,7 @@ static void place_all_shared(cpu_decoder *d, tile_function *f) {
     d->shared_at = TILE_NEW_ARRAY(&d->scratch, uint32_t, f->op_count);
     for (int pass = 0; pass < 2; pass++) {
         walk.placed = pass == 0;
-        tile_walk(f, f->body, place_shared, &walk);
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) place_shared(f, op, &walk);
     }
     d->program->shared_bytes = (uint32_t)tile_round_up(walk.end, 16);
     while (1 << d->program->granule_bits < walk.smallest) d->program->granule_bits++;

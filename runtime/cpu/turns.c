@@ -165,7 +165,7 @@ static void decode_turn(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, run_turn);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_edge);
     insn->second_count = tile_turns_of(tile_executors_of(d->f, op));
-    tile_value_is_int(d->f, tile_op_operand(d->f, op, 0), &insn->integer);
+    tile_value_is_int(d->f, tile_operand_first(d->f, op), &insn->integer);
 }
 
 void cpu_decode_await_turn(cpu_decoder *d, tile_op op) {

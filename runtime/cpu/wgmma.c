@@ -444,7 +444,7 @@ void cpu_clear_warpgroups(const cpu_program *program, cpu_block *block) {
 static const char *buffer_name(const cpu_decoder *d, tile_value operand) {
     tile_op def = tile_value_def(d->f, operand);
     if (!def.id || tile_op_opcode(d->f, def) != TILE_OP_wgmma_descriptor) return NULL;
-    return tile_value_at(d->f, tile_op_operand(d->f, def, 0))->name;
+    return tile_value_at(d->f, tile_operand_src(d->f, def))->name;
 }
 
 const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
@@ -454,7 +454,7 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
 
 void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     unsigned count;
-    const tile_value *places = tile_op_segment(d->f, op, 4, &count);
+    const tile_value *places = tile_operands_places(d->f, op, &count);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, 0);
@@ -463,8 +463,8 @@ void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     insn->flag = tile_product_forms_of(d->f, op).sparse;
     insn->index = cpu_places_of(d, places, count);
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_selector, 0);
-    insn->name = cpu_either_name(d, buffer_name(d, tile_op_operand(d->f, op, 0)),
-                                 buffer_name(d, tile_op_operand(d->f, op, 1)));
+    insn->name = cpu_either_name(d, buffer_name(d, tile_operand_lhs(d->f, op)),
+                                 buffer_name(d, tile_operand_rhs(d->f, op)));
 }
 
 void cpu_decode_wgmma_fence(cpu_decoder *d, tile_op op) {

@@ -260,8 +260,8 @@ static double array_bytes(const scan *s) {
 
 enum { ALL_PLACES = 7 };
 
-static void note_places(tile_function *f, tile_op op, void *user) {
-    uint8_t *places = user, from = 0;
+static void note_places(const tile_function *f, tile_op op, uint8_t *places) {
+    uint8_t from = 0;
     const tile_op_data *data = tile_op_at(f, op);
     for (uint32_t i = 0; i < data->operand_count; i++) from |= places[data->operands[i].id];
     bool any = data->region_count || data->opcode == TILE_OP_atomic;
@@ -279,7 +279,7 @@ static void note_places(tile_function *f, tile_op op, void *user) {
 
 static void find_places(scan *s, tile_arena *arena) {
     s->places = TILE_NEW_ARRAY(arena, uint8_t, s->f->value_count + 1);
-    tile_walk((tile_function *)(uintptr_t)s->f, s->f->body, note_places, s->places); /* reads it */
+    TILE_FOR_EACH_OP_INSIDE (s->f, op, s->f->body) note_places(s->f, op, s->places);
 }
 
 /* The grid in whole clusters. */

@@ -47,7 +47,7 @@ static uint64_t key_of(const cone *c, tile_value value, unsigned depth) {
 
 static bool is_constant(const tile_function *f, tile_value value) {
     tile_op def = tile_value_def(f, value);
-    if (def.id && tile_op_opcode(f, def) == TILE_OP_splat) value = tile_op_operand(f, def, 0);
+    if (def.id && tile_op_opcode(f, def) == TILE_OP_splat) value = tile_operand_src(f, def);
     return tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT;
 }
 

@@ -17,11 +17,6 @@ static void check_round_trip(text_fixture *x, const char *text) {
     tile_module_destroy(again);
 }
 
-static void mark_op(tile_function *f, tile_op op, void *user) {
-    bool *seen = user;
-    seen[tile_op_at(f, op)->opcode] = true;
-}
-
 /* One use of an element-wise operation, as its row says. */
 static const char *elementwise_text(text_fixture *x, const tile_op_info *info) {
     const char *operands = "";
@@ -46,7 +41,7 @@ Test(print, round_trip_of_all_operations) {
         tile_module *module = text_parse(&x, text_corpus[i]);
         tile_function *f;
         for (unsigned k = 0; (f = tile_module_function(module, k)); k++)
-            tile_walk(f, f->body, mark_op, seen);
+            TILE_FOR_EACH_OP_INSIDE (f, op, f->body) seen[tile_op_at(f, op)->opcode] = true;
         tile_module_destroy(module);
     }
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {

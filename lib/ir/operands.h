@@ -1,0 +1,84 @@
+/* Operands of operations by the names that they have in ops.def; lib/ir/function.h includes this.
+ *
+ * tile_operand_dst(f, op)           the operand's first value (an element's base); TILE_NO_VALUE
+ *                                   if it is left out
+ * tile_operands_dst(f, op, &count)  all its values: an element's base and coordinates, a list
+ * TILE_OPERAND_dst                  the name, for what takes one
+ *
+ * The row must have an operand of that name (tile_op_takes tells). No other code knows at which
+ * place of a row an operand is. */
+#ifndef TILE_LIB_IR_OPERANDS_H
+#define TILE_LIB_IR_OPERANDS_H
+
+#include <assert.h>
+
+typedef enum tile_operand_name {
+    TILE_OPERAND_NONE,
+#define OPERAND(name) TILE_OPERAND_##name,
+#include "lib/ir/operands.def"
+#undef OPERAND
+    TILE_OPERAND_COUNT
+} tile_operand_name;
+
+/* By operation: 1 + the place of the operand in the row, 0: there is none. */
+extern const uint8_t tile_operand_table[TILE_OPCODE_LIMIT][TILE_OPERAND_COUNT];
+
+static inline bool tile_op_takes(tile_opcode opcode, tile_operand_name name) {
+    return tile_operand_table[opcode][name] != 0;
+}
+
+/* The place of the operand in the row, which must have it: for the functions that take a place. */
+static inline unsigned tile_place_of(tile_opcode opcode, tile_operand_name name) {
+    assert(tile_op_takes(opcode, name));
+    return tile_operand_table[opcode][name] - 1u;
+}
+
+/* *count is 0 where the operand is left out. */
+static inline tile_value *tile_named_operands(const tile_function *f, tile_op op,
+                                              tile_operand_name name, unsigned *count) {
+    const tile_op_data *data = tile_op_at(f, op);
+    unsigned place = tile_place_of((tile_opcode)data->opcode, name), start = 0;
+    *count = data->segment[place];
+    for (unsigned i = 0; i < place; i++) start += data->segment[i];
+    return data->operands + start;
+}
+
+static inline tile_value tile_named_operand(const tile_function *f, tile_op op,
+                                            tile_operand_name name) {
+    unsigned count;
+    const tile_value *values = tile_named_operands(f, op, name, &count);
+    return count ? values[0] : TILE_NO_VALUE;
+}
+
+/* Of operations whose operands are alike, or of any: TILE_NO_VALUE where there is none. */
+static inline tile_value tile_first_operand(const tile_function *f, tile_op op) {
+    return tile_op_operand(f, op, 0);
+}
+
+/* What is stored, added or compared: `src`, of a compare-and-swap `expected`. */
+static inline tile_value tile_moved_operand(const tile_function *f, tile_op op) {
+    bool swaps = tile_op_takes((tile_opcode)tile_op_at(f, op)->opcode, TILE_OPERAND_expected);
+    return tile_named_operand(f, op, swaps ? TILE_OPERAND_expected : TILE_OPERAND_src);
+}
+
+/* Replaces the operand's first value, which it must have. */
+static inline void tile_set_operand(tile_function *f, tile_op op, tile_operand_name name,
+                                    tile_value value) {
+    unsigned count;
+    tile_value *values = tile_named_operands(f, op, name, &count);
+    assert(count);
+    values[0] = value;
+}
+
+#define OPERAND(name) \
+    static inline tile_value tile_operand_##name(const tile_function *f, tile_op op) { \
+        return tile_named_operand(f, op, TILE_OPERAND_##name); \
+    } \
+    static inline const tile_value *tile_operands_##name(const tile_function *f, tile_op op, \
+                                                         unsigned *count) { \
+        return tile_named_operands(f, op, TILE_OPERAND_##name, count); \
+    }
+#include "lib/ir/operands.def"
+#undef OPERAND
+
+#endif
