@@ -138,18 +138,18 @@ void tile_emit_scratch(tile_emitter *e, tile_op op) {
 /* The launch has seen that the extents are positive and their product fits an i32. */
 void tile_emit_tile_schedule(tile_emitter *e, tile_op op) {
     const tile_table *table = &e->tables[tile_table_index(e->f, op, e->tables, e->table_count)];
-    LLVMValueRef rank = tile_get_scalar(e, tile_operand_rank(e->f, op)), last = NULL;
+    LLVMValueRef at = tile_get_scalar(e, tile_operand_index(e->f, op)), last = NULL;
     for (unsigned d = 0; d < 3; d++) {
         LLVMValueRef extent = tile_emit_expr(e, table->extents[d]);
         last = last ? LLVMBuildMul(e->builder, last, extent, "") : extent;
     }
     last = LLVMBuildTrunc(e->builder, last, e->i32, "");
     last = LLVMBuildShl(e->builder, last, tile_llvm_int(e->i32, 1), "");
-    rank = tile_emit_int_op(e, TILE_OP_max, rank, tile_llvm_int(e->i32, 0));
-    rank = tile_emit_int_op(e, TILE_OP_min, rank, last);
-    rank = LLVMBuildZExt(e->builder, rank, e->i64, "");
+    at = tile_emit_int_op(e, TILE_OP_max, at, tile_llvm_int(e->i32, 0));
+    at = tile_emit_int_op(e, TILE_OP_min, at, last);
+    at = LLVMBuildZExt(e->builder, at, e->i64, "");
     LLVMValueRef base = e->table_bases[table - e->tables];
-    LLVMValueRef address = LLVMBuildGEP2(e->builder, e->i32, base, &rank, 1, "");
+    LLVMValueRef address = LLVMBuildGEP2(e->builder, e->i32, base, &at, 1, "");
     LLVMValueRef tile = LLVMBuildLoad2(e->builder, e->i32, address, "");
     tile_mark_read_only(e, tile);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), tile);

@@ -63,8 +63,8 @@ static tile_value shown_choice(schedule *s, tile_builder *b, tile_value conditio
 }
 
 static tile_value shown_of_select(schedule *s, tile_builder *b, tile_op op) {
-    tile_value condition = tile_op_operand(s->compute, op, 0);
-    tile_value x = tile_op_operand(s->compute, op, 1), y = tile_op_operand(s->compute, op, 2);
+    tile_value condition = tile_operand_condition(s->compute, op);
+    tile_value x = tile_operand_yes(s->compute, op), y = tile_operand_no(s->compute, op);
     bool hides_x = is_mask_number(s, x), hides_y = is_mask_number(s, y);
     if (hides_y && !hides_x) return shown_choice(s, b, condition, x);
     if (!hides_x && !shown_of(s, b, x).id && !shown_of(s, b, y).id) return TILE_NO_VALUE;
@@ -128,10 +128,10 @@ static tile_value find_shown(schedule *s, tile_builder *b, tile_value value) {
     case TILE_OP_exp2:
     case TILE_OP_sub:
     case TILE_OP_div:
-    case TILE_OP_cast: return shown_of(s, b, tile_op_operand(s->compute, op, 0));
+    case TILE_OP_cast: return shown_of(s, b, tile_first_operand(s->compute, op));
     case TILE_OP_mul:
-        return both(b, shown_of(s, b, tile_op_operand(s->compute, op, 0)),
-                    shown_of(s, b, tile_op_operand(s->compute, op, 1)));
+        return both(b, shown_of(s, b, tile_operand_lhs(s->compute, op)),
+                    shown_of(s, b, tile_operand_rhs(s->compute, op)));
     default: return shown_of_moved(s, b, op, value);
     }
 }
@@ -164,10 +164,10 @@ static void take_condition(conditions *c, tile_value value) {
     tile_function *f = c->s->compute;
     tile_op op;
     while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) == TILE_OP_broadcast)
-        value = tile_op_operand(f, op, 0);
+        value = tile_operand_src(f, op);
     if (op.id && tile_op_opcode(f, op) == TILE_OP_and) {
-        take_condition(c, tile_op_operand(f, op, 0));
-        take_condition(c, tile_op_operand(f, op, 1));
+        take_condition(c, tile_operand_lhs(f, op));
+        take_condition(c, tile_operand_rhs(f, op));
         return;
     }
     tile_value *to = varies(c, value) ? &c->varying : &c->others;
@@ -225,8 +225,8 @@ static bool may_hide(schedule *s) {
     bool masks = false, multiplies = false;
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
         bool selects = tile_op_opcode(s->compute, op) == TILE_OP_select;
-        masks |= selects && (is_mask_number(s, tile_op_operand(s->compute, op, 1)) ||
-                             is_mask_number(s, tile_op_operand(s->compute, op, 2)));
+        masks |= selects && (is_mask_number(s, tile_operand_yes(s->compute, op)) ||
+                             is_mask_number(s, tile_operand_no(s->compute, op)));
         multiplies |= is_float_product(s, op);
     }
     return masks && multiplies;

@@ -121,7 +121,7 @@ static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
 static tile_value behind_broadcasts(const schedule *s, tile_value value) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id && opcode_of(s, op) == TILE_OP_broadcast)
-        value = tile_op_operand(s->compute, op, 0);
+        value = tile_operand_src(s->compute, op);
     return value;
 }
 

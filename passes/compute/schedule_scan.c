@@ -23,7 +23,7 @@
 bool sched_is_long_scan(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
     int64_t axis = sched_axis(s, op);
-    const tile_type *type = sched_type(s, tile_op_operand(s->compute, op, 0));
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
     if (axis < 0 || axis >= type->rank) return false;
     int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
     return known < 0 || known > TILE_MAX_SORTED_ROW;

@@ -43,8 +43,8 @@
  *       yield %7
  *     }
  *     %8 = ceildiv %4, i64(64) : i64
- *     %9 = cast %8 : i32
- *     %10 = mul %9, 64 : i32
+ *     %9 = mul %8, i64(64) : i64
+ *     %10 = cast %9 : i32
  *     %top_1 = for %j_1 = %10 to %n step 64 iter (%t_1 = %top) {
  *       %tk_1 = load %k[0, %j_1] : tile<f16[64, 64]>
  *       %11 = splat 0.0 : tile<f32[64, 64]>
