@@ -91,6 +91,7 @@ static tile_value spread(schedule *s, tile_builder *b, tile_value shown, tile_va
         tile_value yes = tile_build_constant(b, element, tile_expr_int(s->context, 1));
         return tile_build_splat(b, yes, type);
     }
+    if (!sched_is_tensor(s, shown)) return tile_build_splat(b, shown, type);
     return sched_type(s, shown) == type ? shown : tile_build_broadcast(b, shown, type);
 }
 
@@ -202,7 +203,7 @@ static tile_value any_row(schedule *s, tile_builder *b, tile_value shown, unsign
 static tile_value place_keys(schedule *s, tile_builder *b, tile_value any, unsigned from,
                              unsigned to) {
     tile_type draft = *sched_type(s, any);
-    if (from == to || (from == 2 && draft.rank < 2)) return any;
+    if (from == to || draft.kind != TILE_TYPE_TENSOR || (from == 2 && draft.rank < 2)) return any;
     if (draft.rank < 2) {
         draft.dims[1] = tile_expr_int(s->context, 1);
         draft.rank = 2;
@@ -252,12 +253,12 @@ static void note_replaced(schedule *s, tile_value made, tile_value from) {
 }
 
 /* Zeros at keys whose weights, which are the other operand, no row sees. */
-static void mask_operand(schedule *s, tile_op op, unsigned operand) {
+static void mask_operand(schedule *s, tile_op op, unsigned operand, tile_value weights) {
     tile_function *f = s->compute;
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     tile_value values = tile_op_operand(f, op, operand);
-    tile_value shown = shown_of(s, &b, tile_op_operand(f, op, 1 - operand));
+    tile_value shown = shown_of(s, &b, weights);
     if (!shown.id) return;
     unsigned key = key_dim(s, op, 1 - operand);
     tile_value any = any_row(s, &b, shown, 3 - key);
@@ -294,6 +295,8 @@ void sched_mask_operands(schedule *s) {
     for (uint32_t id = 1; id < count; id++) {
         tile_op op = {id};
         if (!f->ops[id].opcode || !is_float_product(s, op)) continue;
-        for (unsigned i = 0; i < 2; i++) mask_operand(s, op, i);
+        tile_value lhs = tile_operand_lhs(f, op), rhs = tile_operand_rhs(f, op);
+        mask_operand(s, op, 0, rhs);
+        mask_operand(s, op, 1, lhs);
     }
 }

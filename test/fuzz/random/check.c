@@ -373,8 +373,21 @@ typedef struct counted {
     char **point;
 } counted;
 
+/* Parts without elements, which there would be hundreds of, take the CPU device long. */
+static bool has_many_parts(const char *point) {
+    enum { MANY = 64 };
+    bool many = false;
+    for (const char *word = point; word; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        const char *value = word + strcspn(word, "=");
+        many |= strncmp(word, "split", 5) == 0 && *value && atoi(value + 1) > MANY;
+    }
+    return many;
+}
+
 static bool count_point(const char *point, void *user) {
     counted *c = user;
+    if (has_many_parts(point)) return true;
     if (c->count++ != c->wanted) return true;
     *c->point = tool_copy(point, strlen(point));
     return false;

@@ -267,6 +267,10 @@ static void mask_hidden(online *o) {
     o->hidden.seen = seen;
     o->masked = true;
     keep(o->scores, say(g, gen_text("select(%s, %s, -inf)", seen, o->scores)));
+    if (gen_chance(g, 10)) /* all, or nothing */
+        keep(o->scores, say(g, gen_text("select(%s > 0, %s, -inf)",
+                                        scalar_argument(g, "n", "i32", gen_word(g, "1", "1", "0")),
+                                        o->scores)));
 }
 
 static void mask(online *o) {
