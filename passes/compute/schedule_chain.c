@@ -79,7 +79,7 @@ static bool find_side(chain_finder *f, sched_side *side, tile_value value) {
     tile_op op;
     side->wide = sched_element(s, value);
     while (!is_read(f, value) && (op = tile_value_def(s->compute, value)).id) {
-        tile_value from = tile_op_operand_count(s->compute, op) ? tile_operand_src(s->compute, op)
+        tile_value from = tile_op_operand_count(s->compute, op) ? tile_first_operand(s->compute, op)
                                                                 : TILE_NO_VALUE;
         tile_opcode opcode = tile_op_opcode(s->compute, op);
         sched_map at;
