@@ -58,7 +58,7 @@ typedef enum tile_opcode {
 
 typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
-#define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
+#define ATTR(number, name, ...) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
     TILE_ATTR_LIMIT = 192
 } tile_attr_id;
@@ -255,6 +255,8 @@ typedef struct tile_attr_info {
     const char *name;
     tile_attr_kind kind;
     const char *meaning;
+    /* Between passes, see attrs.def: names separated by blanks, and one name. */
+    const char *by, *read_by, *until;
 } tile_attr_info;
 
 TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);

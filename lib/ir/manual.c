@@ -167,6 +167,28 @@ static void print_attrs(const tile_out *out) {
     }
 }
 
+/* Names separated by blanks, as `a`, `b`; what is part of the meaning is in no table of this. */
+static void print_names(const tile_out *out, const char *names) {
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, " ");
+        tile_out_print(out, "%s%.*s", at == names ? "" : ", ", (int)length, at);
+        at += length + strspn(at + length, " ");
+    }
+    tile_out_print(out, " | ");
+}
+
+static void print_contracts(const tile_out *out) {
+    out->writer(tile_manual_contracts, strlen(tile_manual_contracts), out->user);
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
+        if (!info->name || strstr(info->by, "any")) continue;
+        tile_out_print(out, "| `%s` | ", tile_attr_keyword((tile_attr_id)i));
+        print_names(out, info->by);
+        print_names(out, info->read_by);
+        tile_out_print(out, "%s |\n", info->until);
+    }
+}
+
 static void print_products(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     tile_out_print(out, "\n## Products\n\n");
@@ -260,6 +282,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     print_scalars(&out);
     print_ops(&out);
     print_attrs(&out);
+    print_contracts(&out);
     print_conditions(&out);
     print_products(&out);
     print_limits(&out);
