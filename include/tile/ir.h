@@ -145,7 +145,7 @@ typedef enum tile_trait {
         1 << 11, /* the result is one for the executing set, whatever the operands */
     TILE_TRAIT_SIDE_RESULT = 1 << 12, /* the text may leave the result without a name */
     TILE_TRAIT_GATHERS = 1 << 13,     /* the brackets of its memory may hold index tiles */
-    TILE_TRAIT_SPECIAL = 1 << 14,     /* an element takes some ten instructions, or as long */
+    TILE_TRAIT_ROUNDS = 1 << 14,      /* floats: whole operands do not make a whole, exact result */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Those on memory follow from its

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "lib/ir/cost.h"
 #include "lib/ir/error.h"
 #include "lib/ir/manual_launch.h"
 #include "lib/ir/manual_text.h"
@@ -126,6 +127,21 @@ static void print_ops(const tile_out *out) {
              "| operation | operands | levels | attributes | meaning |\n|---|---|---|---|---|\n");
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name) print_op_row(out, (tile_opcode)i);
+}
+
+static void print_costs(const tile_out *out) {
+    tile_out_print(out,
+                   "\n## Costs\n\nOf one element, where it costs more than an addition of "
+                   "1 instruction: how many instructions' worth of time it takes on a GPU, after "
+                   "how many cycles the result is there (an estimate), and in how many "
+                   "additions' time it is compiled.\n\n"
+                   "| operation | instructions | cycles | compiled |\n|---|---|---|---|\n");
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        tile_cost cost = tile_op_cost((tile_opcode)i);
+        if (tile_op_is_costly((tile_opcode)i))
+            tile_out_print(out, "| `%s` | %u | %u | %u |\n", tile_op_get_info((tile_opcode)i)->name,
+                           cost.issue, cost.latency, cost.code);
+    }
 }
 
 static void print_words(const tile_out *out, tile_attr_id id) {
@@ -281,6 +297,7 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_check, strlen(tile_manual_check), user);
     print_scalars(&out);
     print_ops(&out);
+    print_costs(&out);
     print_attrs(&out);
     print_contracts(&out);
     print_conditions(&out);
