@@ -10,7 +10,7 @@
 #include "lib/support/guess.h"
 #include "lib/support/options.h"
 #include "lib/support/text.h"
-#include "passes/pipeline_text.h"
+#include "passes/attribute_contract.h"
 
 typedef struct manager {
     tile_module *module;
@@ -107,9 +107,15 @@ static void start_roots(manager *m, tile_function *only) {
 
 /* One step ----------------------------------------------------------------------------------- */
 
+/* Whether the function is as it must be when all steps before `next` have run. */
+static bool is_valid(const manager *m, const tile_pipeline_step *next, const tile_function *f) {
+    size_t done = next ? (size_t)(next - m->pipeline.steps) : m->pipeline.count;
+    return tile_function_verify(f) == TILE_OK && tile_contract_check_left(&m->pipeline, done, f);
+}
+
 /* A bug in a pass, which the user must be able to report: say which pass it was. */
 static tile_status verify(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (m->options.skip_verify || m->options.verify_less || tile_function_verify(f) == TILE_OK)
+    if (m->options.skip_verify || m->options.verify_less || is_valid(m, step + 1, f))
         return TILE_OK;
     tile_error_at(f, TILE_NO_OP, "pass '%s' has made @%s invalid: see the errors above",
                   step->row->info.name, f->name);
@@ -122,7 +128,7 @@ static tile_status verify_before(manager *m, const tile_pipeline_step *step) {
     if (step && step->row->info.level_in == step->row->info.level_out) return TILE_OK;
     for (size_t i = 0; i < m->root_count; i++) {
         const tile_function *f = m->roots[i];
-        if (tile_function_verify(f) == TILE_OK) continue;
+        if (is_valid(m, step, f)) continue;
         tile_error_at(
             f, TILE_NO_OP, "the passes before %s%s%s have left @%s invalid: see the errors above",
             step ? "'" : "", step ? step->row->info.name : "the end", step ? "'" : "", f->name);
@@ -305,7 +311,9 @@ static tile_function *find_kernel(manager *m) {
 static tile_status verify_roots(manager *m) {
     tile_status status = TILE_OK;
     for (size_t i = 0; i < m->root_count && !m->options.skip_verify; i++)
-        if (tile_function_verify(m->roots[i]) != TILE_OK) status = TILE_INVALID;
+        if (tile_function_verify(m->roots[i]) != TILE_OK ||
+            !tile_contract_check_input(&m->pipeline, m->roots[i]))
+            status = TILE_INVALID;
     return status;
 }
 

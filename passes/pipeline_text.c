@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/support/guess.h"
+#include "passes/attribute_contract.h"
 
 /* The words of passes.def. */
 enum {
@@ -230,7 +231,7 @@ bool tile_pipeline_parse(tile_context *context, const tile_pass_table *passes, c
     if (!*r.at) return true;
     for (;;) {
         if (!read_step(&r)) return false;
-        if (!*r.at) return check_order(pipeline);
+        if (!*r.at) return check_order(pipeline) && tile_contract_check_order(pipeline);
         r.at++;
         skip_blanks(&r);
     }

@@ -435,20 +435,11 @@ tile_status tile_compute_run(const tile_function *compute, const tile_compute_ar
     return tile_compute_run_with(compute, NULL, 0, inputs, input_count, outputs, output_count);
 }
 
-static bool gives_fractions(unsigned opcode, bool floats) {
-    static const tile_opcode functions[] = {TILE_OP_sqrt, TILE_OP_rsqrt, TILE_OP_exp,  TILE_OP_exp2,
-                                            TILE_OP_log,  TILE_OP_log2,  TILE_OP_tanh, TILE_OP_erf,
-                                            TILE_OP_sin,  TILE_OP_cos};
-    for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i] == opcode) return true;
-    return opcode == TILE_OP_div && floats;
-}
-
 bool tile_compute_rounds(const tile_function *compute) {
     for (uint32_t id = 1; compute && id < compute->op_count; id++) {
         const tile_type *type = tile_value_type(compute, compute->ops[id].first_result);
-        if (gives_fractions(compute->ops[id].opcode, type && tile_scalar_is_floating(type->scalar)))
-            return true;
+        bool floats = type && tile_scalar_is_floating(type->scalar);
+        if (floats && tile_op_has_trait(compute->ops[id].opcode, TILE_TRAIT_ROUNDS)) return true;
     }
     return false;
 }

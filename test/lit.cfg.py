@@ -4,7 +4,7 @@
 # %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
 # Features: those of features.py, which are what a machine may lack; cuda-sm_90 (the GPU's compute capability);
-# asan (the build has it). test/setup/features.test fails for a test that uses one and does not say so.
+# asan, test-function (the build has it). test/setup/features.test fails for a test that uses one and does not say so.
 import json
 import os
 import re
@@ -70,6 +70,8 @@ if "cxx" in here:
     substitute("cxx", here["cxx"])
 if features.hidden():
     config.environment[features.HIDE] = features.hidden_words(features.hidden())
+if facts["test_function"] == "ON":
+    config.available_features.add("test-function")
 if facts["sanitize"] == "ON":
     config.available_features.add("asan")
     # The driver maps memory where ASan would otherwise put a guard.

@@ -58,7 +58,7 @@ typedef enum tile_opcode {
 
 typedef enum tile_attr_id {
     TILE_ATTR_NONE = 0,
-#define ATTR(number, name, kind, meaning) TILE_ATTR_##name = number,
+#define ATTR(number, name, ...) TILE_ATTR_##name = number,
 #include "tile/attrs.def"
     TILE_ATTR_LIMIT = 192
 } tile_attr_id;
@@ -145,7 +145,7 @@ typedef enum tile_trait {
         1 << 11, /* the result is one for the executing set, whatever the operands */
     TILE_TRAIT_SIDE_RESULT = 1 << 12, /* the text may leave the result without a name */
     TILE_TRAIT_GATHERS = 1 << 13,     /* the brackets of its memory may hold index tiles */
-    TILE_TRAIT_SPECIAL = 1 << 14,     /* an element takes some ten instructions, or as long */
+    TILE_TRAIT_ROUNDS = 1 << 14,      /* floats: whole operands do not make a whole, exact result */
 } tile_trait;
 
 /* What an operation does besides computing results; a set. Those on memory follow from its
@@ -255,6 +255,8 @@ typedef struct tile_attr_info {
     const char *name;
     tile_attr_kind kind;
     const char *meaning;
+    /* Between passes, see attrs.def: names separated by blanks, and one name. */
+    const char *by, *read_by, *until;
 } tile_attr_info;
 
 TILE_API const tile_attr_info *tile_attr_get_info(tile_attr_id id);

@@ -205,18 +205,13 @@ void tile_emit_bitcast(tile_emitter *e, tile_op op);
 void tile_stamps_begin(tile_emitter *e);
 void tile_stamps_put(tile_emitter *e, tile_op op, bool behind);
 void tile_stamps_end(tile_emitter *e);
-/* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
 /* arith.c: floats to whole numbers. */
 tile_machine tile_machine_of_rounding(tile_rounding rounding);
 
-LLVMValueRef tile_math_exp(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_exp2(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_log(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_log2(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_tanh(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_erf(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_sin(tile_emitter *e, LLVMValueRef x, bool fast);
-LLVMValueRef tile_math_cos(tile_emitter *e, LLVMValueRef x, bool fast);
+/* math.c: of an f32 or f64; fast: by the machine's approximation alone, where it has one. */
+#define FUNCTION(name, fast_body) \
+    LLVMValueRef tile_math_##name(tile_emitter *e, LLVMValueRef x, bool fast);
+#include "lib/codegen/math.def"
 /* cast.c */
 void tile_emit_cast(tile_emitter *e, tile_op op);
 /* The conversion instruction between the types that not all targets have, TILE_MACHINE_COUNT where

@@ -4,6 +4,8 @@
 #include "lib/analysis/executors.h"
 #include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
+#include "lib/ir/cost.h"
+#include "lib/ir/error.h"
 #include "lib/support/integer.h"
 #include "lib/support/target.h"
 
@@ -175,50 +177,46 @@ static bool is_constant(const checker *c, tile_value value) {
 
 /* Integers: without a known divisor, ptxas makes some fifty instructions of one division. */
 static int64_t weight_of_division(const checker *c, tile_op op, bool is_float) {
-    enum { FLOAT = 16, INTEGER = 24, BY_CONSTANT = 4 };
-    if (is_float) return FLOAT;
-    return is_constant(c, tile_operand_rhs(c->f, op)) ? BY_CONSTANT : INTEGER;
+    enum { BY_CONSTANT = 4 };
+    if (is_float) return tile_op_cost(tile_op_opcode(c->f, op)).code;
+    if (is_constant(c, tile_operand_rhs(c->f, op))) return BY_CONSTANT;
+    return tile_op_cost(TILE_OP_rem).code; /* of integers, as a quotient of them is */
 }
 
 static bool is_float8(tile_scalar scalar) {
     return tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
-/* exp and its like, of an f32; 0 for others. */
-static int64_t weight_of_function(const checker *c, tile_op op, tile_opcode opcode) {
-    enum { EXP = 8, LOG = 24, TANH = 24, ERF = 32, SIN = 28 };
-    if (tile_op_has_attr(c->f, op, TILE_ATTR_fast)) return 1;
-    if (opcode == TILE_OP_exp2) return 1;
-    if (opcode == TILE_OP_exp) return EXP;
-    if (opcode == TILE_OP_log || opcode == TILE_OP_log2) return LOG;
-    if (opcode == TILE_OP_tanh) return TANH;
-    if (opcode == TILE_OP_erf) return ERF;
-    return opcode == TILE_OP_sin || opcode == TILE_OP_cos ? SIN : 0;
+/* Of an approximation of a float: f64 takes longer ones, narrow floats are cast to f32 and back. */
+static int64_t weight_of_function(const checker *c, tile_op op, tile_scalar from) {
+    enum { CASTS = 4 };
+    bool fast = tile_op_has_attr(c->f, op, TILE_ATTR_fast);
+    int64_t code = fast ? 1 : tile_op_cost(tile_op_opcode(c->f, op)).code;
+    if (from == TILE_f64) return 2 * code;
+    return code + (tile_scalar_bits(from) < 32 ? CASTS : 0);
 }
 
 /* How many additions take LLVM and ptxas the time that one element of this takes. Measured: the
  * longest code of each kind takes ptxas 10 to 20 seconds. */
 static int64_t weight_of(const checker *c, tile_op op) {
-    enum { LONG_MUL = 5, ROOT = 16, NARROW = 4, FLOAT8_CAST = 12 };
+    enum { LONG_MUL = 5, NARROW_MUL = 4, FLOAT8_CAST = 12 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
     tile_scalar from = tile_value_type(c->f, tile_first_operand(c->f, op))->scalar;
     tile_scalar to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->scalar;
     bool is_float = tile_scalar_is_floating(from), narrow = tile_scalar_bits(from) < 32;
     if (is_constant(c, tile_first_operand(c->f, op)) && tile_op_operand_count(c->f, op) == 1)
         return 1;
-    if (opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
-        opcode == TILE_OP_ceildiv)
-        return weight_of_division(c, op, is_float);
-    if (opcode == TILE_OP_sqrt) return ROOT;
+    if (tile_opcode_divides(opcode)) return weight_of_division(c, op, is_float);
     if (opcode == TILE_OP_mul && from == TILE_i64) return LONG_MUL;
-    if (opcode == TILE_OP_mul && narrow && !is_float) return NARROW;
-    if (opcode == TILE_OP_rsqrt && narrow) return NARROW;
-    int64_t function = weight_of_function(c, op, opcode);
-    if (function) return from == TILE_f64 ? 2 * function : function + (narrow ? NARROW : 0);
+    if (opcode == TILE_OP_mul && narrow && !is_float) return NARROW_MUL;
+    bool rounds = tile_op_has_trait(opcode, TILE_TRAIT_ROUNDS);
+    if (rounds && !tile_op_is_approximate(opcode)) return tile_op_cost(opcode).code;
+    if (rounds || tile_op_has_attr(c->f, op, TILE_ATTR_fast))
+        return weight_of_function(c, op, from);
     if (opcode == TILE_OP_cast && (is_float8(from) || is_float8(to)) &&
         !tile_target_has(c->target, TILE_FEATURE_cvt_float8))
         return FLOAT8_CAST;
-    return 1;
+    return tile_op_cost(opcode).code;
 }
 
 /* What works element by element is so much for each; the rest is one, or only says where elements

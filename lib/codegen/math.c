@@ -185,4 +185,4 @@ static num num_cos_approx(math *m, num x) {
         math m = {e, LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMDoubleTypeKind}; \
         return fast && !m.wide ? fast_body(&m, x) : body_##name(&m, x); \
     }
-MATH_FUNCTIONS(FUNCTION)
+#include "lib/codegen/math.def"

@@ -10,7 +10,7 @@ static const struct {
     const char *text;
 } word_texts[] = {
     {TILE_ATTR_NONE, ""},
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
 #include "tile/attrs.def"
 };

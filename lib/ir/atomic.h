@@ -8,7 +8,7 @@
 /* Every WORD of attrs.def. */
 typedef enum tile_word {
     TILE_WORD_NONE = 0,
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) TILE_WORD_##attribute##_##word,
 #include "tile/attrs.def"
 } tile_word;
@@ -17,22 +17,22 @@ typedef enum tile_word {
  * attributes, and asserts beside it that it knows all of its own. */
 enum {
     TILE_WORDS_ordering = 0
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_ordering)
 #include "tile/attrs.def"
     ,
     TILE_WORDS_kind = 0
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_kind)
 #include "tile/attrs.def"
     ,
     TILE_WORDS_compare = 0
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_compare)
 #include "tile/attrs.def"
     ,
     TILE_WORDS_scope = 0
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_scope)
 #include "tile/attrs.def"
     ,

@@ -47,7 +47,8 @@ typedef struct row_error {
 
 static const row_error rows[TILE_OPCODE_LIMIT] = {
 #define OP(...)
-#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, error, meaning) \
+#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, cost, error, \
+                       meaning) \
     [number] = error,
 #include "tile/ops.def"
 };
@@ -92,6 +93,10 @@ tile_error tile_op_error_of(tile_opcode opcode, tile_scalar scalar, bool fast) {
     bool rounds = row->kind == KIND_ROUNDED || tile_scalar_mantissa(scalar) < 23;
     if (rounds) error.relative += tile_scalar_rounding(scalar);
     return error;
+}
+
+bool tile_op_is_approximate(tile_opcode opcode) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && rows[opcode].kind == KIND_WITHIN;
 }
 
 static void print_fast(const row_error *row, const tile_out *out) {

@@ -21,6 +21,10 @@ typedef struct tile_error {
  * All zeros where it is exact. */
 tile_error tile_op_error_of(tile_opcode opcode, tile_scalar scalar, bool fast);
 
+/* Whether floats are approximated: an f32 is farther from the exact result than rounding takes it.
+ */
+bool tile_op_is_approximate(tile_opcode opcode);
+
 /* The error of a sum of n numbers, relative to the sum of their sizes. Sums of f16 and bf16 are
  * computed in f32. */
 double tile_sum_error(tile_scalar scalar, size_t n);

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "lib/ir/cost.h"
 #include "lib/ir/error.h"
 #include "lib/ir/manual_launch.h"
 #include "lib/ir/manual_text.h"
@@ -128,6 +129,21 @@ static void print_ops(const tile_out *out) {
         if (tile_op_get_info((tile_opcode)i)->name) print_op_row(out, (tile_opcode)i);
 }
 
+static void print_costs(const tile_out *out) {
+    tile_out_print(out,
+                   "\n## Costs\n\nOf one element, where it costs more than an addition of "
+                   "1 instruction: how many instructions' worth of time it takes on a GPU, after "
+                   "how many cycles the result is there (an estimate), and in how many "
+                   "additions' time it is compiled.\n\n"
+                   "| operation | instructions | cycles | compiled |\n|---|---|---|---|\n");
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        tile_cost cost = tile_op_cost((tile_opcode)i);
+        if (tile_op_is_costly((tile_opcode)i))
+            tile_out_print(out, "| `%s` | %u | %u | %u |\n", tile_op_get_info((tile_opcode)i)->name,
+                           cost.issue, cost.latency, cost.code);
+    }
+}
+
 static void print_words(const tile_out *out, tile_attr_id id) {
     const char *word;
     for (unsigned i = 0; (word = tile_attr_word(id, i)); i++)
@@ -164,6 +180,28 @@ static void print_attrs(const tile_out *out) {
                        info->meaning);
         print_words(out, (tile_attr_id)i);
         tile_out_print(out, " |\n");
+    }
+}
+
+/* Names separated by blanks, as `a`, `b`; what is part of the meaning is in no table of this. */
+static void print_names(const tile_out *out, const char *names) {
+    for (const char *at = names; *at;) {
+        size_t length = strcspn(at, " ");
+        tile_out_print(out, "%s%.*s", at == names ? "" : ", ", (int)length, at);
+        at += length + strspn(at + length, " ");
+    }
+    tile_out_print(out, " | ");
+}
+
+static void print_contracts(const tile_out *out) {
+    out->writer(tile_manual_contracts, strlen(tile_manual_contracts), out->user);
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
+        if (!info->name || strstr(info->by, "any")) continue;
+        tile_out_print(out, "| `%s` | ", tile_attr_keyword((tile_attr_id)i));
+        print_names(out, info->by);
+        print_names(out, info->read_by);
+        tile_out_print(out, "%s |\n", info->until);
     }
 }
 
@@ -259,7 +297,9 @@ void tile_manual_print(tile_writer writer, void *user) {
     writer(tile_manual_check, strlen(tile_manual_check), user);
     print_scalars(&out);
     print_ops(&out);
+    print_costs(&out);
     print_attrs(&out);
+    print_contracts(&out);
     print_conditions(&out);
     print_products(&out);
     print_limits(&out);

@@ -511,6 +511,16 @@ const char tile_manual_clusters[] =
     "what is not\n"
     "  in order, at the access.\n";
 
+const char tile_manual_contracts[] =
+    "\n## Attributes between passes\n\n"
+    "Some attributes tell a pass what to do, or carry what one pass found out to the next one. The "
+    "table says who writes each, which passes decide by it, and after which pass no operation may "
+    "have it. An attribute that `user` does not write appears only in the text between passes. A "
+    "pipeline in which a pass reads an attribute before the passes that write it is an error; a "
+    "pass marked `early:` reads only what users wrote, and one marked `late:` only changes or "
+    "copies what others wrote.\n\n"
+    "| attribute | written by | read by | gone after |\n|---|---|---|---|\n";
+
 const char tile_manual_products[] =
     "`dot` adds the products lhs[i, k] * rhs[k, j] to acc[i, j] one after the other, in the order "
     "of k.\n"

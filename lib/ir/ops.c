@@ -22,7 +22,7 @@ enum {
     UNIFORM = TILE_TRAIT_UNIFORM,
     SIDE_RESULT = TILE_TRAIT_SIDE_RESULT,
     GATHERS = TILE_TRAIT_GATHERS,
-    SPECIAL = TILE_TRAIT_SPECIAL,
+    ROUNDS = TILE_TRAIT_ROUNDS,
 };
 
 enum {
@@ -199,7 +199,8 @@ static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
 };
 
 static const tile_attr_info attr_table[TILE_ATTR_LIMIT] = {
-#define ATTR(number, name, kind, meaning) [number] = {#name, TILE_KIND_##kind, meaning},
+#define ATTR(number, name, kind, by, read_by, until, meaning) \
+    [number] = {#name, TILE_KIND_##kind, meaning, by, read_by, until},
 #include "tile/attrs.def"
 };
 
@@ -215,7 +216,7 @@ static const struct {
     tile_attr_id id;
     const char *word;
 } words[] = {
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
 #include "tile/attrs.def"
 };

@@ -1,6 +1,7 @@
 /* What a kernel takes of shared memory and of a thread's code, read from its text. Buffers that are
  * never alive at once are both counted, as are all loads of a pipelined loop: the estimate is
  * rather too high. */
+#include "lib/ir/cost.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/fit_point.h"
 
@@ -65,8 +66,7 @@ static double instructions_of(const scan *s, const tile_op_data *op) {
         double own = elements_of(s, tile_value_type(s->f, (tile_value){op->first_result.id + i}));
         elements = own > elements ? own : elements;
     }
-    bool special = tile_op_has_trait(opcode, TILE_TRAIT_SPECIAL) || opcode == TILE_OP_div ||
-                   opcode == TILE_OP_rem || opcode == TILE_OP_cast;
+    bool special = tile_op_is_costly(opcode) || opcode == TILE_OP_cast; /* of 8-bit floats */
     bool simple = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
     return (special ? SPECIAL : simple ? 1 : ACCESS) * elements / s->threads;
 }

@@ -1,6 +1,8 @@
 /* Looking through what values are computed of, up to what is in memory or must be. */
 #include "passes/compute/schedule_online.h"
 
+#include "lib/ir/cost.h"
+
 int sched_array_of(const schedule *s, tile_value value) {
     for (size_t i = 0; i < s->array_count; i++)
         if (s->arrays[i].value.id == value.id) return (int)i;
@@ -181,26 +183,10 @@ void sched_add_reduction(schedule *s, sched_group *g, tile_op op) {
 }
 
 /* Where a block has the sums of a product, what is computed for each element of an operand is
- * computed again for each tile: casts, scales and the like of one array. */
+ * computed again for each tile: casts, scales and the like of one array. What only moves elements
+ * (sched_is_inline) costs nothing, but gather, which loads each of them from anywhere. */
 static bool is_cheap(tile_opcode opcode) {
-    switch (opcode) {
-    case TILE_OP_gather:
-    case TILE_OP_div:
-    case TILE_OP_rem:
-    case TILE_OP_mod:
-    case TILE_OP_ceildiv:
-    case TILE_OP_sqrt:
-    case TILE_OP_rsqrt:
-    case TILE_OP_exp:
-    case TILE_OP_exp2:
-    case TILE_OP_log:
-    case TILE_OP_log2:
-    case TILE_OP_tanh:
-    case TILE_OP_erf:
-    case TILE_OP_sin:
-    case TILE_OP_cos: return false;
-    default: return true;
-    }
+    return opcode != TILE_OP_gather && !tile_op_is_costly(opcode);
 }
 
 /* How many results an element may be computed of, again wherever it is wanted: windows of windows

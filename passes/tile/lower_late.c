@@ -10,6 +10,7 @@
  * function of a whole row, which each of its pieces would compute again, is not late. A load moves
  * no further than over what cannot change what it finds. */
 #include "lib/analysis/memory.h"
+#include "lib/ir/cost.h"
 #include "lib/ir/gather.h"
 #include "lib/ir/remark.h"
 #include "lib/ir/shape.h"
@@ -124,16 +125,6 @@ static void explain_early(const finder *s, tile_op load) {
                        "the kernel may write it before the last piece is stored");
 }
 
-/* What takes long enough that two stores, or two pieces, had better not each compute it. */
-static bool is_long(tile_opcode opcode) {
-    static const tile_opcode opcodes[] = {TILE_OP_div,  TILE_OP_mod, TILE_OP_sqrt, TILE_OP_rsqrt,
-                                          TILE_OP_exp2, TILE_OP_exp, TILE_OP_log,  TILE_OP_log2,
-                                          TILE_OP_tanh, TILE_OP_erf, TILE_OP_sin,  TILE_OP_cos};
-    bool found = false;
-    for (unsigned i = 0; i < sizeof opcodes / sizeof *opcodes; i++) found |= opcode == opcodes[i];
-    return found;
-}
-
 /* Whether it computes one element for a row, which all pieces of the row would compute again. */
 static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *whole) {
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
@@ -141,13 +132,14 @@ static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *who
            tile_layout_extent(whole, whole->rank - 1u) > 1;
 }
 
+/* What is costly is not computed again by each of two stores, or by each piece of a row. */
 static bool can_be_late(const finder *s, tile_op op) {
     const tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     const tile_layout *whole = s->whole[op.id];
     bool load = opcode == TILE_OP_load;
     if (!whole || tile_op_result_count(f, op) != 1 || s->early[tile_op_result(f, op, 0).id] ||
-        (is_long(opcode) && is_of_row(f, op, whole)))
+        (tile_op_is_costly(opcode) && is_of_row(f, op, whole)))
         return false;
     if (!load && opcode != TILE_OP_iota && opcode != TILE_OP_broadcast &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
@@ -170,7 +162,7 @@ static void need_late(finder *s, tile_op user, tile_value value, const tile_layo
     const tile_layout *other = s->whole[def.id];
     if (tile_op_at(f, def)->parent.id != tile_op_at(f, user)->parent.id ||
         (other && !tile_layout_equal(other, whole)) ||
-        (other && s->last[def.id].id != last.id && is_long(tile_op_opcode(f, def))))
+        (other && s->last[def.id].id != last.id && tile_op_is_costly(tile_op_opcode(f, def))))
         s->early[value.id] = true;
     if (!other || s->place[last.id] < s->place[s->last[def.id].id]) s->last[def.id] = last;
     s->whole[def.id] = whole;
@@ -239,7 +231,7 @@ lower_late lower_start_late(lowering *l, tile_op op, const tile_pieces *pieces) 
     for (tile_op at = tile_op_at(f, op)->prev; at.id; at = tile_op_at(f, at)->prev) {
         if (!l->late[at.id] || !needed[tile_op_result(f, at, 0).id]) continue;
         late.ops[late.count++] = at;
-        late.is_long |= is_long(tile_op_opcode(f, at));
+        late.is_long |= tile_op_is_costly(tile_op_opcode(f, at));
         for (unsigned i = 0; i < tile_op_operand_count(f, at); i++)
             needed[tile_op_operand(f, at, i).id] = true;
     }

@@ -118,7 +118,7 @@ static const split_strategy strategies[] = {
 enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
 
 _Static_assert(0
-#define ATTR(number, name, kind, meaning)
+#define ATTR(number, name, ...)
 #define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_strategy)
 #include "tile/attrs.def"
                    == STRATEGY_COUNT,

@@ -12,8 +12,7 @@ typedef struct function {
 
 static const function functions[TILE_OPCODE_LIMIT] = {
 #define FUNCTION(name, fast_body) [TILE_OP_##name] = {body_##name, fast_body},
-    MATH_FUNCTIONS(FUNCTION)
-#undef FUNCTION
+#include "lib/codegen/math.def"
 };
 
 /* 16-bit floats go through f32. */

@@ -5,6 +5,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/store_ring.h"
+#include "lib/ir/cost.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/wgmma.h"
@@ -186,7 +187,6 @@ static double count_elements(const scan *s, tile_value value) {
 /* Element by element, of tiles or of threads' parts of them; 16-bit floats are computed two at
  * once. */
 static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
-    enum { SPECIAL = 8 /* lanes to one of the special function unit */ };
     const tile_opcode opcode = (tile_opcode)op->opcode;
     double elements = 0;
     bool computes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_reduce ||
@@ -196,7 +196,7 @@ static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
         elements = most(elements, count_elements(s, op->operands[i]));
     const tile_type *type = tile_value_type(s->f, op->first_result);
     bool packed = scan_width_of(s, type) == 2 && tile_scalar_is_floating(scan_scalar_of(s, type));
-    double each = tile_op_has_trait(opcode, TILE_TRAIT_SPECIAL) ? SPECIAL : packed ? 0.5 : 1;
+    double each = tile_op_is_costly(opcode) ? tile_op_cost(opcode).issue : packed ? 0.5 : 1;
     s->cost->arithmetic += times * each * elements;
 }
 

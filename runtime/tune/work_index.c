@@ -1,5 +1,6 @@
 /* What threads compute to find the elements that gathered copies move: each finds the point of each
  * vector that it copies, in each iteration. */
+#include "lib/ir/arith.h"
 #include "lib/ir/gather.h"
 #include "runtime/tune/work_scan.h"
 
@@ -19,11 +20,6 @@ typedef struct cone {
     double by_thread, by_vector;
 } cone;
 
-static bool is_division(tile_opcode opcode) {
-    return opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
-           opcode == TILE_OP_ceildiv;
-}
-
 static const tile_op_data *def_in(const cone *c, tile_value value) {
     tile_op def = tile_value_def(c->s->f, value);
     if (!def.id || tile_op_at(c->s->f, def)->parent.id != c->region.id) return NULL;
@@ -35,7 +31,7 @@ static uint64_t key_of(const cone *c, tile_value value, unsigned depth) {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     const tile_op_data *op = def_in(c, value);
     if (!op || !depth) return (value.id + 1) * odd;
-    uint64_t key = is_division((tile_opcode)op->opcode) ? TILE_OP_div : op->opcode;
+    uint64_t key = tile_opcode_divides((tile_opcode)op->opcode) ? TILE_OP_div : op->opcode;
     for (unsigned a = 0; a < op->attr_count; a++)
         key = (key ^ (uint64_t)(uintptr_t)op->attrs[a].expr ^ op->attrs[a].id) * odd;
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -57,7 +53,7 @@ static double instructions_of(cone *c, tile_value value, const tile_op_data *op)
     if (op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
         op->opcode == TILE_OP_broadcast)
         return 0;
-    if (!is_division((tile_opcode)op->opcode) || is_constant(c->s->f, op->operands[1]))
+    if (!tile_opcode_divides((tile_opcode)op->opcode) || is_constant(c->s->f, op->operands[1]))
         return OTHER;
     uint64_t key = key_of(c, value, LOOKED_THROUGH);
     for (unsigned i = 0; i < c->division_count; i++)

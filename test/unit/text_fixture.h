@@ -70,6 +70,11 @@ static inline tile_module *text_parse(text_fixture *x, const char *text) {
 }
 
 /* A kernel around a body that begins on line 2. */
+#ifdef TILE_TEST_FUNCTION
+#define TEXT_TEST_FUNCTION "  %fh = test_function %x\n"
+#else
+#define TEXT_TEST_FUNCTION ""
+#endif
 #define TEXT_KERNEL(body) \
     "kernel @k<p: int = 4, q: bool = true, T: type = f16>(%n: i32, %x: f32, %l: i64, %p: " \
     "ptr<f32>, " \
@@ -188,7 +193,7 @@ static const char *const text_corpus[] = {
         "  %y = neg %x %z = not %t %aa = abs %x %ab = sqrt %x {fast} : f32 %ac = exp2 %x\n"
         "  %fa = exp %x %fb = log %x {fast} : f32 %fc = log2 %x %fd = tanh %x %fe = erf %x %ff = "
         "sin %x "
-        "%fg = cos %x\n"
+        "%fg = cos %x\n" TEXT_TEST_FUNCTION
         "  %ad = fma %x, 2, %y %ae = select %t, %x, -nan %af = cast %x : f64 %ag = add %af, 0.1\n"
         "  %ah = select q, 1, %n %ai = select %t & (p < 3) | false, %x, 1.0 %aj = cast i8(-128) : "
         "i16\n"

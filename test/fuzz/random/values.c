@@ -11,11 +11,22 @@
 typedef struct row {
     const char *name, *rule, *operand, *attributes;
     bool inferred;
+    bool inexact; /* the last bits of its floats are the machine's own */
 } row;
 
 #define TEXT_OF(...) #__VA_ARGS__
-#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, error, meaning) \
-    {#name, #rule, TEXT_OF operands, TEXT_OF attributes, sizeof #typing == sizeof "inferred"},
+#define INEXACT_EXACT false
+#define INEXACT_ROUNDED false
+#define INEXACT_ROUNDED_OR(n) false
+#define INEXACT_WITHIN(n, fast) true
+#define ELEMENTWISE_OP(number, name, operands, attributes, typing, rule, traits, cost, error, \
+                       meaning) \
+    {#name, \
+     #rule, \
+     TEXT_OF operands, \
+     TEXT_OF attributes, \
+     sizeof #typing == sizeof "inferred", \
+     INEXACT_##error},
 #define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
            meaning)
 static const row rows[] = {
@@ -23,15 +34,6 @@ static const row rows[] = {
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
-
-/* Operations of floats whose last bits are the machine's own. */
-static bool is_inexact(const char *name) {
-    static const char *const names[] = {"exp2", "rsqrt", "exp", "log", "log2",
-                                        "tanh", "erf",   "sin", "cos"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
-}
 
 static bool takes(const row *r, tile_scalar scalar) {
     if (strstr(r->operand, "lhs, integer") || strstr(r->operand, "src, integer"))
@@ -136,7 +138,7 @@ bool gen_elementwise(gen *g) {
         const row *r = &rows[gen_below(g, ROWS)];
         bool usual = gen_chance(g, 35);
         if (usual) r = &rows[gen_below(g, 3)]; /* add, sub, mul */
-        if (!takes(r, a.scalar) || (is_inexact(r->name) && (!g->inexact || g->meaning))) continue;
+        if (!takes(r, a.scalar) || (r->inexact && (!g->inexact || g->meaning))) continue;
         if (strcmp(r->name, "rsqrt") == 0 && a.scalar == TILE_f64) continue; /* no target has it */
         if (!r->inferred || !tile_scalar_has_arithmetic(a.scalar)) continue;
         if (try_row(g, r, &a)) return true;

@@ -1,0 +1,65 @@
+/* The columns `cost` and `error` of ops.def and the trait ROUNDS: every element-wise row has them,
+ * and they agree with what the row means. */
+#include <criterion/criterion.h>
+
+#include <math.h>
+
+#include "lib/ir/arith.h"
+#include "lib/ir/cost.h"
+#include "lib/ir/error.h"
+
+static bool is_elementwise(tile_opcode opcode) {
+    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+}
+
+Test(cost, every_elementwise_row_has_one) {
+    tile_cost addition = tile_op_cost(TILE_OP_add);
+    unsigned rows = 0;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        tile_opcode opcode = (tile_opcode)i;
+        const char *name = tile_op_get_info(opcode)->name;
+        tile_cost cost = tile_op_cost(opcode);
+        rows += is_elementwise(opcode);
+        cr_expect_eq(cost.issue > 0, is_elementwise(opcode), "%s", name);
+        if (!is_elementwise(opcode)) continue;
+        cr_expect(cost.issue >= addition.issue && cost.latency >= addition.latency &&
+                      cost.code >= addition.code,
+                  "%s: no operation is cheaper than an addition", name);
+        cr_expect_eq(tile_op_is_costly(opcode), cost.latency > addition.latency, "%s", name);
+    }
+    cr_expect_geq(rows, 44);
+    cr_expect_eq(addition.issue, 1);
+}
+
+/* Whether small whole numbers make whole numbers, and all of them are in the range of their type.
+ */
+static bool keeps_whole_numbers(tile_opcode opcode) {
+    for (int a = 1; a <= 9; a++)
+        for (int b = 1; b <= 9; b++) {
+            double result;
+            tile_manner manner = {.rounding = TILE_ROUNDING_EVEN};
+            if (!tile_fold_real(opcode, TILE_f32, manner, a, b, b - a, &result)) return true;
+            if (result != floor(result)) return false;
+        }
+    return true;
+}
+
+/* A comparison of whole inputs is exact for rows without ROUNDS alone, so one that lacks it would
+ * call right results wrong, and one that has it for nothing would let wrong ones pass. */
+Test(cost, rows_round_or_are_checked_exactly) {
+    unsigned rounding = 0;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        tile_opcode opcode = (tile_opcode)i;
+        const char *name = tile_op_get_info(opcode)->name;
+        bool rounds = tile_op_has_trait(opcode, TILE_TRAIT_ROUNDS);
+        rounding += rounds;
+        if (!is_elementwise(opcode)) {
+            cr_expect(!rounds, "%s", name);
+            continue;
+        }
+        bool approximate = tile_op_is_approximate(opcode);
+        cr_expect_eq(rounds, approximate || !keeps_whole_numbers(opcode), "%s", name);
+        cr_expect(!rounds || tile_op_error_of(opcode, TILE_f32, false).relative > 0, "%s", name);
+    }
+    cr_expect_geq(rounding, 11);
+}
