@@ -104,9 +104,9 @@ TILE_API tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
                                       const tile_launch_facts *facts, int64_t *clean_bytes,
                                       int64_t *plain_bytes);
 
-/* The host tables behind the parameters of kind `table` say which tiles of a grid each of min(tiles,
- * num_sms) blocks gets: entry b is where the tiles of block b begin in the table, entry b + 1 where
- * they end. A tile is its number, x + extents[0] * (y + extents[1] * z). */
+/* The host tables behind the parameters of kind `table` say which tiles of a grid each of
+ * min(tiles, num_sms) blocks gets: entry b is where the tiles of block b begin in the table, entry
+ * b + 1 where they end. A tile is its number, x + extents[0] * (y + extents[1] * z). */
 enum { TILE_MAX_TABLE_TILES = 1 << 22 };
 /* The extents for these arguments; TILE_INVALID where they are not 1 to TILE_MAX_TABLE_TILES
  * tiles. */
@@ -193,12 +193,12 @@ TILE_API const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsign
 /* The variant for a launch, from one integer per argument: of pointers the address (floats are not
  * looked at). The count of variants if there is none. */
 TILE_API unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args);
-/* All of it as JSON (lib/codegen/abi_json.c says what stands there). */
+/* All of it as JSON (lib/launch/json.c says what stands there). */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
 /* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */
 TILE_API tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length);
 
-/* What launching an instantiated plan does, as JSON (lib/codegen/steps_json.c says what stands
+/* What launching an instantiated plan does, as JSON (lib/launch/steps_json.c says what stands
  * there): scratch, and the steps in terms of the plan's arguments. TILE_INVALID after a diagnostic.
  */
 TILE_API tile_status tile_plan_print(const tile_function *plan, tile_writer writer, void *user);

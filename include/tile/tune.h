@@ -9,7 +9,7 @@
  *
  * What happens. The points of the space are listed; what cannot fit the target (threads, shared
  * memory, registers) is dropped before any code is made; the rest is ordered by a model of its time
- * (runtime/tune/model.c says which), so that a budget that ends early ends behind the likely ones.
+ * (runtime/model/model.c says which), so that a budget that ends early ends behind the likely ones.
  *
  * Threads compile, each in a context of its own, an assembler as a process beside each, while what
  * is ready is measured.

@@ -1,8 +1,8 @@
 /* Widths of accesses, from what strides, extents, indices and pointers are divisible by. */
 #include "lib/analysis/access.h"
 
-#include "lib/ir/shape.h"
 #include "lib/layout/layout.h"
+#include "lib/ops/shape.h"
 
 /* The largest power of two up to `limit` that divides what the divisor divides. */
 static unsigned power_of_two_part(int64_t divisor, unsigned limit) {

@@ -1,9 +1,9 @@
 #include "lib/analysis/conversion.h"
 
-#include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/rearrange.h"
 #include "lib/layout/traffic.h"
+#include "lib/support/scalar.h"
 
 bool tile_conversion_shuffles(const tile_type *tile, const tile_layout *to,
                               tile_shuffle_plan *plan) {

@@ -7,13 +7,13 @@
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/analysis/tensor_map.h"
-#include "lib/ir/atomic.h"
-#include "lib/ir/gather.h"
 #include "lib/ir/print_names.h"
-#include "lib/ir/scalar.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/rearrange.h"
 #include "lib/layout/traffic.h"
+#include "lib/ops/atomic.h"
+#include "lib/ops/gather.h"
+#include "lib/support/scalar.h"
 #include "tile/inspect.h"
 
 /* Of one value. */

@@ -1,7 +1,7 @@
 /* Memory operands are those whose row says how they are accessed. */
 #include "lib/analysis/memory.h"
 
-#include "lib/ir/gather.h"
+#include "lib/ops/gather.h"
 
 /* Of the array that a tensor map describes. */
 static tile_access access_through(const tile_function *f, tile_op op, tile_value map) {

@@ -7,9 +7,9 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
-#include "lib/ir/atomic.h"
 #include "lib/ir/describe.h"
 #include "lib/layout/layout.h"
+#include "lib/ops/atomic.h"
 
 enum {
     WIDEST = 16,            /* bytes */

@@ -4,9 +4,9 @@
 #include "lib/analysis/pipeline_plan.h"
 
 #include "lib/analysis/memory.h"
-#include "lib/ir/gather.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
 
 typedef struct planner {
     tile_function *f;

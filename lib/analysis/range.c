@@ -11,7 +11,7 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
-#include "lib/ir/shape.h"
+#include "lib/ops/shape.h"
 #include "lib/support/integer.h"
 
 enum {

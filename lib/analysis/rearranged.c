@@ -1,7 +1,7 @@
 /* Layouts on both sides of an operation that rearranges elements: see the header. */
 #include "lib/analysis/rearranged.h"
 
-#include "lib/ir/shape.h"
+#include "lib/ops/shape.h"
 
 unsigned tile_rearranged_operands(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {

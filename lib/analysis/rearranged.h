@@ -3,8 +3,8 @@
 #ifndef TILE_LIB_ANALYSIS_REARRANGED_H
 #define TILE_LIB_ANALYSIS_REARRANGED_H
 
-#include "lib/ir/rearrange.h"
 #include "lib/layout/rearrange.h"
+#include "lib/ops/rearrange.h"
 
 /* Whether there are layouts of operands and results such that each thread has what it needs. There
  * are none where extents that are no powers of two are cut into parts of different elements. */

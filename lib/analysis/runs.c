@@ -1,8 +1,8 @@
 /* Runs from how coordinates are made: iota, sums with what is the same along the dim. */
 #include "lib/analysis/runs.h"
 
-#include "lib/ir/gather.h"
-#include "lib/ir/shape.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
 
 static unsigned smaller(unsigned a, unsigned b) {
     return a < b ? a : b;

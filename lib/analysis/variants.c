@@ -39,7 +39,7 @@
 #include "lib/analysis/part_view.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/tensor_map.h"
-#include "lib/ir/gather.h"
+#include "lib/ops/gather.h"
 
 /* Widths in bytes, from wide to narrow; an access is at least one element. */
 static const unsigned widths[] = {16, 8, 4};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 /* What an instruction takes -------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * A wait is a loop of try_wait in LLVM's own blocks: labels in inline PTX would be copied with it.
  * Its own scope is the block: `release.cluster` costs a fence of the whole GPU at each arrival. */
 #include "lib/codegen/ptx.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/codegen/ptx.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 /* The L2's policies; evict_normal is what it does anyway. */
 static const char *const policies[TILE_CACHE_POLICIES] = {"evict_first", "evict_last"};

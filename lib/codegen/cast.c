@@ -7,8 +7,8 @@
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ir/arith.h"
-#include "lib/ir/scalar.h"
+#include "lib/ops/arith.h"
+#include "lib/support/scalar.h"
 
 /* One element at a time. */
 typedef struct elements {

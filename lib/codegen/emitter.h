@@ -13,9 +13,9 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
-#include "lib/ir/arith.h"
+#include "lib/ops/arith.h"
 #include "lib/analysis/range.h"
-#include "lib/codegen/abi.h"
+#include "lib/launch/abi.h"
 #include "lib/codegen/legal.h"
 #include "lib/ir/function.h"
 #include "tile/compile.h"

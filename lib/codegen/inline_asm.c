@@ -8,7 +8,7 @@
 
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
-#include "lib/ir/assembly.h"
+#include "lib/ops/assembly.h"
 
 typedef struct call {
     tile_emitter *e;

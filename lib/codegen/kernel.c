@@ -3,11 +3,11 @@
 
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
-#include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ir/atomic.h"
+#include "lib/launch/abi.h"
+#include "lib/ops/atomic.h"
 #include "lib/support/target.h"
 
 enum {

@@ -2,10 +2,10 @@
  * LLVM cannot select would end in its fatal error handler; here it is a diagnostic at the
  * operation. */
 #include "lib/analysis/executors.h"
-#include "lib/codegen/abi.h"
 #include "lib/codegen/emitter.h"
 #include "lib/ir/cost.h"
-#include "lib/ir/error.h"
+#include "lib/launch/abi.h"
+#include "lib/ops/error.h"
 #include "lib/support/integer.h"
 #include "lib/support/target.h"
 

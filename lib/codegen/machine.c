@@ -6,7 +6,7 @@
 #include "lib/analysis/product.h"
 #include "lib/analysis/uniform.h"
 #include "lib/codegen/emitter.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 enum overload { OVERLOAD_none, OVERLOAD_operand, OVERLOAD_result };
 

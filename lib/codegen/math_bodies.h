@@ -1,9 +1,9 @@
 /* exp, log and their like, from arithmetic and the approximations that the machine has.
  *
  * Written once over an abstract number: math.c makes LLVM instructions of it, the CPU device
- * computes with it (runtime/cpu/math_words.h), and test_math.c holds it to the bounds that ops.def
- * states. Who includes this defines `math`, `num`, `truth` and the functions num_*; a num is an f32
- * or an f64, as math->wide says.
+ * computes with it (runtime/cpu/execute/math_words.h), and test_math.c holds it to the bounds that
+ * ops.def states. Who includes this defines `math`, `num`, `truth` and the functions num_*; a num
+ * is an f32 or an f64, as math->wide says.
  *
  *   number                       a constant
  *   add sub mul divide fma absolute

@@ -8,7 +8,7 @@
 
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 /* Words ---------------------------------------------------------------------------------------- */
 

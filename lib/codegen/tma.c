@@ -1,6 +1,6 @@
 /* The tensor memory accelerator: tensor maps, and the copies that go through them. */
 #include "lib/codegen/ptx.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 void tile_emit_tensor_map(tile_emitter *e, tile_op op) {
     tile_set_scalar(e, tile_op_result(e->f, op, 0),

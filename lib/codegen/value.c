@@ -1,6 +1,6 @@
 /* How IR values are held as LLVM values: see emitter.h. */
 #include "lib/codegen/sums.h"
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 
 LLVMTypeRef tile_llvm_scalar(const tile_emitter *e, tile_scalar scalar) {
     switch (scalar) {

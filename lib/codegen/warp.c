@@ -1,7 +1,7 @@
 /* What the threads of a warp exchange: registers of 32 bits. Wider elements are two of them; narrow
  * ones go as they are packed, or alone. */
 #include "lib/codegen/emitter.h"
-#include "lib/ir/atomic.h"
+#include "lib/ops/atomic.h"
 
 static LLVMValueRef all_lanes(const tile_emitter *e) {
     return tile_llvm_int(e->i32, -1);

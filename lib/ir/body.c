@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/ir/intern.h"
+#include "lib/support/intern.h"
 
 /* Reading ------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "lib/ir/intern.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/intern.h"
 
 static const tile_expr *intern_expr(tile_context *context, const tile_expr *draft) {
     return tile_intern(context, TILE_INTERN_EXPR, draft, sizeof *draft);

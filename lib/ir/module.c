@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ir/intern.h"
 #include "lib/ir/names.h"
 #include "lib/ir/syntax.h"
+#include "lib/support/intern.h"
 
 static void abandon_module(tile_guarded *item, const tile_guard *guard) {
     (void)guard;

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "lib/ir/intern.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/named.h"
 #include "lib/support/integer.h"
+#include "lib/support/intern.h"
 
 /* What a kind of type has. */
 typedef struct kind_rule {

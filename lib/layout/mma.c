@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "lib/support/target.h"
 
 /* The table ----------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "lib/ir/scalar.h"
 #include "lib/support/integer.h"
+#include "lib/support/scalar.h"
 
 enum { CHUNK = 16, ATOM_ROWS = 8 };
 

@@ -25,7 +25,7 @@ struct tile_context {
     tile_source *sources;
     size_t source_count;
     size_t source_capacity;
-    struct tile_intern *interned; /* lib/ir/intern.c: types and expressions, each once */
+    struct tile_intern *interned; /* lib/support/intern.c: types and expressions, each once */
 };
 
 /* Diagnostics go to another sink for a while (NULL: nobody hears of them), and the errors among

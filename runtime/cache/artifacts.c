@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/codegen/identity.h"
 #include "lib/support/context.h"
+#include "lib/support/identity.h"
 #include "lib/support/text.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"

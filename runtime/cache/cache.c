@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "lib/codegen/identity.h"
+#include "lib/support/identity.h"
 #include "lib/support/options.h"
 
 static const uint64_t default_bytes = 1u << 30;

@@ -1,7 +1,7 @@
 /* Tuned points in the database. */
 #include <string.h>
 
-#include "lib/codegen/identity.h"
+#include "lib/support/identity.h"
 #include "lib/support/text.h"
 #include "runtime/cache/cache.h"
 

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/codegen/abi.h"
+#include "lib/launch/abi.h"
 #include "lib/support/clock.h"
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
 #include "lib/support/target.h"
-#include "runtime/cpu/global_shadow.h"
-#include "runtime/cpu/overlap.h"
+#include "runtime/cpu/sanitize/global_shadow.h"
+#include "runtime/cpu/sanitize/overlap.h"
 #include "tile/cache.h"
 
 typedef struct cpu_device {

@@ -2,8 +2,8 @@
 #ifndef TILE_RUNTIME_CUDA_DEVICE_H
 #define TILE_RUNTIME_CUDA_DEVICE_H
 
-#include "runtime/cuda/driver.h"
-#include "runtime/device.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/device/device.h"
 
 typedef struct cuda_module cuda_module;   /* module.c */
 typedef struct cuda_scratch cuda_scratch; /* launch.c */

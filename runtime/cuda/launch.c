@@ -14,8 +14,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/codegen/abi_data.h"
 #include "lib/ir/function.h"
+#include "lib/launch/data.h"
 #include "lib/support/context.h"
 
 static const tile_loc no_place = {0, 0, 0};

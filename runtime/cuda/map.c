@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "runtime/cuda/device.h"
-#include "runtime/map.h"
+#include "runtime/device/map.h"
 
 static int data_type(tile_scalar scalar) {
     switch (scalar) {

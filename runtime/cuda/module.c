@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/codegen/abi_data.h"
+#include "lib/launch/data.h"
 
 /* Modules ------------------------------------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
  * block's own first and last stamp. */
 #include <stdlib.h>
 
-#include "lib/codegen/abi.h"
 #include "lib/codegen/stamps.h"
+#include "lib/launch/abi.h"
 #include "runtime/cuda/device.h"
 
 typedef struct reading {

@@ -2,8 +2,8 @@
 #ifndef TILE_RUNTIME_TUNE_BUILD_H
 #define TILE_RUNTIME_TUNE_BUILD_H
 
-#include "runtime/device.h"
-#include "runtime/tune/space.h"
+#include "runtime/device/device.h"
+#include "runtime/model/space.h"
 #include "runtime/tune/task.h"
 
 typedef struct tune_builder tune_builder;

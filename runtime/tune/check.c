@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "runtime/evaluation.h"
+#include "runtime/reference/evaluation.h"
 
 static const tile_loc no_place = {0, 0, 0};
 

@@ -3,8 +3,8 @@
 #ifndef TILE_RUNTIME_TUNE_DRY_H
 #define TILE_RUNTIME_TUNE_DRY_H
 
-#include "runtime/device.h"
-#include "runtime/tune/store.h"
+#include "runtime/compile/store.h"
+#include "runtime/device/device.h"
 
 typedef struct tile_dry_device {
     tile_device base;

@@ -1,9 +1,9 @@
 /* The points of a space, for who only wants to know them. */
-#include "runtime/tune/space.h"
+#include "runtime/model/space.h"
 
 #include <string.h>
 
-#include "passes/common/bind_params.h"
+#include "passes/instantiate/bind_params.h"
 
 /* Without a name it should be the only one with `tune`. */
 static void report_choice(const tile_module *module, unsigned count) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/codegen/identity.h"
+#include "lib/support/identity.h"
 
 enum { PROTOCOL = 1 /* counts changes of what is in messages */ };
 

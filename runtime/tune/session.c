@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "lib/ir/function.h"
-#include "runtime/kernel.h"
+#include "runtime/compile/store.h"
+#include "runtime/launch/kernel.h"
+#include "runtime/launch/tuned.h"
 #include "runtime/tune/check.h"
-#include "runtime/tune/store.h"
-#include "runtime/tuned.h"
 
 struct tune_session {
     tile_arena arena; /* of the task */

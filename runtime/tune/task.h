@@ -3,7 +3,7 @@
 #ifndef TILE_RUNTIME_TUNE_TASK_H
 #define TILE_RUNTIME_TUNE_TASK_H
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/tune/message.h"
 #include "tile/tune.h"
 

@@ -8,16 +8,16 @@
 #include <unistd.h>
 
 #include "lib/ir/function.h"
-#include "passes/common/bind_params.h"
+#include "passes/instantiate/bind_params.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/measure.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/device/measure.h"
+#include "runtime/launch/tuned.h"
+#include "runtime/model/model.h"
 #include "runtime/tune/build.h"
-#include "runtime/tune/model.h"
 #include "runtime/tune/tuning.h"
 #include "runtime/tune/worker.h"
-#include "runtime/tuned.h"
 #include "tile/split.h"
 
 static const tile_loc no_place = {0, 0, 0};

@@ -2,7 +2,7 @@
 #ifndef TILE_RUNTIME_TUNE_TUNING_H
 #define TILE_RUNTIME_TUNE_TUNING_H
 
-#include "runtime/tune/space.h"
+#include "runtime/model/space.h"
 
 struct tile_tuning {
     tile_arena arena;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
 #include "tile/compile.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/artifact.h"
+#include "runtime/artifact/artifact.h"
 #include "runtime/cache/cache.h"
 
 typedef struct cache_fixture {

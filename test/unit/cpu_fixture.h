@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "test/unit/text_fixture.h"
 
 enum { CPU_FIXTURE_ARGS = 8 };

@@ -3,7 +3,7 @@
 #ifndef TILE_TEST_UNIT_DEVICE_FIXTURE_H
 #define TILE_TEST_UNIT_DEVICE_FIXTURE_H
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>

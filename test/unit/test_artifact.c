@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/codegen/identity.h"
-#include "runtime/artifact.h"
+#include "lib/support/identity.h"
+#include "runtime/artifact/artifact.h"
 #include "test/unit/codegen_fixture.h"
 
 static const char kernel[] =

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "lib/ir/function.h"
-#include "lib/ir/parser.h"
+#include "lib/text/parser.h"
 #include "test/unit/text_fixture.h"
 #include "tile/pass.h"
 

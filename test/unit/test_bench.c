@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/tile-bench/floats.h"
-#include "tools/tile-bench/limits.h"
-#include "tools/tile-bench/pages.h"
-#include "tools/tile-bench/problem.h"
-#include "tools/tile-bench/reference.h"
-#include "tools/tile-bench/shapes.h"
-#include "tools/tile-bench/statistics.h"
-#include "tools/tile-bench/svg.h"
-#include "tools/tile-bench/threads.h"
+#include "tools/tile-bench/attention/pages.h"
+#include "tools/tile-bench/attention/reference.h"
+#include "tools/tile-bench/common/floats.h"
+#include "tools/tile-bench/common/statistics.h"
+#include "tools/tile-bench/common/threads.h"
+#include "tools/tile-bench/measure/problem.h"
+#include "tools/tile-bench/measure/shapes.h"
+#include "tools/tile-bench/report/limits.h"
+#include "tools/tile-bench/report/svg.h"
 
 /* Statistics ---------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "runtime/cpu/clocks.h"
+#include "runtime/cpu/program/clocks.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "lib/analysis/range.h"
-#include "lib/ir/arith.h"
-#include "lib/ir/scalar.h"
+#include "lib/ops/arith.h"
+#include "lib/support/scalar.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"
 

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "lib/ir/arith.h"
 #include "lib/ir/cost.h"
-#include "lib/ir/error.h"
+#include "lib/ops/arith.h"
+#include "lib/ops/error.h"
 
 static bool is_elementwise(tile_opcode opcode) {
     return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);

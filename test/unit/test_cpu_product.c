@@ -2,7 +2,7 @@
  * signs. */
 #include <math.h>
 
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/cpu_fixture.h"
 
 enum { M = 2, N = 4, K = 8 };

@@ -1,6 +1,6 @@
 /* The CUDA driver where there is none, and what its results are turned into. */
 #define _POSIX_C_SOURCE 200809L
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

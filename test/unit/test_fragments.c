@@ -2,7 +2,7 @@
  * warps, what `coordinates` says of the elements that `from_fragment` takes, at both levels. */
 #include "lib/layout/layout.h"
 #include "lib/layout/named.h"
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/device.h"
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lib/codegen/identity.h"
+#include "lib/support/identity.h"
 
 /* The test vectors of BLAKE3 (BLAKE3-team/BLAKE3, test_vectors.json): bytes 0, 1, ... 250, 0, ...
  */

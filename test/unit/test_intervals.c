@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/compute.h"
 

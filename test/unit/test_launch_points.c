@@ -7,7 +7,7 @@
 
 #include "lib/support/integer.h"
 #include "runtime/cache/cache.h"
-#include "runtime/tuned.h"
+#include "runtime/launch/tuned.h"
 #include "test/unit/device_fixture.h"
 
 /* What pitches are told apart by. */

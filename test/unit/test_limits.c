@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "runtime/tune/space.h"
+#include "runtime/model/space.h"
 #include "test/unit/text_fixture.h"
 #include "tile/compile.h"
 #include "tile/compute.h"

@@ -3,8 +3,8 @@
  * allows, up and down. */
 #include <criterion/criterion.h>
 
-#include "lib/ir/error.h"
-#include "runtime/cpu/math_words.h"
+#include "lib/ops/error.h"
+#include "runtime/cpu/execute/math_words.h"
 #include "test/unit/cpu_fixture.h"
 
 typedef struct function {

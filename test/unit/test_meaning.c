@@ -5,7 +5,7 @@
 
 #include "lib/analysis/range.h"
 #include "lib/ir/function.h"
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/compute.h"
 #include "tile/device.h"

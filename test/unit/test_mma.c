@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "lib/support/target.h"
 
 /* Fragments ------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
  * operands. */
 #include "test/unit/pass_fixture.h"
 
-#include "passes/common/fold.h"
+#include "passes/simplify/fold.h"
 
 typedef struct operand_values {
     int64_t x;

@@ -2,9 +2,9 @@
  * all kinds, element types and axes, and in whatever layout the tile has. */
 #include <math.h>
 
-#include "lib/ir/kinds.h"
 #include "lib/layout/layout.h"
 #include "lib/layout/reduce.h"
+#include "lib/ops/kinds.h"
 #include "test/unit/axis_fixture.h"
 
 static const axis_shape shapes[] = {

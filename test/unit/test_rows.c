@@ -2,7 +2,7 @@
  * device and by their definition, for all axes, element types and layouts. */
 #include <math.h>
 
-#include "lib/ir/kinds.h"
+#include "lib/ops/kinds.h"
 #include "test/unit/axis_fixture.h"
 
 static const axis_shape shapes[] = {

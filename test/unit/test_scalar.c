@@ -1,5 +1,5 @@
 /* Element types: what the table says, and integers in memory. */
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tune/choose.h"
+#include "runtime/model/choose.h"
 #include "test/unit/text_fixture.h"
 #include "tile/compile.h"
 

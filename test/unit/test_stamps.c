@@ -4,7 +4,7 @@
 
 #include "lib/codegen/stamps.h"
 #include "runtime/cuda/device.h"
-#include "runtime/kernel.h"
+#include "runtime/launch/kernel.h"
 #include "test/unit/codegen_fixture.h"
 
 static tile_stamp *array; /* the module's */

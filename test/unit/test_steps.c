@@ -1,5 +1,5 @@
 /* Steps of a plan: which scratch may share bytes. */
-#include "lib/codegen/steps.h"
+#include "lib/launch/steps.h"
 #include "test/unit/text_fixture.h"
 
 static const char text[] = "plan @p(%n: i32) {\n"

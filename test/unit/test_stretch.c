@@ -1,7 +1,7 @@
 /* Every element-wise operation on a matrix, a column, a row and a scalar gives what it gives on
  * operands that are broadcast beforehand, at all levels. A text names an operand's shape by a
  * letter: m matrix, c column, r row, s scalar. */
-#include "lib/ir/scalar.h"
+#include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/build.h"
 #include "tile/compute.h"

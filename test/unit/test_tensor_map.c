@@ -5,7 +5,7 @@
 
 #include "lib/analysis/tensor_map.h"
 #include "runtime/cuda/device.h"
-#include "runtime/map.h"
+#include "runtime/device/map.h"
 #include "test/unit/codegen_fixture.h"
 
 /* The rules ------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 
 #include "lib/support/clock.h"
 #include "runtime/cache/cache.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tile/tuned.h"
 
 /* Smaller blocks are worse, whatever they take. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/tune/choose.h"
-#include "runtime/tune/model.h"
+#include "runtime/model/choose.h"
+#include "runtime/model/model.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
 #include "tile/compile.h"

@@ -1,5 +1,5 @@
-#include "runtime/tune/model.h"
-#include "runtime/tune/space.h"
+#include "runtime/model/model.h"
+#include "runtime/model/space.h"
 #include "test/unit/text_fixture.h"
 
 typedef struct space_fixture {

@@ -1,10 +1,10 @@
-#include "runtime/tune/work.h"
+#include "runtime/model/work.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/tune/model.h"
+#include "runtime/model/model.h"
 #include "test/unit/text_fixture.h"
 #include "test/unit/tune_product.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "tools/tile-bench/bench.h"
-#include "tools/tile-bench/estimate.h"
-#include "tools/tile-bench/options.h"
+#include "tools/tile-bench/measure/estimate.h"
+#include "tools/tile-bench/measure/options.h"
 
 static const char help_head[] =
     "usage: tile-bench attention [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "
@@ -76,7 +76,7 @@ typedef struct options {
     bench_options common;
     const char *python;
     bool no_peers, all, plans;
-    unsigned part_of[MAX_PART_SHAPES]; /* of --all: the first of attention_parts.def with it */
+    unsigned part_of[MAX_PART_SHAPES]; /* of --all: the first of attention/parts.def with it */
 } options;
 
 /* Options ------------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ enum { PROTOCOLS_all, PROTOCOLS_latency };
 static const part parts[] = {
 #define PART(shapes, file, kernel, protocols, meaning) \
     {#shapes, file, kernel, PROTOCOLS_##protocols == PROTOCOLS_latency, meaning},
-#include "tools/tile-bench/attention_parts.def"
+#include "tools/tile-bench/attention/parts.def"
 #undef PART
 };
 

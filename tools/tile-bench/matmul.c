@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/tile-bench/bench.h"
-#include "tools/tile-bench/options.h"
+#include "tools/tile-bench/measure/options.h"
 
 static const char help_head[] =
     "usage: tile-bench matmul [--kernel=FILE[:NAME] [--point=..]..].. [--shapes=LIST|FILE] "

@@ -25,7 +25,7 @@
 
 #include "tools/common/cache.h"
 #include "tools/tile-bench/bench.h"
-#include "tools/tile-bench/candidate.h"
+#include "tools/tile-bench/measure/candidate.h"
 
 static const char help[] =
     "usage: tile-bench worker --candidate=kernel|cublaslt|cublaslt_first|cublaslt_fast|read "

@@ -2,7 +2,7 @@
 #include <cublasLt.h>
 #include <stddef.h>
 
-#include "tools/tile-bench/cublaslt_abi.h"
+#include "tools/tile-bench/matmul/cublaslt_abi.h"
 
 #define NUMBER(name, value) _Static_assert((int)name == value, #name " has another number");
 CUBLAS_NUMBERS(NUMBER)
@@ -34,10 +34,10 @@ _Static_assert(sizeof(cublas_heuristic) == sizeof(cublasLtMatmulHeuristicResult_
 #define COMPARE(...) SAME(__VA_ARGS__)
 #define TYPE(name, operand, result, a, c, compute, scale, ...) \
     _Static_assert(COMPARE(WANT_##name, a, c, compute, scale), #name " is another type");
-#include "tools/tile-bench/types.def"
+#include "tools/tile-bench/matmul/types.def"
 #undef TYPE
 
 /* The functions, but for the pointers that are opaque here. */
 #define CUBLAS(name, parameters) _Static_assert(sizeof(&cublasLt##name) == sizeof(void *), #name);
-#include "tools/tile-bench/cublaslt.def"
+#include "tools/tile-bench/matmul/cublaslt.def"
 #undef CUBLAS

@@ -14,7 +14,7 @@ FOLDERS = ("include", "lib", "passes", "runtime", "tools", "test/fuzz")
 
 # Where a compute capability is a number: what the table is, which GPU runs a target's code (target.c), the name by which
 # the driver's assembler knows a target, and the peaks of GPUs that tile-bench has measured on.
-NUMBERS = {"include/tile/target.h", "lib/support/target.c", "runtime/assemble.c", "tools/tile-bench/product.c"}
+NUMBERS = {"include/tile/target.h", "lib/support/target.c", "runtime/compile/assemble.c", "tools/tile-bench/matmul/product.c"}
 FACTS = re.compile(r"compute_capability|arch_specific|capability *(<|>|==|!=)|switch \(.*capability"
                    r"|TILE_TARGET_(portable|family|specific)|\btarget(->|\.)form\b")
 # tile_target_find("sm_80") is a default, and random tests choose targets by name; any other use of a name in code is a

@@ -39,7 +39,7 @@
 #define CUlaunchAttribute_st our_CUlaunchAttribute_st
 #define CUtensorMap our_CUtensorMap
 #define CUtensorMap_st our_CUtensorMap_st
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #undef CUlaunchConfig
 #undef CUlaunchConfig_st
 #undef CUlaunchAttribute
@@ -97,4 +97,4 @@ TILE_DRIVER_NUMBERS(NUMBER)
 #define DRIVER(name, symbol, parameters) \
     _Static_assert(SAME(__typeof__(&symbol), CUresult(CUDAAPI *) parameters), \
                    #symbol " has other parameters in cuda.h");
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"

@@ -4,4 +4,4 @@
     int symbol(void) { \
         return 100; \
     }
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"

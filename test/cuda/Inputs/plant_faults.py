@@ -41,10 +41,10 @@ FAULTS = (  # what, file, text that occurs once, its replacement, word of the me
 
 
 def plant(file, old, new):
-    folder = os.path.join(scratch, "runtime", "cuda")
+    folder = os.path.join(scratch, "runtime", "cuda", "driver")
     os.makedirs(folder, exist_ok=True)
     for name in FILES:
-        with open(os.path.join(root, "runtime", "cuda", name)) as source:
+        with open(os.path.join(root, "runtime", "cuda", "driver", name)) as source:
             text = source.read()
         if name == file:
             if text.count(old) != 1:

@@ -1,0 +1,590 @@
+/* The rules of ops.def: what operands an operation takes and what types its results have. */
+#include "lib/builder/infer.h"
+
+#include "lib/builder/infer_rules.h"
+#include "lib/ops/shape.h"
+
+/* Operands ------------------------------------------------------------------------------------ */
+
+static bool is_value(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type);
+}
+
+static bool is_scalar(const tile_type *type, tile_scalar scalar) {
+    return type->kind == TILE_TYPE_SCALAR && type->scalar == scalar;
+}
+
+static bool is_own_buffer(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && !type->cluster;
+}
+
+static bool is_barrier(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
+}
+
+/* Elements of barriers are nobody's data: only what accesses none takes a buffer of them. */
+static bool class_fits(const tile_infer *infer, unsigned operand, tile_value value) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_type *type = tile_value_type(infer->function, value);
+    tile_operand_class class = info->operands[operand].class_;
+    bool generic = type->param != NULL;
+    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none) return false;
+    switch (class) {
+    case TILE_CLASS_any: return true;
+    case TILE_CLASS_number: return is_value(type);
+    case TILE_CLASS_integer:
+        return is_value(type) && (generic || !tile_scalar_is_floating(type->scalar));
+    case TILE_CLASS_floating:
+        return is_value(type) && (generic || tile_scalar_is_floating(type->scalar));
+    case TILE_CLASS_boolean: return is_value(type) && type->scalar == TILE_i1;
+    case TILE_CLASS_scalar: return type->kind == TILE_TYPE_SCALAR;
+    case TILE_CLASS_index: return is_scalar(type, TILE_i32);
+    case TILE_CLASS_long_index: return is_scalar(type, TILE_i32) || is_scalar(type, TILE_i64);
+    case TILE_CLASS_constant:
+        return is_scalar(type, TILE_i32) &&
+               tile_value_at(infer->function, value)->kind == TILE_VALUE_CONSTANT;
+    case TILE_CLASS_pointer: return type->kind == TILE_TYPE_PTR;
+    case TILE_CLASS_tensor: return type->kind == TILE_TYPE_TENSOR;
+    case TILE_CLASS_view: return type->kind == TILE_TYPE_VIEW;
+    case TILE_CLASS_shared: return is_own_buffer(type);
+    case TILE_CLASS_any_shared: return type->kind == TILE_TYPE_SHARED;
+    case TILE_CLASS_barrier: return is_barrier(type) && !type->cluster;
+    case TILE_CLASS_any_barrier: return is_barrier(type);
+    case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
+    case TILE_CLASS_global: return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
+    case TILE_CLASS_location:
+        return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
+    case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
+    case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
+    case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
+    case TILE_CLASS_tensor_map: return type->kind == TILE_TYPE_MAP;
+    case TILE_CLASS_descriptor: return type->kind == TILE_TYPE_DESCRIPTOR;
+    case TILE_CLASS_vector_or_descriptor:
+        return type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_DESCRIPTOR;
+    }
+    return false;
+}
+
+static const char *class_words(tile_operand_class class) {
+    static const char *const words[] = {
+        [TILE_CLASS_any] = "a value",
+        [TILE_CLASS_number] = "a number: a scalar, tensor, tile or vector",
+        [TILE_CLASS_integer] = "integers: a scalar, tensor, tile or vector of them",
+        [TILE_CLASS_floating] = "floats: a scalar, tensor, tile or vector of them",
+        [TILE_CLASS_boolean] = "i1: a scalar, tensor, tile or vector of it",
+        [TILE_CLASS_scalar] = "a scalar",
+        [TILE_CLASS_index] = "an i32",
+        [TILE_CLASS_long_index] = "an i32 or i64",
+        [TILE_CLASS_constant] = "a constant i32",
+        [TILE_CLASS_pointer] = "a pointer",
+        [TILE_CLASS_tensor] = "a tensor",
+        [TILE_CLASS_view] = "a view",
+        [TILE_CLASS_shared] = "a shared buffer",
+        [TILE_CLASS_any_shared] = "a shared buffer",
+        [TILE_CLASS_barrier] = "a shared buffer of barriers of this block",
+        [TILE_CLASS_any_barrier] = "a shared buffer of barriers",
+        [TILE_CLASS_global] = "a pointer or a view",
+        [TILE_CLASS_memory] = "a view or a shared buffer",
+        [TILE_CLASS_location] = "a pointer, a view or a shared buffer",
+        [TILE_CLASS_tile] = "a tile",
+        [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
+        [TILE_CLASS_vector] = "a vector",
+        [TILE_CLASS_tensor_map] = "a tensor map",
+        [TILE_CLASS_descriptor] = "a descriptor",
+        [TILE_CLASS_vector_or_descriptor] = "a vector or a descriptor",
+    };
+    return words[class];
+}
+
+static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_type *type = tile_value_type(infer->function, value);
+    bool view =
+        info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
+    const char *remedy = view ? "; `base` gives its pointer" : "";
+    if (type->kind == TILE_TYPE_SHARED && type->cluster)
+        remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
+    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
+        remedy = "; barrier_arrive, barrier_wait and the like access barriers";
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
+                class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
+                remedy);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Where the elements' type is a parameter, it is checked when that has a value. */
+static bool is_index_tile(const tile_infer *infer, const tile_type *type) {
+    return tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS) && type->kind == TILE_TYPE_TILE &&
+           (type->param || type->scalar == TILE_i32 || type->scalar == TILE_i64);
+}
+
+/* An element's indices: how many its base wants, and of which type. */
+static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
+                          unsigned count) {
+    const tile_type *base = tile_value_type(infer->function, values[0]);
+    bool address = form == TILE_FORM_address || form == TILE_FORM_optaddress;
+    unsigned wanted = base->kind == TILE_TYPE_VIEW   ? base->rank
+                      : address                      ? 1
+                      : base->kind == TILE_TYPE_TILE ? 0
+                                                     : base->stages != NULL;
+    bool part = form == TILE_FORM_part;
+    bool shared = (part || address) && base->kind == TILE_TYPE_SHARED;
+    unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
+    if (count - 1 != wanted && count - 1 != placed) {
+        tile_arena scratch = {0};
+        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
+                    type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
+                    count - 1,
+                    placed == wanted ? ""
+                    : part ? base->stages ? " (a stage and where a part of it begins, or the stage)"
+                                          : " (where a part of it begins, or none)"
+                    : base->stages ? " (a stage and its coordinates, or one offset)"
+                                   : " (its coordinates, or one offset)");
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    for (unsigned i = 1; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        bool is_long = base->kind == TILE_TYPE_PTR && is_scalar(type, TILE_i64);
+        bool stage = base->stages && i == 1;
+        if (is_scalar(type, TILE_i32) || is_long || (!stage && is_index_tile(infer, type)))
+            continue;
+        return fail(infer,
+                    tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS)
+                        ? "an index must be an i32, or a tile of i32 or i64, not"
+                        : "an index must be an i32, not",
+                    type, "", NULL);
+    }
+    return true;
+}
+
+static bool check_classes(const tile_infer *infer) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = segment_at(infer, i, &count);
+        tile_operand_form form = info->operands[i].form;
+        bool element = tile_form_has_brackets(form);
+        if (element && !count) continue; /* it may miss */
+        for (unsigned v = 0; v < (element ? 1 : count); v++)
+            if (!class_fits(infer, i, values[v])) return fail_class(infer, i, values[v]);
+        if (element && !check_indices(infer, form, values, count)) return false;
+    }
+    return true;
+}
+
+/* Results ------------------------------------------------------------------------------------- */
+
+/* Where the operands tell the element type. */
+static bool needs_extents(const tile_infer *infer) {
+    return infer->given || fail_without_extents(infer);
+}
+
+/* The last dims of `whole` are those of `part`; unknown extents fit. */
+static bool covers_last_dims(const tile_type *whole, const tile_type *part) {
+    if (part->rank > whole->rank) return false;
+    for (unsigned d = 0; d < part->rank; d++)
+        if (whole->dims[whole->rank - part->rank + d] != part->dims[d]) return false;
+    return true;
+}
+
+static bool same_dims(const tile_type *a, const tile_type *b) {
+    return a->rank == b->rank && covers_last_dims(a, b);
+}
+
+static const tile_type *scalar_type(const tile_infer *infer, tile_scalar scalar) {
+    return tile_type_scalar(tile_function_context(infer->function), scalar);
+}
+
+/* Level 1 broadcasts the operand of lower rank along leading dims. */
+static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
+    if (a == b) return a;
+    bool tensors = (a->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_TENSOR) &&
+                   (a->kind == TILE_TYPE_TENSOR || a->kind == TILE_TYPE_SCALAR) &&
+                   (b->kind == TILE_TYPE_TENSOR || b->kind == TILE_TYPE_SCALAR);
+    if (!tensors || !same_element(a, b)) return NULL;
+    if (a->rank >= b->rank) return covers_last_dims(a, b) ? a : NULL;
+    return covers_last_dims(b, a) ? b : NULL;
+}
+
+static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
+    const char *what = "both operands must have the same type, not";
+    bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
+    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank)
+        what = "both operands must have the same rank (broadcast adds dims), not";
+    else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR))
+        what = "extents must be the same or 1, not";
+    return fail(infer, what, a, " and", b);
+}
+
+static bool tile_infer_arith(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
+    const tile_type *type = broadcast(a, b);
+    return type ? result(infer, type) : fail_mixed(infer, a, b);
+}
+
+static bool tile_infer_compare(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
+    const tile_type *type = broadcast(a, b);
+    if (!type) return fail_mixed(infer, a, b);
+    return result(infer,
+                  tile_type_with_scalar(tile_function_context(infer->function), type, TILE_i1));
+}
+
+static bool tile_infer_unary(tile_infer *infer) {
+    return result(infer, type_of(infer, TILE_OPERAND_src));
+}
+
+static bool tile_infer_fma(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = type_of(infer, TILE_OPERAND_addend);
+    if (a != b || a != c)
+        return fail(infer, "all operands must have the same type, not", a, " and", a != b ? b : c);
+    return result(infer, a);
+}
+
+/* One that is not said may be the other's. */
+static bool same_layout(const tile_type *a, const tile_type *b) {
+    return !a->layout || !b->layout || a->layout == b->layout;
+}
+
+static bool tile_infer_select(tile_infer *infer) {
+    const tile_type *condition = type_of(infer, TILE_OPERAND_condition),
+                    *yes = type_of(infer, TILE_OPERAND_yes), *no = type_of(infer, TILE_OPERAND_no);
+    if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
+    bool whole = condition->kind == TILE_TYPE_SCALAR;
+    if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
+                   !same_layout(condition, yes)))
+        return fail(infer, "the condition must have the shape of the values,", condition, " for",
+                    yes);
+    return result(infer, yes);
+}
+
+static bool tile_infer_cast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (!to)
+        return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
+                    NULL);
+    if (to->kind != from->kind || !same_dims(from, to) || !same_layout(from, to))
+        return fail(infer, "the result must have the operand's shape: from", from, " to", to);
+    return result(infer, to);
+}
+
+static bool tile_infer_bitcast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (!tile_infer_cast(infer) || from->param || to->param) return infer->result_count == 1;
+    infer->result_count = 0;
+    if (tile_scalar_bits(from->scalar) != tile_scalar_bits(to->scalar))
+        return fail(infer, "the element types must have the same width, not", from, " and", to);
+    if (from->scalar != to->scalar && (from->scalar == TILE_tf32 || to->scalar == TILE_tf32))
+        return fail(infer, "of tf32 some bits are ignored; cast to or from f32:", from, " to", to);
+    if (from->scalar != to->scalar && tile_scalar_bits(to->scalar) == 64 &&
+        infer->function->kind == TILE_COMPUTE)
+        return fail(infer, "computes are evaluated in f64, which does not hold all bits of", to, "",
+                    NULL);
+    return result(infer, to);
+}
+
+static bool tile_infer_splat(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (!needs_extents(infer)) return false;
+    if (!tile_type_is_array(to) || !same_element(from, to))
+        return fail(infer,
+                    "the result must be a tile, tensor or vector of the operand's type, from", from,
+                    " to", to);
+    return result(infer, to);
+}
+
+static bool tile_infer_none(tile_infer *infer) {
+    return no_result(infer);
+}
+
+/* One entry of each list for each region. */
+static bool tile_infer_roles(tile_infer *infer) {
+    if (!infer->segment[0] || infer->segment[0] != infer->segment[1] ||
+        infer->segment[0] != infer->segment[2])
+        return fail(infer, "each region needs its own warps, groups and registers", NULL, "", NULL);
+    return no_result(infer);
+}
+
+static bool tile_infer_sync(tile_infer *infer) {
+    if (!type_of(infer, TILE_OPERAND_number) != !type_of(infer, TILE_OPERAND_warps))
+        return fail(infer, "a numbered barrier needs the number of participating warps: sync 1, 8",
+                    NULL, "", NULL);
+    return no_result(infer);
+}
+
+/* A loop gives what it begins with: its row's last operand. */
+static bool tile_infer_inits(tile_infer *infer) {
+    unsigned count;
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_value *inits = segment_at(infer, info->operand_count - 1, &count);
+    for (unsigned i = 0; i < count; i++)
+        infer->results[i] = tile_value_type(infer->function, inits[i]);
+    infer->result_count = count;
+    return true;
+}
+
+/* `if` is built by tile_build_if_else: its results come from its regions. */
+static bool tile_infer_if(tile_infer *infer) {
+    infer->result_count = 0;
+    return true;
+}
+
+/* Where the elements' type is a parameter, it is checked when that has a value. */
+static bool tile_infer_iota(tile_infer *infer) {
+    const tile_type *type = infer->given;
+    if (!type || (type->kind != TILE_TYPE_TILE && type->kind != TILE_TYPE_TENSOR))
+        return fail(infer, "the result must be a tile or a tensor", NULL,
+                    type ? ", not" : "; write its type after ':'", type);
+    if (!type->param && (type->scalar == TILE_i1 || !tile_scalar_has_arithmetic(type->scalar)))
+        return fail(infer, "a coordinate is an integer, or a float that has arithmetic, not in",
+                    type, "", NULL);
+    return result(infer, type);
+}
+
+static bool tile_infer_broadcast(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (from->kind != TILE_TYPE_TILE && from->kind != TILE_TYPE_TENSOR)
+        return fail(infer, "operand 'src' must be a tile or a tensor, not", from, "", NULL);
+    if (!to) return fail_without_extents(infer);
+    if (to->kind != from->kind || !same_element(from, to))
+        return fail(infer, "the result must be a tensor or tile of the operand's elements, from",
+                    from, " to", to);
+    if (!tile_type_stretches(from, to))
+        return fail(infer, "extents of 1 are repeated and dims are added in front, not", from,
+                    " to", to);
+    return result(infer, to);
+}
+
+static bool tile_infer_index(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i32));
+}
+
+static bool tile_infer_tile_schedule(tile_infer *infer) {
+    unsigned extents;
+    segment(infer, TILE_OPERAND_extents, &extents);
+    if (extents < 1 || extents > 3) return fail(infer, "a grid has 1 to 3 extents", NULL, "", NULL);
+    return tile_infer_index(infer);
+}
+
+static bool tile_infer_index3(tile_infer *infer) {
+    if (!tile_infer_index(infer)) return false;
+    infer->results[1] = infer->results[2] = infer->results[0];
+    infer->result_count = 3;
+    return true;
+}
+
+/* Extents and strides that the type knows must be what the operands are. */
+static bool check_known(const tile_infer *infer, const tile_expr *const *known, unsigned operand,
+                        const char *what) {
+    unsigned count;
+    const tile_value *values = segment_at(infer, operand, &count);
+    for (unsigned d = 0; d < count; d++) {
+        const tile_value_data *data = tile_value_at(infer->function, values[d]);
+        if (known[d] && (data->kind != TILE_VALUE_CONSTANT || data->expr != known[d]))
+            return fail(infer, what, infer->given, "", NULL);
+    }
+    return true;
+}
+
+_Static_assert(TILE_MAX_RANK == 6, "the diagnostic below says so");
+
+static bool tile_infer_view(tile_infer *infer) {
+    unsigned extents, strides;
+    segment(infer, TILE_OPERAND_extents, &extents);
+    segment(infer, TILE_OPERAND_strides, &strides);
+    const tile_type *type = infer->given, *base = type_of(infer, TILE_OPERAND_base);
+    if (!type) return fail(infer, "a view has 1 to 6 extents", NULL, "", NULL);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
+    if (type->layout)
+        return fail(infer, "only a view of opaque scratch has a layout", NULL, "", NULL);
+    if (type->rank != extents || (strides && strides != extents))
+        return fail(infer, "there must be one extent, and one stride if any, for each dim of", type,
+                    "", NULL);
+    if (strides && !type->has_strides)
+        return fail(infer, "strides are given, so the type must have them:", type,
+                    " lacks them; write for instance view<f32[?, ?], strides [1, ?]>", NULL);
+    if (!strides && type->has_strides)
+        return fail(infer, "the strides are missing for", type, "", NULL);
+    if (!same_element(base, type))
+        return fail(infer, "the element types differ:", base, " and", type);
+    return check_known(infer, type->dims, 1, "an extent operand differs from that of") &&
+           check_known(infer, type->strides, 2, "a stride operand differs from that of");
+}
+
+static bool tile_infer_base(tile_infer *infer) {
+    tile_type draft = *type_of(infer, TILE_OPERAND_src);
+    draft.kind = TILE_TYPE_PTR;
+    draft.rank = 0;
+    draft.layout = NULL;
+    draft.has_strides = false;
+    return result(infer, tile_type_get(tile_function_context(infer->function), &draft));
+}
+
+static bool tile_infer_scratch(tile_infer *infer) {
+    unsigned extents;
+    segment(infer, TILE_OPERAND_extents, &extents);
+    const tile_type *type = infer->given;
+    if (type && type->kind == TILE_TYPE_PTR) return result(infer, type);
+    if (!type)
+        return fail(infer, "the result needs an element type; write it after ':': f32", NULL, "",
+                    NULL);
+    if (!given(infer, TILE_TYPE_VIEW, "the result must be a view")) return false;
+    if (type->rank != extents || type->has_strides)
+        return fail(infer, "there must be one extent for each dim of", type, "", NULL);
+    return check_known(infer, type->dims, 0, "an extent operand differs from that of");
+}
+
+/* Which kernel it is, and so what it takes, may be known later: tile_verify_plan compares. */
+static bool tile_infer_launch(tile_infer *infer) {
+    return no_result(infer);
+}
+
+static bool tile_infer_fill(tile_infer *infer) {
+    const tile_type *view = type_of(infer, TILE_OPERAND_dst),
+                    *value = type_of(infer, TILE_OPERAND_src);
+    if (value->kind != TILE_TYPE_SCALAR || !same_element(view, value))
+        return fail(infer, "the value must be an element of", view, ", not", value);
+    return no_result(infer);
+}
+
+static bool tile_infer_shared_buffer(tile_infer *infer) {
+    if (infer->given && infer->given->kind == TILE_TYPE_SHARED && infer->given->cluster)
+        return fail(infer, "a buffer of the cluster comes from map_shared, not", infer->given, "",
+                    NULL);
+    return given(infer, TILE_TYPE_SHARED, "the result must be a shared buffer");
+}
+
+static bool tile_infer_barrier_buffer(tile_infer *infer) {
+    const tile_type *type = infer->given;
+    if (!type || !is_barrier(type) || type->cluster)
+        return fail(infer, "the result must be barriers, as shared<barrier[4]>", NULL,
+                    type ? ", not" : "", type);
+    return result(infer, type);
+}
+
+static bool tile_infer_mbarrier_test(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i1));
+}
+
+static bool tile_infer_elect(tile_infer *infer) {
+    return result(infer, scalar_type(infer, TILE_i1));
+}
+
+static bool tile_infer_map_shared(tile_infer *infer) {
+    const tile_type *own = type_of(infer, TILE_OPERAND_src);
+    return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
+}
+
+static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
+    bool fits =
+        memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
+    return fits || fail(infer, "the shapes do not match:", tile, " and", memory);
+}
+
+/* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
+static bool check_transfer(const tile_infer *infer, const tile_type *tile,
+                           const tile_type *memory) {
+    if (!same_element(tile, memory))
+        return fail(infer, "the element types differ:", tile, " and", memory);
+    return check_shapes(infer, tile, memory);
+}
+
+bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,
+                           const tile_type *buffer) {
+    bool fits = tile->rank == buffer->rank;
+    for (unsigned d = 0; fits && d < tile->rank; d++) {
+        int64_t part = tile_type_dim(tile, d), whole = tile_type_dim(buffer, d);
+        bool known = part > 0 && whole > 0;
+        fits = tile->dims[d] == buffer->dims[d] || !known ||
+               ((part & (part - 1)) == 0 && whole % part == 0);
+    }
+    if (!fits)
+        return fail(infer,
+                    "a part's extents must be those of the buffer, or powers of two that divide "
+                    "them:",
+                    tile, " of", buffer);
+    return same_element(tile, buffer) ||
+           fail(infer, "the element types differ:", tile, " and", buffer);
+}
+
+bool tile_infer_is_part(const tile_infer *infer, unsigned operand) {
+    const tile_type *type = type_at(infer, operand);
+    unsigned count;
+    segment_at(infer, operand, &count);
+    return type->kind == TILE_TYPE_SHARED && count > 1u + (type->stages != NULL);
+}
+
+static bool tile_infer_load(tile_infer *infer) {
+    const tile_type *memory = type_of(infer, TILE_OPERAND_src);
+    if (!needs_extents(infer) || !given(infer, TILE_TYPE_TILE, "the result must be a tile"))
+        return false;
+    return tile_infer_is_part(infer, 0) ? tile_infer_check_part(infer, infer->given, memory)
+                                        : check_transfer(infer, infer->given, memory);
+}
+
+bool tile_infer_store(tile_infer *infer) {
+    const tile_type *tile = type_of(infer, TILE_OPERAND_src),
+                    *memory = type_of(infer, TILE_OPERAND_dst);
+    return no_result(infer) &&
+           (tile_infer_is_part(infer, 1) ? tile_infer_check_part(infer, tile, memory)
+                                         : check_transfer(infer, tile, memory));
+}
+
+bool tile_infer_copy(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src),
+                    *to = type_of(infer, TILE_OPERAND_dst);
+    if (from->kind == to->kind)
+        return fail(infer, "one side must be a view and the other a shared buffer, not", from,
+                    " and", to);
+    const tile_type *shared = from->kind == TILE_TYPE_SHARED ? from : to;
+    const tile_type *view = shared == from ? to : from;
+    unsigned operand = shared == from ? 1 : 0;
+    unsigned predicate = infer->opcode == TILE_OP_copy ? 2 : 3;
+    bool rounds = shared == to && (shared->param || shared->scalar == TILE_tf32) &&
+                  (view->param || view->scalar == TILE_f32); /* or will, when that is known */
+    if (!rounds && !same_element(shared, view))
+        return fail(infer, "the element types differ:", shared, " and", view);
+    return no_result(infer) &&
+           (tile_infer_points(infer, operand) ? tile_infer_check_points(infer, operand, shared)
+                                              : check_shapes(infer, shared, view)) &&
+           tile_infer_check_predicate(infer, predicate, shared);
+}
+
+static bool tile_infer_dot_wait(tile_infer *infer) {
+    return result(infer, type_of(infer, TILE_OPERAND_src));
+}
+
+static bool tile_infer_convert_layout(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (!given(infer, TILE_TYPE_TILE, "the result must be a tile")) return false;
+    if (!same_dims(from, to) || !same_element(from, to))
+        return fail(infer, "only the layout may change, from", from, " to", to);
+    const tile_type *buffer = type_of(infer, TILE_OPERAND_buffer);
+    if (buffer && (buffer->stages || !same_dims(from, buffer) || !same_element(from, buffer)))
+        return fail(infer, "the buffer must have the tile's shape and no stages, not", buffer,
+                    " for", from);
+    return true;
+}
+
+static bool tile_infer_semaphore(tile_infer *infer) {
+    const tile_type *view = first_type(infer);
+    if (view->scalar != TILE_i32)
+        return fail(infer, "a semaphore is an i32 element of a view, not of", view, "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_results(tile_infer *infer) {
+    static bool (*const rules[TILE_OPCODE_LIMIT])(tile_infer *) = {
+#define OP(number, name, levels, operands, attributes, typing, rule, ...) \
+    [number] = tile_infer_##rule,
+#include "tile/ops.def"
+    };
+    infer->result_count = 0;
+    return check_classes(infer) && tile_infer_complete_given(infer) && rules[infer->opcode](infer);
+}

@@ -1,0 +1,95 @@
+/* The rules of matrix products at levels 1 and 2. */
+#include "lib/builder/infer_rules.h"
+
+/* The dims of a matrix, which an attribute may exchange. */
+typedef struct matrix {
+    const tile_type *type;
+    const tile_expr *rows, *columns;
+} matrix;
+
+static matrix matrix_of(const tile_infer *infer, unsigned operand, tile_attr_id trans) {
+    const tile_type *type = type_at(infer, operand);
+    bool turned = attr_of(infer, trans) != NULL;
+    matrix m = {.type = type};
+    if (type->rank < 2) return m;
+    m.rows = type->dims[type->rank - (turned ? 1 : 2)];
+    m.columns = type->dims[type->rank - (turned ? 2 : 1)];
+    return m;
+}
+
+/* An extent before the last two, counted from there; NULL: there is none. */
+static const tile_expr *batch_of(const tile_type *type, unsigned at) {
+    return at + 2 < type->rank ? type->dims[type->rank - 3 - at] : NULL;
+}
+
+static bool is_one(const tile_expr *extent) {
+    int64_t value;
+    return !extent || (tile_expr_is_int(extent, &value) && value == 1);
+}
+
+const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element) {
+    matrix a = matrix_of(infer, 0, TILE_ATTR_trans_lhs),
+           b = matrix_of(infer, 1, TILE_ATTR_trans_rhs);
+    tile_type draft = a.type->rank < b.type->rank ? *b.type : *a.type;
+    if (a.type->rank < 2 || b.type->rank < 2 || a.columns != b.rows) return NULL;
+    for (unsigned at = 0; at + 2 < draft.rank; at++) {
+        const tile_expr *of_a = batch_of(a.type, at), *of_b = batch_of(b.type, at);
+        if (of_a != of_b && !is_one(of_a) && !is_one(of_b)) return NULL;
+        draft.dims[draft.rank - 3 - at] = is_one(of_a) && of_b ? of_b : of_a;
+    }
+    draft.dims[draft.rank - 2] = a.rows;
+    draft.dims[draft.rank - 1] = b.columns;
+    draft.scalar = element->scalar;
+    draft.param = element->param;
+    draft.layout = NULL;
+    return tile_type_get(tile_function_context(infer->function), &draft);
+}
+
+static bool same_dims(const tile_type *a, const tile_type *b) {
+    bool same = a->rank == b->rank;
+    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/* Where attributes are not known yet, any shape will do. */
+bool tile_infer_matmul(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = infer->given;
+    const tile_type *wanted = tile_infer_product(infer, a);
+    if (!wanted && infer->has_attrs)
+        return fail(infer,
+                    "the operands must be [m, k] and [k, n] (trans_lhs and trans_rhs exchange the "
+                    "dims of one), or batches of them, not",
+                    a, " and", b);
+    if (!same_element(a, b))
+        return fail(infer, "both operands must have the same element type, not", a, " and", b);
+    bool fits = c && c->kind == TILE_TYPE_TENSOR && c->rank >= 2;
+    if (fits && wanted && infer->has_attrs) fits = same_dims(c, wanted);
+    if (!fits)
+        return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
+                    c ? ", not" : "", c);
+    return result(infer, c);
+}
+
+bool tile_infer_dot(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
+                    *c = type_of(infer, TILE_OPERAND_acc);
+    if (!c) return fail(infer, "the accumulator is missing", NULL, "", NULL);
+    const tile_type *wanted = tile_infer_product(infer, c);
+    bool fits = wanted && a->rank == b->rank && a->rank <= 3;
+    if (!fits && infer->has_attrs)
+        return fail(infer,
+                    "the operands must be [m, k] and [k, n] (trans_lhs and trans_rhs exchange the "
+                    "dims of one), or both batches of these with three dims, not",
+                    a, " and", b);
+    if (infer->has_attrs && !same_dims(c, wanted))
+        return fail(infer,
+                    c->rank == 2 ? "the accumulator must be [m, n], not"
+                                 : "the accumulator must be [batches, m, n], not",
+                    c, "", NULL);
+    if (!c->param && !tile_scalar_has_arithmetic(c->scalar))
+        return fail(infer,
+                    "the accumulator must be of a type that has arithmetic, such as f32, not", c,
+                    "", NULL);
+    return result(infer, c);
+}

@@ -1,0 +1,221 @@
+/* What the rules of several files are made of. A rule checks an operation's operands, then calls
+ * result or no_result. */
+#ifndef TILE_LIB_BUILDER_INFER_RULES_H
+#define TILE_LIB_BUILDER_INFER_RULES_H
+
+#include "lib/builder/infer.h"
+#include "lib/ir/describe.h"
+
+/* Diagnostics --------------------------------------------------------------------------------- */
+
+static inline const char *op_name(const tile_infer *infer) {
+    return tile_op_get_info(infer->opcode)->name;
+}
+
+static inline const char *type_text(const tile_infer *infer, const tile_type *type,
+                                    tile_arena *arena) {
+    return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
+}
+
+/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
+static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
+                        const char *between, const tile_type *b) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
+                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
+                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* Operands ------------------------------------------------------------------------------------ */
+
+/* Of the operand at that place of the row, for those that look at all of them. */
+static inline const tile_value *segment_at(const tile_infer *infer, unsigned place,
+                                           unsigned *count) {
+    unsigned start = 0;
+    for (unsigned i = 0; i < place; i++) start += infer->segment[i];
+    *count = infer->segment[place];
+    return infer->operands + start;
+}
+
+/* The type of its first value, NULL if it is absent. */
+static inline const tile_type *type_at(const tile_infer *infer, unsigned place) {
+    unsigned count;
+    const tile_value *values = segment_at(infer, place, &count);
+    return count ? tile_value_type(infer->function, values[0]) : NULL;
+}
+
+/* The same by names. */
+static inline const tile_value *segment(const tile_infer *infer, tile_operand_name name,
+                                        unsigned *count) {
+    return segment_at(infer, tile_place_of(infer->opcode, name), count);
+}
+static inline const tile_type *type_of(const tile_infer *infer, tile_operand_name name) {
+    return type_at(infer, tile_place_of(infer->opcode, name));
+}
+/* Of a rule's operations that name their first operand in different ways. */
+static inline const tile_type *first_type(const tile_infer *infer) {
+    return type_at(infer, 0);
+}
+
+/* An attribute; NULL if it is absent or not known yet. */
+static inline const tile_attr *attr_of(const tile_infer *infer, tile_attr_id id) {
+    for (unsigned i = 0; i < infer->attr_count; i++)
+        if (infer->attrs[i].id == id) return &infer->attrs[i];
+    return NULL;
+}
+
+/* Results ------------------------------------------------------------------------------------- */
+
+static inline bool fail_excess(const tile_infer *infer, const tile_type *type) {
+    tile_arena scratch = {0};
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s has %s",
+                op_name(infer), type_text(infer, type, &scratch), tile_type_excess(type));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static inline bool result(tile_infer *infer, const tile_type *type) {
+    if (infer->given && infer->given != type)
+        return fail(infer, "the result is", type, ", not", infer->given);
+    if (tile_type_excess(type)) return fail_excess(infer, type);
+    infer->results[0] = type;
+    infer->result_count = 1;
+    return true;
+}
+
+/* Reports that a type which no operand tells is not written. */
+static inline bool fail_without_extents(const tile_infer *infer) {
+    const char *name = op_name(infer);
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: the result's extents are missing; write them after ':', as in `%s .. : [16, "
+                "16]`; inside of an expression the operation and its type stand in parentheses, "
+                "`(%s(..) : [16, 16])`",
+                name, name, name);
+    return false;
+}
+
+/* Takes the type as given if it is of that kind. */
+static inline bool given(tile_infer *infer, tile_type_kind kind, const char *words) {
+    if (!infer->given || infer->given->kind != kind)
+        return fail(infer, words, NULL, infer->given ? ", not" : "; write its type after ':'",
+                    infer->given);
+    return result(infer, infer->given);
+}
+
+static inline bool no_result(tile_infer *infer) {
+    infer->result_count = 0;
+    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
+}
+
+static inline bool same_element(const tile_type *a, const tile_type *b) {
+    return a->scalar == b->scalar && a->param == b->param;
+}
+
+/* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
+ * can be one: parts lie side by side, their extents are powers of two that divide the buffer's, or
+ * the same. False after a report. */
+bool tile_infer_is_part(const tile_infer *infer, unsigned operand);
+bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer);
+
+/* infer_gather.c. The type of an element operand's index tiles, NULL if it has none; whether what
+ * is moved has the shape that they ask for; whether a predicate, which may miss, has its shape.
+ * False after a report. */
+const tile_type *tile_infer_points(const tile_infer *infer, unsigned operand);
+bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const tile_type *moved);
+bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const tile_type *moved);
+bool tile_infer_inside(tile_infer *infer);
+bool tile_infer_gather(tile_infer *infer);
+bool tile_infer_element(tile_infer *infer);
+bool tile_infer_load_view(tile_infer *infer);
+bool tile_infer_store_view(tile_infer *infer);
+
+/* infer_thread.c: what one thread does */
+bool tile_infer_extract(tile_infer *infer);
+bool tile_infer_insert(tile_infer *infer);
+bool tile_infer_concat(tile_infer *infer);
+bool tile_infer_histogram(tile_infer *infer);
+bool tile_infer_prefetch_l2(tile_infer *infer);
+bool tile_infer_prefetch_l2_thread(tile_infer *infer);
+bool tile_infer_permute(tile_infer *infer);
+bool tile_infer_thread_load(tile_infer *infer);
+bool tile_infer_thread_store(tile_infer *infer);
+bool tile_infer_st_async(tile_infer *infer);
+bool tile_infer_ldmatrix(tile_infer *infer);
+bool tile_infer_mma(tile_infer *infer);
+bool tile_infer_cp_async(tile_infer *infer);
+bool tile_infer_word(tile_infer *infer);
+/* That operand, if it is there, is one predicate of the thread. False after a report. */
+bool tile_infer_own_predicate(const tile_infer *infer, unsigned operand);
+/* A scalar or vector that one access of a thread moves. False after a report. */
+bool tile_infer_is_access(const tile_infer *infer, const tile_type *fragment,
+                          const tile_type *memory);
+
+/* infer_fragment.c */
+bool tile_infer_to_fragment(tile_infer *infer);
+bool tile_infer_from_fragment(tile_infer *infer);
+bool tile_infer_coordinates(tile_infer *infer);
+/* The vector of what a thread holds of the first operand, a tile; NULL while that is not known. */
+const tile_type *tile_infer_fragment(const tile_infer *infer);
+
+bool tile_infer_asm(tile_infer *infer); /* infer_thread.c */
+
+/* infer_reduce.c */
+bool tile_infer_reduce(tile_infer *infer);
+bool tile_infer_reduce_arg(tile_infer *infer);
+bool tile_infer_scan(tile_infer *infer);
+bool tile_infer_sort(tile_infer *infer);
+bool tile_infer_shfl(tile_infer *infer);
+bool tile_infer_redux(tile_infer *infer);
+bool tile_infer_vote(tile_infer *infer);
+bool tile_infer_match(tile_infer *infer);
+/* What the kind tells; NULL while that is not known. */
+const tile_type *tile_infer_voted(const tile_infer *infer);
+/* The operand's type with an extent of 1 along the axis; NULL while that is not known. */
+const tile_type *tile_infer_reduced(const tile_infer *infer);
+
+/* infer_product.c */
+bool tile_infer_matmul(tile_infer *infer);
+bool tile_infer_dot(tile_infer *infer);
+/* The result's type but for its element type; NULL if the operands do not fit. */
+const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element);
+
+/* infer_shape.c */
+bool tile_infer_transpose(tile_infer *infer);
+bool tile_infer_reshape(tile_infer *infer);
+bool tile_infer_join(tile_infer *infer);
+bool tile_infer_unjoin(tile_infer *infer);
+bool tile_infer_slice(tile_infer *infer);
+bool tile_infer_concat_arrays(tile_infer *infer);
+
+bool tile_infer_window(tile_infer *infer); /* infer_window.c */
+
+/* infer_tma.c */
+bool tile_infer_copy(tile_infer *infer);  /* infer.c */
+bool tile_infer_store(tile_infer *infer); /* infer.c */
+bool tile_infer_copy_async(tile_infer *infer);
+bool tile_infer_store_async(tile_infer *infer);
+bool tile_infer_tensor_map(tile_infer *infer);
+bool tile_infer_tma_load(tile_infer *infer);
+bool tile_infer_tma_store(tile_infer *infer);
+bool tile_infer_bulk_load(tile_infer *infer);
+bool tile_infer_bulk_store(tile_infer *infer);
+
+/* infer_wgmma.c: what a warpgroup does */
+bool tile_infer_wgmma_descriptor(tile_infer *infer);
+bool tile_infer_wgmma(tile_infer *infer);
+bool tile_infer_wgmma_wait(tile_infer *infer);
+bool tile_infer_stmatrix(tile_infer *infer);
+bool tile_infer_undefined(tile_infer *infer);
+
+/* infer_print.c */
+bool tile_infer_print(tile_infer *infer);
+
+/* infer_atomic.c */
+bool tile_infer_atomic(tile_infer *infer);
+bool tile_infer_atomic_cas(tile_infer *infer);
+bool tile_infer_atomic_thread(tile_infer *infer);
+bool tile_infer_atomic_cas_thread(tile_infer *infer);
+
+#endif

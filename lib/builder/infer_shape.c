@@ -1,0 +1,178 @@
+/* The rules of the operations that put a tile's or tensor's elements in other places. */
+#include "lib/builder/infer_rules.h"
+
+static bool is_array(const tile_type *type) {
+    return type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR;
+}
+
+static bool check_array(const tile_infer *infer, const tile_type *type) {
+    return is_array(type) ||
+           fail(infer, "an operand must be a tile or a tensor, not", type, "", NULL);
+}
+
+static bool same_shape(const tile_type *a, const tile_type *b) {
+    bool same = a->kind == b->kind && a->rank == b->rank && same_element(a, b);
+    for (unsigned d = 0; d < a->rank && same; d++) same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/* A result in the layout that is given, which no operand tells. */
+static const tile_type *get_result(const tile_infer *infer, tile_type *draft) {
+    draft->layout = infer->given ? infer->given->layout : NULL;
+    return tile_type_get(tile_function_context(infer->function), draft);
+}
+
+/* Whether the given result has the operand's elements, of its kind. False after a report. */
+static bool check_given(const tile_infer *infer, const tile_type *from) {
+    const tile_type *to = infer->given;
+    if (!to) return fail_without_extents(infer);
+    return (to->kind == from->kind && same_element(from, to)) ||
+           fail(infer, "the result must be a tensor or tile of the operand's elements, from", from,
+                " to", to);
+}
+
+static bool names_each_dim(const tile_attr *order, unsigned rank) {
+    unsigned seen = 0;
+    for (unsigned d = 0; d < order->count; d++)
+        if (order->list[d] >= 0 && order->list[d] < rank) seen |= 1u << order->list[d];
+    return order->count == rank && seen == (1u << rank) - 1;
+}
+
+/* Without attributes a given type is taken as it is: the verifier sees both. */
+bool tile_infer_transpose(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
+    const tile_attr *order = attr_of(infer, TILE_ATTR_order);
+    if (!check_array(infer, from)) return false;
+    if (!infer->has_attrs && infer->given)
+        return check_given(infer, from) && result(infer, infer->given);
+    if (!order && from->rank < 2)
+        return fail(infer, "the operand needs two dims to exchange, not", from, "", NULL);
+    if (order && !names_each_dim(order, from->rank))
+        return fail(infer, "`order` must name each dim of the operand once, of", from, "", NULL);
+    tile_type draft = *from;
+    for (unsigned d = 0; d < from->rank && order; d++) draft.dims[d] = from->dims[order->list[d]];
+    if (!order) {
+        draft.dims[from->rank - 1] = from->dims[from->rank - 2];
+        draft.dims[from->rank - 2] = from->dims[from->rank - 1];
+    }
+    return result(infer, get_result(infer, &draft));
+}
+
+/* One for all elements, row-major. */
+static bool check_buffer(const tile_infer *infer, const tile_type *from, const tile_type *buffer) {
+    if (!buffer) return true;
+    int64_t have = tile_type_elements(from), room = tile_type_elements(buffer);
+    return (!buffer->stages && buffer->rank == 1 && same_element(from, buffer) &&
+            (have < 0 || room < 0 || room >= have)) ||
+           fail(infer, "the buffer must have one dim, no stages and room for all elements, not",
+                buffer, " for", from);
+}
+
+bool tile_infer_reshape(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    if (!check_array(infer, from) || !check_given(infer, from)) return false;
+    int64_t have = tile_type_elements(from), want = tile_type_elements(to);
+    if (have >= 0 && want >= 0 && have != want)
+        return fail(infer, "both shapes must have as many elements, not", from, " and", to);
+    return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
+}
+
+bool tile_infer_join(tile_infer *infer) {
+    const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs);
+    if (!check_array(infer, a)) return false;
+    if (!same_shape(a, b))
+        return fail(infer, "both operands must have the same type, not", a, " and", b);
+    if (a->rank == TILE_MAX_RANK)
+        return fail(infer, "the result would have 7 dims; reshape the operands to fewer than", a,
+                    "", NULL);
+    tile_type draft = *a;
+    draft.dims[draft.rank++] = tile_expr_int(tile_function_context(infer->function), 2);
+    return result(infer, get_result(infer, &draft));
+}
+
+/* An extent that is a parameter is looked at when that has a value. */
+bool tile_infer_unjoin(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
+    if (!check_array(infer, from)) return false;
+    int64_t last = from->rank ? tile_type_dim(from, from->rank - 1) : 0;
+    if (from->rank < 2 || (last >= 0 && last != 2))
+        return fail(infer, "the operand must have a last dim of 2 behind others, not", from, "",
+                    NULL);
+    tile_type draft = *from;
+    draft.dims[--draft.rank] = NULL;
+    if (!result(infer, get_result(infer, &draft))) return false;
+    infer->results[infer->result_count++] = infer->results[0];
+    return true;
+}
+
+/* A part's extent in a whole's, beginning at a constant: -1 are numbers that are not known yet. */
+static bool is_part(int64_t first, int64_t part, int64_t whole) {
+    if (first < 0 || (part > 0 && first % part)) return false;
+    return part < 0 || whole < 0 || (part <= whole && first <= whole - part);
+}
+
+bool tile_infer_slice(tile_infer *infer) {
+    unsigned count;
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    const tile_value *first = segment(infer, TILE_OPERAND_first, &count);
+    if (!check_array(infer, from) || !check_given(infer, from)) return false;
+    if (to->rank != from->rank || count != from->rank)
+        return fail(infer, "there must be a coordinate and an extent for each dim of", from,
+                    ", not", to);
+    for (unsigned d = 0; d < count; d++) {
+        int64_t at = 0;
+        tile_value_is_int(infer->function, first[d], &at);
+        if (!is_part(at, tile_type_dim(to, d), tile_type_dim(from, d)))
+            return fail(infer,
+                        "the part must begin at multiples of its extents and end in the operand:",
+                        to, " of", from);
+    }
+    return check_buffer(infer, from, type_of(infer, TILE_OPERAND_buffer)) && result(infer, to);
+}
+
+static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, const tile_expr *b) {
+    return tile_expr_op(tile_function_context(infer->function), TILE_OP_add, a, b, NULL);
+}
+
+/* Whether an operand of concat has the first one's element type and extents, but for the axis. */
+static bool goes_beside(const tile_type *first, const tile_type *type, unsigned axis) {
+    bool fits = type->kind == first->kind && type->rank == first->rank && same_element(first, type);
+    for (unsigned d = 0; d < first->rank && fits; d++)
+        fits = d == axis || type->dims[d] == first->dims[d];
+    return fits;
+}
+
+/* Sums of parameters can be written in many ways: which one is right is seen when they have values.
+ */
+static void take_unknown_extent(const tile_infer *infer, tile_type *draft, unsigned axis) {
+    const tile_type *to = infer->given;
+    if (to && to->rank == draft->rank && to->dims[axis] &&
+        (tile_type_dim(draft, axis) < 0 || tile_type_dim(to, axis) < 0))
+        draft->dims[axis] = to->dims[axis];
+}
+
+bool tile_infer_concat_arrays(tile_infer *infer) {
+    unsigned count;
+    const tile_value *values = segment(infer, TILE_OPERAND_src, &count);
+    const tile_type *first = tile_value_type(infer->function, values[0]);
+    const tile_attr *attr = attr_of(infer, TILE_ATTR_axis);
+    int64_t axis = 0;
+    if (!attr && !infer->has_attrs && infer->given) return result(infer, infer->given);
+    if (!attr)
+        return fail(infer,
+                    "tiles and tensors need the axis along which they follow each other: "
+                    "{axis = 0}",
+                    NULL, "", NULL);
+    if (!tile_expr_is_int(attr->expr, &axis) || axis < 0 || axis >= first->rank)
+        return fail(infer, "the axis must be a number, a dim of", first, "", NULL);
+    tile_type draft = *first;
+    for (unsigned i = 1; i < count; i++) {
+        const tile_type *type = tile_value_type(infer->function, values[i]);
+        if (!goes_beside(first, type, (unsigned)axis))
+            return fail(infer, "the operands may differ in their extent along the axis only, not",
+                        first, " and", type);
+        draft.dims[axis] = sum_of(infer, draft.dims[axis], type->dims[axis]);
+    }
+    take_unknown_extent(infer, &draft, (unsigned)axis);
+    return result(infer, get_result(infer, &draft));
+}

@@ -1,0 +1,78 @@
+/* The rules of tensor maps and of the copies that go through them. */
+#include "lib/builder/infer_rules.h"
+
+/* What can be told from the map alone; which arrays the hardware takes is the launch's to check. */
+bool tile_infer_tensor_map(tile_infer *infer) {
+    unsigned extents, strides;
+    segment(infer, TILE_OPERAND_extents, &extents);
+    segment(infer, TILE_OPERAND_strides, &strides);
+    const tile_type *base = type_of(infer, TILE_OPERAND_base), *type = infer->given;
+    if (!type || type->kind != TILE_TYPE_MAP)
+        return fail(infer,
+                    "the result is a tensor map, which says the box of one copy; write for "
+                    "instance tensor_map<f16[64, 64]>",
+                    NULL, type ? ", not" : "", type);
+    if (!same_element(base, type))
+        return fail(infer, "the element types differ:", base, " and", type);
+    if (type->rank != extents || (strides && strides != extents))
+        return fail(infer, "there must be one extent, and one stride if any, for each dim of", type,
+                    "", NULL);
+    return result(infer, type);
+}
+
+/* Through a map: operands are the map's and the list's of coordinates, and the shared buffer. */
+static bool check_box(tile_infer *infer, unsigned map_operand, unsigned shared_operand) {
+    unsigned count;
+    const tile_type *map = type_at(infer, map_operand), *shared = type_at(infer, shared_operand);
+    segment_at(infer, map_operand + 1, &count);
+    if (!same_element(map, shared))
+        return fail(infer, "the element types differ:", map, " and", shared);
+    if (count != map->rank)
+        return fail(infer, "there must be one coordinate for each dim of", map, "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_tma_load(tile_infer *infer) {
+    return check_box(infer, 0, 2);
+}
+
+bool tile_infer_tma_store(tile_infer *infer) {
+    return check_box(infer, 1, 0);
+}
+
+static bool check_bytes(tile_infer *infer, unsigned bytes_operand) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src),
+                    *to = type_of(infer, TILE_OPERAND_dst);
+    unsigned count;
+    int64_t bytes;
+    if (!same_element(from, to)) return fail(infer, "the element types differ:", from, " and", to);
+    if (tile_value_is_int(infer->function, segment_at(infer, bytes_operand, &count)[0], &bytes) &&
+        (bytes < 16 || bytes % 16))
+        return fail(infer, "it copies multiples of 16 bytes", NULL, "", NULL);
+    return no_result(infer);
+}
+
+bool tile_infer_bulk_load(tile_infer *infer) {
+    return check_bytes(infer, 2);
+}
+
+bool tile_infer_bulk_store(tile_infer *infer) {
+    return check_bytes(infer, 2);
+}
+
+bool tile_infer_copy_async(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src);
+    if (!tile_infer_copy(infer)) return false;
+    return from->kind == TILE_TYPE_VIEW || !type_of(infer, TILE_OPERAND_bar) ||
+           fail(infer, "a copy to a view is waited for by `bulk_wait`, and takes no barrier", NULL,
+                "", NULL);
+}
+
+bool tile_infer_store_async(tile_infer *infer) {
+    const tile_type *tile = type_of(infer, TILE_OPERAND_src),
+                    *ring = type_of(infer, TILE_OPERAND_ring);
+    if (!ring)
+        return fail(infer, "pieces go through a ring of buffers: name one behind the view", NULL,
+                    "", NULL);
+    return tile_infer_store(infer) && tile_infer_check_part(infer, ring, tile);
+}

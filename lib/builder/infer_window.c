@@ -1,0 +1,81 @@
+/* The rule of overlapping windows. */
+#include <inttypes.h>
+
+#include "lib/builder/infer_rules.h"
+
+#define REPORT(infer, ...) \
+    tile_report(tile_function_context((infer)->function), TILE_ERROR, (infer)->loc, __VA_ARGS__)
+
+static const char *const lists[] = {NULL, "strides", "pads", "dilations"};
+
+/* Each list has a number for each windowed dim; dilations may be absent. */
+static bool check_counts(const tile_infer *infer, unsigned windowed) {
+    for (unsigned i = 1; i < 4; i++) {
+        unsigned count;
+        segment_at(infer, i, &count);
+        if (count == windowed || (i == 3 && !count)) continue;
+        REPORT(infer, "window: there are %u strides, and %u %s", windowed, count, lists[i]);
+        return false;
+    }
+    return true;
+}
+
+/* Those that are known; level 1 looks at the others when it runs. */
+static bool check_numbers(const tile_infer *infer) {
+    for (unsigned i = 1; i < 4; i++) {
+        unsigned count;
+        const tile_value *values = segment_at(infer, i, &count);
+        int64_t value, least = i != 2;
+        for (unsigned w = 0; w < count; w++) {
+            if (!tile_value_is_int(infer->function, values[w], &value) || value >= least) continue;
+            REPORT(infer, "window: %s must be %" PRId64 " or more, not %" PRId64, lists[i], least,
+                   value);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is no windowed dim has the extent that it has in src. */
+static bool check_others(const tile_infer *infer, const tile_type *from, const tile_type *to,
+                         unsigned axis, unsigned windowed) {
+    for (unsigned d = 0; d < from->rank; d++) {
+        unsigned at = d < axis ? d : d + windowed;
+        bool has_windows = d >= axis && d < axis + windowed;
+        if (has_windows || from->dims[d] == to->dims[at]) continue;
+        tile_arena scratch = {0};
+        REPORT(infer,
+               "window: dim %u of the result must be dim %u of src, which has no windows: %s of %s",
+               at, d, type_text(infer, to, &scratch), type_text(infer, from, &scratch));
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return true;
+}
+
+/* Without attributes a given type is taken as it is: the verifier sees both. */
+bool tile_infer_window(tile_infer *infer) {
+    const tile_type *from = type_of(infer, TILE_OPERAND_src), *to = infer->given;
+    const tile_attr *attr = attr_of(infer, TILE_ATTR_axis);
+    unsigned windowed;
+    int64_t axis = 0;
+    segment(infer, TILE_OPERAND_strides, &windowed);
+    if (!to || to->kind != TILE_TYPE_TENSOR || !same_element(from, to))
+        return fail(infer, "the result must be a tensor of src's elements, of", from,
+                    to ? ", not" : "; write its extents after ':'", to);
+    if (!windowed)
+        return fail(infer, "there must be a stride for each dim that has windows", NULL, "", NULL);
+    if (!check_counts(infer, windowed) || !check_numbers(infer)) return false;
+    if (to->rank != from->rank + windowed)
+        return fail(infer,
+                    "the result has src's dims, and behind those with windows a dim more for each "
+                    "stride; not",
+                    to, " of", from);
+    if (!attr && !infer->has_attrs) return result(infer, to);
+    if (!attr || !tile_expr_is_int(attr->expr, &axis) || axis < 0 ||
+        axis > (int64_t)from->rank - (int64_t)windowed)
+        return fail(infer,
+                    "the axis must be a number, the first of as many dims as there are strides, of",
+                    from, "", NULL);
+    return check_others(infer, from, to, (unsigned)axis, windowed) && result(infer, to);
+}

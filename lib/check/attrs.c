@@ -1,0 +1,107 @@
+/* What numbers and words an operation takes, beyond their forms. */
+#include "lib/check/verify.h"
+#include "lib/ir/syntax.h"
+#include "lib/ops/atomic.h"
+
+typedef struct checker {
+    const tile_function *f;
+    bool ok;
+} checker;
+
+static int64_t int_of(const checker *c, tile_op op, tile_attr_id id, int64_t otherwise) {
+    return tile_op_attr_int(c->f, op, id, otherwise);
+}
+
+static bool has(const checker *c, tile_op op, tile_attr_id id) {
+    return tile_op_has_attr(c->f, op, id);
+}
+
+static void check_loop(checker *c, tile_op op) {
+    int64_t step, depth = int_of(c, op, TILE_ATTR_pipelined, 1);
+    int64_t factor = int_of(c, op, TILE_ATTR_split, 1);
+    if (tile_value_is_int(c->f, tile_operand_step(c->f, op), &step) && step <= 0)
+        c->ok = tile_error_at(c->f, op, "the step of `for` must be positive, it is %lld",
+                              (long long)step);
+    if (depth < 1 || depth > TILE_MAX_STAGES)
+        c->ok = tile_error_at(c->f, op, "pipelined takes 1 to %d stages, not %lld", TILE_MAX_STAGES,
+                              (long long)depth);
+    if (factor < 1 || factor > TILE_MAX_SPLIT)
+        c->ok = tile_error_at(c->f, op, "split takes 1 to %d parts, not %lld", TILE_MAX_SPLIT,
+                              (long long)factor);
+    if (has(c, op, TILE_ATTR_split) != has(c, op, TILE_ATTR_strategy))
+        c->ok = tile_error_at(c->f, op, "split takes a factor and a strategy: `split(8, serial)`");
+    if (!has(c, op, TILE_ATTR_pipelined) && has(c, op, TILE_ATTR_consumers))
+        c->ok = tile_error_at(c->f, op, "consumers belong to `pipelined(..)`");
+    if (!has(c, op, TILE_ATTR_served) && has(c, op, TILE_ATTR_turns))
+        c->ok = tile_error_at(c->f, op,
+                              "turns belong to `served`; `pipelined` has `consumers = in_turn`");
+    if (int_of(c, op, TILE_ATTR_unroll, 1) < 1)
+        c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
+}
+
+/* operand: how many may be left; what: of these. */
+static void check_pending(checker *c, tile_op op, unsigned operand, const char *what) {
+    int64_t pending;
+    if (tile_value_is_int(c->f, tile_op_operand(c->f, op, operand), &pending) && pending < 0)
+        c->ok = tile_error_at(c->f, op, "%s cannot leave %lld %s pending", tile_op_name(c->f, op),
+                              (long long)pending, what);
+}
+
+static void check_dot(checker *c, tile_op op) {
+    const char *text = tile_op_attr_text(c->f, op, TILE_ATTR_via);
+    tile_word via = tile_op_word(c->f, op, TILE_ATTR_via);
+    if (text && via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)
+        c->ok = tile_error_at(c->f, op, "a dot is computed via mma or wgmma, not via %s", text);
+    if (has(c, op, TILE_ATTR_exchanged) && via != TILE_WORD_via_wgmma)
+        c->ok = tile_error_at(c->f, op,
+                              "`exchanged` says how wgmma computes a dot: say `via = wgmma`, too");
+}
+
+static void check_offset(checker *c, tile_op op) {
+    int64_t offset = int_of(c, op, TILE_ATTR_offset, 0);
+    if (offset < 0 || offset > INT32_MAX)
+        c->ok = tile_error_at(c->f, op, "alloc_shared: the offset must be from 0 to %d, it is %lld",
+                              INT32_MAX, (long long)offset);
+}
+
+static void check_order(checker *c, tile_op op) {
+    const tile_attr *order = tile_op_attr(c->f, op, TILE_ATTR_order);
+    int64_t count = tile_type_elements(tile_value_type(c->f, tile_operand_src(c->f, op)));
+    if (!order) return;
+    if (order->count != tile_type_elements(tile_value_type(c->f, tile_op_result(c->f, op, 0))))
+        c->ok = tile_error_at(c->f, op,
+                              "permute: 'order' needs one entry for each element of the result");
+    for (unsigned i = 0; i < order->count; i++)
+        if (order->list[i] < 0 || order->list[i] >= count)
+            c->ok = tile_error_at(c->f, op, "permute: there is no element %lld",
+                                  (long long)order->list[i]);
+}
+
+static void check_axis(checker *c, tile_op op) {
+    unsigned rank = tile_value_type(c->f, tile_op_result(c->f, op, 0))->rank;
+    int64_t axis = int_of(c, op, TILE_ATTR_axis, 0);
+    if (rank && (axis < 0 || axis >= rank))
+        c->ok = tile_error_at(c->f, op, "iota: the axis must be from 0 to %u, it is %lld", rank - 1,
+                              (long long)axis);
+}
+
+static void check_bytes(checker *c, tile_op op) {
+    int64_t bytes = int_of(c, op, TILE_ATTR_bytes, 0);
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        c->ok =
+            tile_error_at(c->f, op, "cp_async copies 4, 8 or 16 bytes, not %lld", (long long)bytes);
+}
+
+bool tile_verify_attrs(const tile_function *f, tile_op op) {
+    checker c = {.f = f, .ok = true};
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_for) check_loop(&c, op);
+    if (opcode == TILE_OP_wait_group) check_pending(&c, op, 0, "groups");
+    if (opcode == TILE_OP_dot_wait) check_pending(&c, op, 1, "products");
+    if (opcode == TILE_OP_dot) check_dot(&c, op);
+    if (opcode == TILE_OP_alloc_shared) check_offset(&c, op);
+    if (opcode == TILE_OP_permute) check_order(&c, op);
+    if (opcode == TILE_OP_iota) check_axis(&c, op);
+    if (opcode == TILE_OP_cp_async) check_bytes(&c, op);
+    return c.ok;
+}

@@ -1,0 +1,294 @@
+/* Who executes what: roles, and the numbers and counts of barriers. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/uniform.h"
+#include "lib/check/verify.h"
+
+typedef struct checker {
+    tile_function *f;
+    tile_context *context;
+    tile_arena scratch;
+    const bool *divergent; /* by value, between threads of a set; NULL: not looked at yet */
+    const bool *varying;   /* the same between all threads of a role's groups */
+    bool ok;
+} checker;
+
+/* Sets ----------------------------------------------------------------------------------------- */
+
+/* One thread updates a scalar, or stores it in shared memory; each loads one for itself. */
+static bool is_one_element(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_load)
+        return tile_value_type(f, tile_op_result(f, op, 0))->kind == TILE_TYPE_SCALAR;
+    return (opcode == TILE_OP_atomic || opcode == TILE_OP_atomic_cas || opcode == TILE_OP_store) &&
+           tile_value_type(f, tile_moved_operand(f, op))->kind == TILE_TYPE_SCALAR;
+}
+
+bool tile_verify_set(tile_function *f, tile_op op) {
+    tile_executors who = tile_executors_of(f, op);
+    bool tile = false;
+    if (is_one_element(f, op)) return true;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        tile |= tile_op_handles_tile(f, op, tile_op_operand(f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        tile |= tile_op_handles_tile(f, op, tile_op_result(f, op, i));
+    if (!tile || !(who.warps & (who.warps - 1))) return true;
+    tile_error_at(f, op,
+                  "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
+                  tile_op_name(f, op), who.warps);
+    if (!who.role.id)
+        tile_note_at(f, TILE_NO_OP,
+                     "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                     f->name, who.warps);
+    return false;
+}
+
+/* What threads of one set take on separate ways around op; 0: nothing. */
+static tile_op divergent_control(checker *c, tile_op op) {
+    if (!c->divergent) c->divergent = tile_divergent_values(c->f, &c->scratch);
+    return tile_divergent_control(c->f, c->divergent, op);
+}
+
+/* Barriers ------------------------------------------------------------------------------------- */
+
+/* Numbers that are not known yet are looked at when they are. In divergent control flow nobody
+ * knows which warps come. */
+static void check_named_barrier(checker *c, tile_op op) {
+    int64_t number, warps;
+    tile_executors who = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
+    const char *name = tile_op_name(c->f, op);
+    if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
+        c->ok = tile_error_at(c->f, op, "%s: `all` and a number exclude each other", name);
+    if (tile_value_is_int(c->f, tile_operand_number(c->f, op), &number) &&
+        (number < 1 || number >= TILE_MAX_BARRIERS))
+        c->ok = tile_error_at(
+            c->f, op,
+            "%s: a barrier's number is 1 to %d, not %lld; 0 is the barrier of the whole block",
+            name, TILE_MAX_BARRIERS - 1, (long long)number);
+    if (!tile_value_is_int(c->f, tile_operand_warps(c->f, op), &warps)) return;
+    if (block.warps && (warps < 1 || warps > block.warps))
+        c->ok = tile_error_at(c->f, op, "%s: %lld warps cannot participate, the block has %u", name,
+                              (long long)warps, block.warps);
+    else if (warps < who.warps && !divergent_control(c, op).id)
+        c->ok = tile_error_at(
+            c->f, op, "%s: %u warps arrive here together, more than the %lld of the barrier", name,
+            who.warps, (long long)warps);
+}
+
+/* All groups of the region must come, as often as each other. */
+static void check_meeting(checker *c, tile_op op) {
+    tile_executors who = tile_executors_of(c->f, op);
+    if (!who.role.id) return;
+    if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
+    tile_op control = tile_divergent_control(c->f, c->varying, op);
+    if (!control.id) return;
+    c->ok = tile_error_at(c->f, op, "%s all: not every group of the region reaches it",
+                          tile_op_name(c->f, op));
+    tile_note_at(c->f, control, "this %s differs between groups", tile_op_name(c->f, control));
+}
+
+/* Roles ---------------------------------------------------------------------------------------- */
+
+enum {
+    MIN_REGISTERS = 24, /* PTX ISA, setmaxnreg */
+    REGISTER_UNIT = 8,
+    WARPGROUP = 4, /* warps */
+    LANES = 1 << TILE_LANE_BITS,
+};
+
+/* Entry r of a list, if it is known. */
+static bool number_of(const checker *c, tile_op op, unsigned list, unsigned r, int64_t *integer) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(c->f, op, list, &count);
+    return tile_value_is_int(c->f, values[r], integer);
+}
+
+/* *warps: those of the region, added; false if they are not known. */
+static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps) {
+    int64_t each, groups;
+    if (!number_of(c, op, 0, r, &each) || !number_of(c, op, 1, r, &groups)) return false;
+    if (each < 1 || each > TILE_MAX_WARPS || groups < 1 || groups > TILE_MAX_WARPS) {
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: region %u cannot have %lld groups of %lld warps; a block has up to %d", r + 1,
+            (long long)groups, (long long)each, TILE_MAX_WARPS);
+        return false;
+    }
+    *warps += each * groups;
+    return true;
+}
+
+/* Registers that the warps of the block are to have, 0: as they come. */
+typedef struct shares {
+    int64_t of[TILE_MAX_WARPS];
+} shares;
+
+/* Whether the warpgroups of warps first to end - 1 have one share each. */
+static bool are_whole(const shares *s, unsigned first, unsigned end) {
+    for (unsigned w = first / WARPGROUP * WARPGROUP; w < end || w % WARPGROUP; w++)
+        if (w >= TILE_MAX_WARPS || s->of[w] != s->of[w / WARPGROUP * WARPGROUP]) return false;
+    return true;
+}
+
+/* setmaxnreg is for whole warpgroups, which several regions may make up. */
+static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
+    int64_t registers;
+    if (!number_of(c, op, 2, r, &registers) || !registers) return;
+    tile_executors who = tile_executors_of_role(c->f, op, r);
+    if (registers < MIN_REGISTERS || registers > TILE_MAX_REGISTERS || registers % REGISTER_UNIT)
+        c->ok = tile_error_at(
+            c->f, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
+            r + 1, REGISTER_UNIT, MIN_REGISTERS, TILE_MAX_REGISTERS, (long long)registers);
+    else if (!are_whole(s, who.first, who.first + who.warps * who.groups))
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
+            "4 on, not for %u from warp %u on; the regions that share a warpgroup take the same",
+            r + 1, who.warps, who.first);
+}
+
+/* The block keeps what it begins with: who has more waits for it until others have less. */
+static void check_sum(checker *c, tile_op op, const shares *s, unsigned warps) {
+    unsigned entry = tile_entry_registers(warps);
+    int64_t sum = 0;
+    bool any = false;
+    for (unsigned w = 0; w < warps; w++) {
+        any |= s->of[w] > 0;
+        sum += LANES * (s->of[w] ? s->of[w] : entry);
+    }
+    if (any && sum > LANES * warps * entry)
+        c->ok = tile_error_at(
+            c->f, op,
+            "roles: the regions have %lld registers together, a block of %u warps has %u: %u for "
+            "each thread where `registers` says nothing",
+            (long long)sum, warps, LANES * warps * entry, entry);
+}
+
+static void check_role_numbers(checker *c, tile_op op) {
+    int64_t warps = 0;
+    shares s = {{0}};
+    bool known = true;
+    unsigned block = tile_executors_of_block(c->f).warps;
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+        known &= check_role_warps(c, op, r, &warps);
+    if (!known || !c->ok) return;
+    if (block && warps != block) {
+        c->ok = tile_error_at(c->f, op,
+                              "roles: the regions have %lld warps together, the kernel has %u",
+                              (long long)warps, block);
+        return;
+    }
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
+        tile_executors who = tile_executors_of_role(c->f, op, r);
+        for (unsigned w = 0; w < who.warps * who.groups && who.first + w < TILE_MAX_WARPS; w++)
+            s.of[who.first + w] = tile_role_registers(c->f, op, r);
+    }
+    for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) check_registers(c, op, r, &s);
+    if (c->ok && block) check_sum(c, op, &s, block);
+}
+
+static void check_role_region(checker *c, tile_op op, unsigned r) {
+    const tile_region_data *region = tile_region_at(c->f, tile_op_region(c->f, op, r));
+    const tile_type *i32 = tile_type_scalar(c->context, TILE_i32);
+    if (region->arg_count != 1 || tile_value_type(c->f, region->first_arg) != i32)
+        c->ok = tile_error_at(c->f, op,
+                              "a region of roles has one argument, its group's number, an i32");
+}
+
+static void check_roles(checker *c, tile_op op) {
+    bool before = c->ok;
+    unsigned count = tile_op_at(c->f, op)->region_count;
+    if (tile_op_at(c->f, op)->segment[0] != count) {
+        c->ok = tile_error_at(c->f, op, "roles has %u regions and numbers for %u", count,
+                              tile_op_at(c->f, op)->segment[0]);
+        return;
+    }
+    c->ok = true;
+    for (unsigned r = 0; r < count; r++) check_role_region(c, op, r);
+    if (tile_executors_of(c->f, op).role.id)
+        c->ok = tile_error_at(c->f, op, "roles cannot be nested");
+    tile_op control = divergent_control(c, op);
+    if (control.id) {
+        c->ok = tile_error_at(
+            c->f, op, "roles is in divergent control flow: all warps of the block must reach it");
+        tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
+    }
+    if (c->ok) check_role_numbers(c, op);
+    c->ok &= before;
+}
+
+/* Groups ---------------------------------------------------------------------------------------
+ */
+
+/* A loop whose iterations groups of the block's warps share. */
+static void check_groups(checker *c, tile_op op) {
+    int64_t groups = tile_op_attr_int(c->f, op, TILE_ATTR_groups, 1);
+    unsigned block = tile_executors_of_block(c->f).warps;
+    if (groups < 1 || groups > TILE_MAX_WARPS) {
+        c->ok = tile_error_at(c->f, op, "groups takes 1 to %d, not %lld", TILE_MAX_WARPS,
+                              (long long)groups);
+        return;
+    }
+    if (!tile_is_grouped(c->f, op)) return;
+    if (tile_executors_of(c->f, op).role.id)
+        c->ok = tile_error_at(
+            c->f, op,
+            "groups: the loop stands where only some of the block's warps run; a loop that groups "
+            "share is run by all of them");
+    if (block && block % groups)
+        c->ok = tile_error_at(c->f, op, "groups: %u warps are not %lld groups of as many", block,
+                              (long long)groups);
+    tile_op control = divergent_control(c, op);
+    if (!control.id) return;
+    c->ok = tile_error_at(
+        c->f, op,
+        "groups: the loop is in divergent control flow: all warps of the block must reach it");
+    tile_note_at(c->f, control, "threads diverge at this %s", tile_op_name(c->f, control));
+}
+
+/* Layouts, and so tiles, belong to a set of warps. */
+static void check_tiles(checker *c, tile_op op) {
+    tile_region role = tile_executors_of(c->f, op).role;
+    for (unsigned i = 0; role.id && i < tile_op_operand_count(c->f, op); i++) {
+        tile_value value = tile_op_operand(c->f, op, i);
+        const tile_value_data *data = tile_value_at(c->f, value);
+        if (data->type->kind != TILE_TYPE_TILE ||
+            tile_executors_of_value(c->f, value).role.id == role.id)
+            continue;
+        tile_op of = tile_region_at(c->f, role)->parent;
+        c->ok = tile_error_of(
+            c->f, op,
+            "the tile %s%s is distributed over all warps of the block, and a %s has only "
+            "some",
+            data->name ? "%" : "", data->name ? data->name : "",
+            tile_is_grouped(c->f, of) ? "group of those that share the loop" : "role");
+        tile_op def = tile_value_def(c->f, value);
+        if (def.id) tile_note_at(c->f, def, "it is defined here; pass it through shared memory");
+    }
+}
+
+/* There is no cluster where no clause makes one. */
+static void check_cluster(checker *c, tile_op op) {
+    if (c->f->kind == TILE_KERNEL && !c->f->cluster_rank)
+        c->ok = tile_error_of(
+            c->f, op, "@%s has no clusters; write `cluster [2]` behind its `grid`", c->f->name);
+}
+
+static void check_op(checker *c, tile_op op) {
+    const tile_function *f = c->f;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    check_tiles(c, op);
+    if (tile_op_needs_cluster(opcode) || tile_op_has_attr(f, op, TILE_ATTR_multicast))
+        check_cluster(c, op);
+    if (opcode == TILE_OP_roles) check_roles(c, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_groups)) check_groups(c, op);
+    if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
+    if (tile_op_operand_count(f, op)) check_named_barrier(c, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_all)) check_meeting(c, op);
+}
+
+bool tile_verify_executors(tile_function *f) {
+    checker c = {.f = f, .context = tile_function_context(f), .ok = true};
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
+    tile_arena_reset(&c.scratch);
+    return c.ok && tile_check_barriers(f);
+}

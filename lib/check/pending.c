@@ -1,0 +1,367 @@
+/* wgmma runs behind the program's back. Its accumulator is pending until a wait covers it: till
+ * then nobody may look at these registers but the next product, which goes on with them. And what
+ * other instructions have written to an accumulator or an lhs in registers wants a wgmma_fence in
+ * between.
+ *
+ * Both follow from one walk in the order of the text. A pending value has an age, the number of
+ * commits since its product; `wgmma_wait n` completes what is older than n. A vector is fresh from
+ * its definition to the next fence. ptxas looks no further than a stretch of code without branches:
+ * in each of them a fence comes first, also where nothing is fresh. Where ways of control meet, the
+ * worse counts: the younger age, and fresh on one of them. A loop is walked until what comes to its
+ * head gets no worse; then once more, and now what is wrong is reported. What has come to a head is
+ * kept from one visit to the next, so that nested loops are not walked again and again. */
+#include <string.h>
+
+#include "lib/check/verify.h"
+#include "lib/ir/level.h"
+#include "lib/ir/regions.h"
+
+/* What a value is, the worst first; between TAKEN and DONE it is pending: FIRST + its age. */
+enum {
+    TAKEN = 0, /* its registers have gone on as another value */
+    FIRST = 1,
+    OLDEST = 100, /* age; and what is older */
+    DONE = 200,
+    UNDEFINED = 201, /* in no state that matters: better than all where ways meet */
+};
+
+typedef struct state {
+    uint8_t *status; /* by value; NULL: control has not come here yet */
+    uint8_t *fresh;  /* by value, right behind them; entry NO_FENCE: none since the last branch */
+} state;
+
+enum { NO_FENCE = 0 /* no value has this id */ };
+
+typedef struct walk {
+    tile_function *f;
+    tile_arena scratch;
+    state **arriving; /* by op with regions, by place + 1: the operation first */
+    bool dry;         /* nothing is reported */
+    bool ok;
+} walk;
+
+/* States --------------------------------------------------------------------------------------- */
+
+static state copy_state(walk *w, const state *from) {
+    uint8_t *bytes = TILE_NEW_ARRAY(&w->scratch, uint8_t, 2 * w->f->value_count);
+    memcpy(bytes, from->status, w->f->value_count);
+    memcpy(bytes + w->f->value_count, from->fresh, w->f->value_count);
+    return (state){bytes, bytes + w->f->value_count};
+}
+
+/* True if *to gets worse. */
+static bool join(walk *w, state *to, const state *from) {
+    bool worse = false;
+    if (!to->status) {
+        *to = copy_state(w, from);
+        return true;
+    }
+    if (memcmp(to->status, from->status, 2 * w->f->value_count) == 0) return false;
+    for (size_t i = 0; i < w->f->value_count; i++) {
+        worse |= from->status[i] < to->status[i] || from->fresh[i] > to->fresh[i];
+        if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
+        to->fresh[i] |= from->fresh[i];
+    }
+    return worse;
+}
+
+static bool is_pending(uint8_t status) {
+    return status >= FIRST && status < DONE;
+}
+
+/* Uses ----------------------------------------------------------------------------------------- */
+
+static void note_origin(const walk *w, tile_value value, const char *what) {
+    tile_op def = tile_value_def(w->f, value);
+    if (def.id) tile_note_at(w->f, def, "%s", what);
+}
+
+static void fail_taken(walk *w, tile_op op, tile_value value) {
+    if (w->dry) return;
+    w->ok = tile_error_of(
+        w->f, op,
+        "a pending accumulator is used once, and the registers of this one have gone on as "
+        "another value");
+    note_origin(w, value, "it is pending from here on");
+}
+
+/* What gives the value back. */
+static const char *wait_name(const walk *w, tile_value value) {
+    return tile_value_type(w->f, value)->kind == TILE_TYPE_TILE ? "dot_wait" : "wgmma_wait";
+}
+
+/* Any other use than those that go on with a pending value. */
+static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
+    uint8_t status = s->status[value.id];
+    if (status == TAKEN) fail_taken(w, op, value);
+    if (w->dry) return;
+    if (is_pending(status)) {
+        w->ok = tile_error_of(
+            w->f, op,
+            "the value is still pending; let a %s that covers its group give it back first",
+            wait_name(w, value));
+        note_origin(w, value, "pending from here on");
+    } else if (status == UNDEFINED) {
+        w->ok = tile_error_of(
+            w->f, op, "the value is undefined; only a wgmma that does not keep it takes it");
+    }
+}
+
+/* Status of what op goes on with. */
+static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
+    uint8_t status = s->status[value.id];
+    if (status == TAKEN) fail_taken(w, op, value);
+    if (is_pending(status)) s->status[value.id] = TAKEN;
+    return status;
+}
+
+/* Operations ----------------------------------------------------------------------------------- */
+
+static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) {
+    tile_value value = tile_op_operand(w->f, op, operand);
+    if (w->dry || !s->fresh[value.id]) return;
+    w->ok = tile_error_at(
+        w->f, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
+        operand ? "acc" : "lhs");
+    note_origin(w, value, "they are written here");
+}
+
+/* Said once in each stretch. */
+static void check_stretch(walk *w, state *s, tile_op op) {
+    if (s->fresh[NO_FENCE] && !w->dry)
+        w->ok = tile_error_of(
+            w->f, op,
+            "no wgmma_fence stands between it and the beginning of its region, or the last "
+            "operation with regions or that waits in a loop");
+    s->fresh[NO_FENCE] = 0;
+}
+
+static void walk_wgmma(walk *w, state *s, tile_op op) {
+    check_stretch(w, s, op);
+    check_fenced(w, s, op, 0);
+    check_fenced(w, s, op, 2);
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
+        if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
+    take(w, s, op, tile_operand_acc(w->f, op));
+    s->status[tile_op_result(w->f, op, 0).id] = FIRST;
+}
+
+/* There is one more group. */
+static void let_age(const walk *w, const state *s) {
+    for (size_t i = 1; i < w->f->value_count; i++)
+        if (is_pending(s->status[i]) && s->status[i] < FIRST + OLDEST) s->status[i]++;
+}
+
+static void walk_commit(walk *w, state *s, tile_op op) {
+    check_stretch(w, s, op);
+    let_age(w, s);
+}
+
+/* A group is finished if its commit has more than `left` commits behind it, its own counted. */
+static void walk_wait(walk *w, state *s, tile_op op) {
+    int64_t left;
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
+    for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
+        uint8_t status = take(w, s, op, tile_op_operand(w->f, op, i + 1));
+        bool over = !is_pending(status) || status - FIRST > left;
+        s->status[tile_op_result(w->f, op, i).id] = over ? DONE : status;
+    }
+}
+
+/* A dot with `async` is a group of its own. */
+static void walk_async_dot(walk *w, state *s, tile_op op) {
+    unsigned count = tile_op_operand_count(w->f, op);
+    for (unsigned i = 0; i + 1 < count; i++) look_at(w, s, op, tile_op_operand(w->f, op, i));
+    take(w, s, op, tile_op_operand(w->f, op, count - 1));
+    s->status[tile_op_result(w->f, op, 0).id] = FIRST;
+    let_age(w, s);
+}
+
+static void walk_dot_wait(walk *w, state *s, tile_op op) {
+    int64_t left;
+    if (!tile_value_is_int(w->f, tile_operand_pending(w->f, op), &left)) left = OLDEST;
+    uint8_t status = take(w, s, op, tile_operand_src(w->f, op));
+    bool over = !is_pending(status) || status - FIRST > left;
+    s->status[tile_op_result(w->f, op, 0).id] = over ? DONE : status;
+}
+
+/* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
+static bool takes_end(const walk *w, tile_op op) {
+    int64_t first, last = tile_type_elements(tile_value_type(w->f, tile_operand_src(w->f, op))) - 1;
+    const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
+    for (unsigned i = 0; order && i < order->count; i++)
+        if (order->list[i] == last) return true;
+    if (order) return false;
+    tile_value src = tile_operand_src(w->f, op), part = tile_op_result(w->f, op, 0);
+    return tile_value_is_int(w->f, tile_operand_first(w->f, op), &first) &&
+           first + tile_type_elements(tile_value_type(w->f, part)) ==
+               tile_type_elements(tile_value_type(w->f, src));
+}
+
+/* A part of a pending value is pending, and so is what pending parts make up; a part of undefined
+ * registers, and what such parts alone make up, is undefined. */
+static bool walk_parts(walk *w, state *s, tile_op op) {
+    uint8_t youngest = DONE;
+    bool whole = tile_op_opcode(w->f, op) == TILE_OP_concat;
+    unsigned count = whole ? tile_op_operand_count(w->f, op) : 1, undefined = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t status = s->status[tile_op_operand(w->f, op, i).id];
+        if (is_pending(status) && status < youngest) youngest = status;
+        undefined += status == UNDEFINED;
+    }
+    if (undefined == count) youngest = UNDEFINED;
+    bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
+    if (youngest == DONE || scalar) return false; /* one element is read */
+    for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
+    if (!whole && takes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
+    s->status[tile_op_result(w->f, op, 0).id] = youngest;
+    s->fresh[tile_op_result(w->f, op, 0).id] = false;
+    return true;
+}
+
+static void walk_other(walk *w, state *s, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
+        look_at(w, s, op, tile_op_operand(w->f, op, i));
+    for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
+        tile_value result = tile_op_result(w->f, op, i);
+        s->status[result.id] = DONE;
+        s->fresh[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
+    }
+}
+
+/* What becomes a loop of machine instructions. */
+static bool spins(const walk *w, tile_op op) {
+    switch (tile_op_opcode(w->f, op)) {
+    case TILE_OP_mbarrier_wait:
+    case TILE_OP_wait_acquire: return true;
+    default: return false;
+    }
+}
+
+static void walk_regions(walk *w, state *s, tile_op op);
+
+static void walk_op(walk *w, state *s, tile_op op) {
+    switch (tile_op_opcode(w->f, op)) {
+    case TILE_OP_wgmma: walk_wgmma(w, s, op); return;
+    case TILE_OP_wgmma_commit: walk_commit(w, s, op); return;
+    case TILE_OP_wgmma_wait: walk_wait(w, s, op); return;
+    case TILE_OP_dot_wait: walk_dot_wait(w, s, op); return;
+    case TILE_OP_dot:
+        if (!tile_op_has_attr(w->f, op, TILE_ATTR_async)) break;
+        walk_async_dot(w, s, op);
+        return;
+    case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
+    case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
+    case TILE_OP_extract:
+    case TILE_OP_permute:
+    case TILE_OP_concat:
+        if (tile_op_opcode(w->f, op) == TILE_OP_extract && !tile_extract_is_name(w->f, op)) break;
+        if (tile_op_gives_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
+        if (walk_parts(w, s, op)) return;
+        break;
+    case TILE_OP_yield: return; /* hand_over sees what it carries */
+    default: break;
+    }
+    if (tile_shape_of(w->f, op) != TILE_SHAPE_NONE)
+        walk_regions(w, s, op);
+    else
+        walk_other(w, s, op);
+    if (spins(w, op)) s->fresh[NO_FENCE] = 1;
+}
+
+static bool is_yielded(const walk *w, tile_region region, tile_value value) {
+    tile_op last = tile_region_at(w->f, region)->last;
+    bool found = false;
+    if (!last.id || tile_op_opcode(w->f, last) != TILE_OP_yield) return false;
+    for (unsigned i = 0; i < tile_op_operand_count(w->f, last) && !found; i++)
+        found = tile_op_operand(w->f, last, i).id == value.id;
+    return found;
+}
+
+/* Behind the region nobody can wait for what it has made. What a loop hands on may be dead, and the
+ * sum be waited for as another of its results. */
+static void check_end(walk *w, const state *s, tile_region region) {
+    TILE_FOR_EACH_OP (w->f, op, region) {
+        unsigned count = tile_shape_of(w->f, op) ? 0 : tile_op_result_count(w->f, op);
+        for (unsigned i = 0; i < count; i++) {
+            tile_value value = tile_op_result(w->f, op, i);
+            if (is_pending(s->status[value.id]) && !is_yielded(w, region, value))
+                w->ok = tile_error_of(w->f, op, "its result stays pending: no %s covers it",
+                                      wait_name(w, value));
+        }
+    }
+}
+
+static void walk_region(walk *w, state *s, tile_region region) {
+    TILE_FOR_EACH_OP (w->f, op, region) walk_op(w, s, op);
+    if (!w->dry && w->ok) check_end(w, s, region);
+}
+
+/* Regions -------------------------------------------------------------------------------------- */
+
+/* Control goes from one place of op to another, with what is carried. True if that makes what comes
+ * there worse. */
+static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
+    state next = copy_state(w, s);
+    next.fresh[NO_FENCE] = 1;
+    for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
+        tile_value sent = tile_carried_sent(w->f, op, from, i);
+        tile_value received = tile_carried_received(w->f, op, to, i);
+        if (!sent.id || !received.id) continue;
+        next.fresh[received.id] = next.fresh[sent.id];
+        next.status[received.id] = take(w, &next, op, sent);
+    }
+    return join(w, arriving, &next);
+}
+
+/* What the ends of the regions leave. True if the head of one got worse that had been walked
+ * before. */
+static bool walk_round(walk *w, tile_op op, state *arriving) {
+    int count = (int)tile_op_at(w->f, op)->region_count;
+    bool worse = false;
+    for (int r = 0; r < count; r++) {
+        if (!arriving[r + 1].status) continue;
+        state s = copy_state(w, &arriving[r + 1]);
+        walk_region(w, &s, tile_op_region(w->f, op, (unsigned)r));
+        for (int to = TILE_AROUND; to < count; to++)
+            if (tile_goes(w->f, op, r, to))
+                worse |= hand_over(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
+    }
+    return worse;
+}
+
+static void walk_regions(walk *w, state *s, tile_op op) {
+    int count = (int)tile_op_at(w->f, op)->region_count;
+    bool dry = w->dry;
+    if (!w->arriving[op.id])
+        w->arriving[op.id] = TILE_NEW_ARRAY(&w->scratch, state, (unsigned)count + 1u);
+    state *arriving = w->arriving[op.id];
+    for (int to = TILE_AROUND; to < count; to++)
+        if (tile_goes(w->f, op, TILE_AROUND, to))
+            hand_over(w, op, TILE_AROUND, to, s, &arriving[to + 1]);
+    w->dry = true;
+    while (walk_round(w, op, arriving)) {
+    }
+    w->dry = dry;
+    if (!dry) walk_round(w, op, arriving);
+    if (arriving[0].status) *s = copy_state(w, &arriving[0]);
+}
+
+bool tile_verify_pending(tile_function *f) {
+    walk w = {.f = f, .ok = true};
+    bool found = false;
+    for (uint32_t id = 1; id < f->op_count && !found; id++)
+        found = f->ops[id].opcode == TILE_OP_wgmma || f->ops[id].opcode == TILE_OP_undefined ||
+                f->ops[id].opcode == TILE_OP_wgmma_commit || /* dots beside it will be wgmma */
+                (f->ops[id].opcode == TILE_OP_dot &&
+                 tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_async));
+    if (!found) return true;
+    uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
+    state s = {bytes, bytes + f->value_count};
+    memset(s.status, DONE, f->value_count);
+    s.fresh[NO_FENCE] = 1;
+    w.arriving = TILE_NEW_ARRAY(&w.scratch, state *, f->op_count);
+    walk_region(&w, &s, f->body);
+    tile_arena_reset(&w.scratch);
+    return w.ok;
+}

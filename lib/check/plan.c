@@ -1,0 +1,242 @@
+/* Plans: steps that the host can take, and kernels that take what the steps give them. */
+#include <string.h>
+
+#include "lib/check/verify.h"
+#include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
+#include "lib/support/guess.h"
+
+typedef struct checker {
+    tile_function *f;
+    tile_arena scratch;
+    unsigned errors, scratch_views;
+} checker;
+
+#define FAIL(c, loc, ...) \
+    ((c)->errors++, tile_report(tile_function_context((c)->f), TILE_ERROR, (loc), __VA_ARGS__))
+
+static const char *type_text(checker *c, const tile_type *type) {
+    return tile_type_text(c->f, type, NULL, &c->scratch);
+}
+
+/* Values -------------------------------------------------------------------------------------- */
+
+/* Integers are computed on the host; floats are only handed on. */
+static bool is_known_to_host(const checker *c, tile_value value) {
+    const tile_value_data *data = tile_value_at(c->f, value);
+    return data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT ||
+           tile_value_as_expr(c->f, value) != NULL;
+}
+
+static void check_arithmetic(checker *c, tile_op op) {
+    for (unsigned i = 0; i < tile_op_result_count(c->f, op); i++)
+        if (!is_known_to_host(c, tile_op_result(c->f, op, i)))
+            FAIL(c, tile_op_loc(c->f, op),
+                 "%s: a plan computes integers, of numbers, integer arguments and `num_sms`",
+                 tile_op_name(c->f, op));
+}
+
+static void check_scratch(checker *c, tile_op op) {
+    tile_loc loc = tile_op_loc(c->f, op);
+    if (++c->scratch_views == TILE_MAX_SCRATCH_VIEWS + 1)
+        FAIL(c, loc,
+             "@%s: a plan has at most %d scratch views, and this is one more; let steps that do "
+             "not need theirs at the same time share one, or cut the plan in two",
+             c->f->name, TILE_MAX_SCRATCH_VIEWS);
+    if (tile_op_has_attr(c->f, op, TILE_ATTR_clean))
+        FAIL(c, loc, "scratch of a plan is not clean: `fill` it");
+    if (tile_op_has_attr(c->f, op, TILE_ATTR_opaque))
+        FAIL(c, loc, "scratch of a plan is not opaque: several kernels may use it");
+    if (tile_value_type(c->f, tile_op_result(c->f, op, 0))->kind != TILE_TYPE_VIEW)
+        FAIL(c, loc, "scratch of a plan is a view");
+    if (tile_op_parent(c->f, op).id)
+        FAIL(c, loc, "scratch lives to the end of the plan, so it does not stand inside an `if`");
+}
+
+/* Launches ------------------------------------------------------------------------------------ */
+
+/* What the kernel's argument may be given. Types that are parameters are compared when they are
+ * bound. */
+static bool takes(const tile_type *wanted, const tile_type *given) {
+    bool same = wanted->param || given->param || wanted->scalar == given->scalar;
+    switch (wanted->kind) {
+    case TILE_TYPE_PTR:
+        return same && (given->kind == TILE_TYPE_PTR ||
+                        (given->kind == TILE_TYPE_VIEW && !given->has_strides));
+    case TILE_TYPE_VIEW:
+        return same && (given->kind == TILE_TYPE_PTR ||
+                        (given->kind == TILE_TYPE_VIEW && given->rank == wanted->rank &&
+                         (wanted->has_strides || !given->has_strides)));
+    case TILE_TYPE_SCALAR: return same && given->kind == TILE_TYPE_SCALAR;
+    case TILE_TYPE_TENSOR:
+    case TILE_TYPE_SHARED:
+    case TILE_TYPE_TILE:
+    case TILE_TYPE_VECTOR:
+    case TILE_TYPE_MAP:
+    case TILE_TYPE_DESCRIPTOR: return false;
+    }
+    return false;
+}
+
+static void check_arguments(checker *c, tile_op op, const tile_function *kernel) {
+    unsigned count = tile_op_operand_count(c->f, op);
+    tile_loc loc = tile_op_loc(c->f, op);
+    if (count != kernel->arg_count) {
+        FAIL(c, loc, "@%s takes %zu arguments, not %u", kernel->name, kernel->arg_count, count);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const tile_arg_decl *arg = &kernel->args[i];
+        const tile_type *given = tile_value_type(c->f, tile_op_operand(c->f, op, i));
+        if (!takes(arg->type, given))
+            FAIL(c, loc, "argument %%%s of @%s is %s, not %s", arg->name, kernel->name,
+                 tile_type_text(kernel, arg->type, NULL, &c->scratch), type_text(c, given));
+    }
+}
+
+static bool is_given_before(const tile_attr *values, unsigned index) {
+    for (unsigned i = 0; i < index; i++)
+        if (strcmp(values->values[i].name, values->values[index].name) == 0) return true;
+    return false;
+}
+
+static void check_value(checker *c, tile_loc loc, const tile_attr *values, unsigned index,
+                        const tile_function *kernel) {
+    const tile_param_value *value = &values->values[index];
+    const tile_param_decl *param =
+        tile_function_find_param(kernel, value->name, strlen(value->name));
+    bool is_type = param && param->kind == TILE_PARAM_type;
+    if (!param) {
+        tile_guess guess = tile_guess_start(value->name, strlen(value->name));
+        for (size_t i = 0; i < kernel->param_count; i++)
+            tile_guess_try(&guess, kernel->params[i].name);
+        FAIL(c, loc, "@%s has no parameter '%s'%s", kernel->name, value->name,
+             tile_guess_phrase(&guess, "", &c->scratch));
+    } else if (is_given_before(values, index)) {
+        FAIL(c, loc, "'%s' of @%s is given twice", value->name, kernel->name);
+    } else if (is_type ? !value->type || value->type->kind != TILE_TYPE_SCALAR
+                       : !value->expr || value->type) {
+        FAIL(c, loc, "'%s' of @%s is %s", value->name, kernel->name,
+             is_type                          ? "an element type"
+             : param->kind == TILE_PARAM_word ? "a word"
+                                              : "a number");
+    } else if (param->kind == TILE_PARAM_word) {
+        if (!tile_expr_is_word(c->f, value->expr))
+            FAIL(c, loc, "'%s' of @%s is a word", value->name, kernel->name);
+    } else if (value->expr && !tile_is_param_expr(c->f, value->expr)) {
+        FAIL(c, loc, "'%s' of @%s must follow from the plan's parameters", value->name,
+             kernel->name);
+    } else if (value->expr && tile_divides_by_zero(value->expr)) {
+        FAIL(c, loc, "'%s' of @%s has no value: '%s' divides by zero", value->name, kernel->name,
+             tile_expr_text(c->f, value->expr, &c->scratch));
+    }
+}
+
+/* The step before this one in its region, 0 if there is none. */
+static tile_op step_before(const checker *c, tile_op op) {
+    while ((op = tile_op_at(c->f, op)->prev).id) {
+        tile_opcode opcode = tile_op_opcode(c->f, op);
+        if (opcode == TILE_OP_launch || opcode == TILE_OP_fill || opcode == TILE_OP_if) break;
+    }
+    return op;
+}
+
+static void check_dependent(checker *c, tile_op op, const tile_function *kernel) {
+    tile_loc loc = tile_op_loc(c->f, op);
+    if (!tile_op_has_attr(c->f, op, TILE_ATTR_pdl)) return;
+    if (tile_op_opcode(c->f, step_before(c, op)) != TILE_OP_launch)
+        FAIL(c, loc, "a step with 'pdl' overlaps the launch right before it, and here is none");
+    if (!tile_function_waits(kernel))
+        FAIL(c, loc,
+             "@%s is launched with 'pdl' and has no `pdl_wait`, so that nothing orders it "
+             "behind the steps before",
+             kernel->name);
+}
+
+/* NULL after a report. */
+static const tile_function *find_kernel(checker *c, tile_op op, const char *name) {
+    const tile_function *kernel = tile_module_find(c->f->module, name);
+    if (kernel && kernel->kind == TILE_KERNEL) return kernel;
+    tile_guess guess = tile_guess_start(name, strlen(name));
+    for (const tile_function *f = c->f->module->first; f; f = f->next)
+        if (f->kind == TILE_KERNEL) tile_guess_try(&guess, f->name);
+    FAIL(c, tile_op_loc(c->f, op), "there is no kernel @%s%s", name,
+         tile_guess_phrase(&guess, "@", &c->scratch));
+    return NULL;
+}
+
+static void check_resident(checker *c, tile_op op) {
+    const char *other = tile_op_attr_text(c->f, op, TILE_ATTR_otherwise);
+    bool resident = tile_op_has_attr(c->f, op, TILE_ATTR_resident);
+    tile_loc loc = tile_op_loc(c->f, op);
+    if (resident && tile_op_has_attr(c->f, op, TILE_ATTR_pdl))
+        FAIL(c, loc,
+             "a step with 'resident' has the device for itself and overlaps none: leave out "
+             "'pdl'");
+    if (other && !resident)
+        FAIL(c, loc,
+             "'otherwise' says what is launched where 'resident' is refused, which this step "
+             "does not ask for");
+    const tile_function *kernel = other ? find_kernel(c, op, other) : NULL;
+    if (!kernel) return;
+    if (kernel->param_count)
+        FAIL(c, loc, "@%s has parameters, and `otherwise` gives it none", kernel->name);
+    check_arguments(c, op, kernel);
+}
+
+static void check_launch(checker *c, tile_op op) {
+    const char *name = tile_op_attr_text(c->f, op, TILE_ATTR_callee);
+    const tile_function *kernel = find_kernel(c, op, name);
+    const tile_attr *values = tile_op_attr(c->f, op, TILE_ATTR_values);
+    if (!kernel) return;
+    check_resident(c, op);
+    check_arguments(c, op, kernel);
+    for (unsigned i = 0; values && i < values->count; i++)
+        check_value(c, tile_op_loc(c->f, op), values, i, kernel);
+    check_dependent(c, op, kernel);
+}
+
+/* Plans --------------------------------------------------------------------------------------- */
+
+static void check_op(checker *c, tile_op op) {
+    switch (tile_op_opcode(c->f, op)) {
+    case TILE_OP_scratch: check_scratch(c, op); break;
+    case TILE_OP_launch: check_launch(c, op); break;
+    case TILE_OP_fill:
+        if (tile_value_type(c->f, tile_operand_dst(c->f, op))->has_strides)
+            FAIL(c, tile_op_loc(c->f, op), "fill: the view must be row-major, without strides");
+        break;
+    case TILE_OP_yield: break;
+    case TILE_OP_if:
+        if (tile_op_result_count(c->f, op))
+            FAIL(c, tile_op_loc(c->f, op), "the `if` of a plan has no results");
+        break;
+    default: check_arithmetic(c, op); break;
+    }
+}
+
+static void check_args(checker *c) {
+    for (size_t i = 0; i < c->f->arg_count; i++) {
+        const tile_arg_decl *arg = &c->f->args[i];
+        bool fits = arg->type->kind == TILE_TYPE_PTR || arg->type->kind == TILE_TYPE_VIEW ||
+                    arg->type->kind == TILE_TYPE_SCALAR;
+        if (!fits)
+            FAIL(c, c->f->loc,
+                 "argument %%%s of a plan must be a pointer, a view or a scalar, not "
+                 "%s",
+                 arg->name, type_text(c, arg->type));
+    }
+}
+
+bool tile_verify_plan(tile_function *f) {
+    checker c = {.f = f};
+    check_args(&c);
+    bool has_clauses = f->grid_rank || f->cluster_rank || f->warps || f->sync_explicit ||
+                       f->raster || f->is_persistent || f->is_flat || f->level;
+    if (has_clauses || f->result_count)
+        FAIL(&c, f->loc, "a plan has no results and none of a kernel's clauses, such as `grid`");
+    if (!c.errors)
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&c, op);
+    tile_arena_reset(&c.scratch);
+    return c.errors == 0;
+}

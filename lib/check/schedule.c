@@ -1,0 +1,97 @@
+/* What operations of computes say of the kernels that they become. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/check/verify.h"
+#include "lib/ir/syntax.h"
+#include "lib/layout/layout.h"
+
+static bool check_tile(const tile_function *f, tile_op op) {
+    const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_tile);
+    const tile_type *src = tile_value_type(f, tile_first_operand(f, op));
+    bool product = tile_op_opcode(f, op) == TILE_OP_matmul;
+    int64_t elements = 1, least = 0;
+    if (!attr) return true;
+    if (product && attr->count != 2 && attr->count != 3)
+        return tile_error_at(
+            f, op,
+            "matmul: the tile is [m, n], or [m, n, k] with a part of the sums, not "
+            "%u numbers",
+            attr->count);
+    if (!product && attr->count != src->rank)
+        return tile_error_of(f, op,
+                             "the tile has one number for each of the %u dims of src, not %u",
+                             src->rank, attr->count);
+    for (unsigned i = 0; i < attr->count; i++) {
+        if (!tile_layout_admits_extent(attr->list[i]))
+            return tile_error_of(f, op,
+                                 "a tile's extents are odd numbers up to %d times powers of two, "
+                                 "not %" PRId64,
+                                 TILE_LAYOUT_MAX_COUNT, attr->list[i]);
+        least = !least || attr->list[i] < least ? attr->list[i] : least;
+        elements *= attr->list[i];
+        if (elements / (product && i == 2 ? least : 1) > TILE_MAX_TILE_ELEMENTS)
+            return tile_error_of(f, op, "the tile has more than the %d elements a tile may have",
+                                 TILE_MAX_TILE_ELEMENTS);
+    }
+    return true;
+}
+
+/* A number that is known is in the range. */
+static bool check_number(const tile_function *f, tile_op op, tile_attr_id id, int most) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    int64_t number;
+    if (!attr || !tile_expr_is_int(attr->expr, &number) || (number >= 1 && number <= most))
+        return true;
+    return tile_error_of(f, op, "`%s` is a number from 1 to %d, not %" PRId64,
+                         tile_attr_keyword(id), most, number);
+}
+
+static bool check_warps(const tile_function *f, tile_op op) {
+    int64_t warps = tile_op_attr_int(f, op, TILE_ATTR_warps, 1);
+    if (!check_number(f, op, TILE_ATTR_warps, TILE_MAX_WARPS)) return false;
+    return !(warps & (warps - 1)) ||
+           tile_error_of(f, op, "`warps` is a power of two, not %" PRId64, warps);
+}
+
+/* As for the clause of a kernel. */
+static bool check_raster(const tile_function *f, tile_op op) {
+    bool grouped = tile_op_has_attr(f, op, TILE_ATTR_group);
+    if (grouped && !tile_op_has_attr(f, op, TILE_ATTR_raster))
+        return tile_error_of(f, op, "`group` is of rows or columns of tiles: `raster = rows`");
+    return check_number(f, op, TILE_ATTR_group, TILE_MAX_RASTER_GROUP);
+}
+
+/* What each strategy can put together. */
+static bool check_strategy(const tile_function *f, tile_op op) {
+    const char *strategy = tile_op_attr_text(f, op, TILE_ATTR_strategy);
+    const char *kind = tile_op_attr_text(f, op, TILE_ATTR_kind);
+    int64_t split = tile_op_attr_int(f, op, TILE_ATTR_split, 2);
+    if (!strategy || split == 1) return true;
+    if (kind && strcmp(kind, "add") != 0 &&
+        (strcmp(strategy, "atomic") == 0 || strcmp(strategy, "stream_k") == 0))
+        return tile_error_of(
+            f, op, "the strategy %s only adds; take serial, workspace, exchange or cluster",
+            strategy);
+    if (strcmp(strategy, "cluster") == 0 && split > TILE_MAX_CLUSTER)
+        return tile_error_of(f, op, "the strategy cluster takes factors up to %d, not %" PRId64,
+                             TILE_MAX_CLUSTER, split);
+    return true;
+}
+
+bool tile_verify_schedule(const tile_function *f, tile_op op) {
+    static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
+                                       TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster,
+                                       TILE_ATTR_group};
+    if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
+    for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
+        if (tile_op_has_attr(f, op, ids[i]))
+            return tile_error_of(f, op,
+                                 "`%s` is for computes, of which kernels are made; a %s has tiles "
+                                 "of its own",
+                                 tile_attr_keyword(ids[i]), tile_function_kind_name(f->kind));
+    return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
+           check_number(f, op, TILE_ATTR_stages, TILE_MAX_STAGES) &&
+           check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT) && check_strategy(f, op);
+}

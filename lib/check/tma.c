@@ -1,0 +1,77 @@
+/* Tensor maps and bulk copies: what their rules cannot see, as attributes are set later. */
+#include "lib/check/verify.h"
+#include "lib/ops/atomic.h"
+
+/* PTX ISA: "cp.reduce.async.bulk"; what can be summed, compared, combined bit by bit. */
+static bool can_combine(tile_scalar scalar, tile_word kind) {
+    bool is_float = tile_scalar_is_floating(scalar);
+    unsigned bits = tile_scalar_bits(scalar);
+    if (!tile_scalar_has_arithmetic(scalar) || bits < 16) return false;
+    switch (kind) {
+    case TILE_WORD_kind_add: return is_float || bits >= 32;
+    case TILE_WORD_kind_min:
+    case TILE_WORD_kind_max: return is_float ? bits == 16 : bits >= 32;
+    case TILE_WORD_kind_and:
+    case TILE_WORD_kind_or:
+    case TILE_WORD_kind_xor: return !is_float && bits >= 32;
+    default: return false;
+    }
+}
+
+/* A map of i64 is of signed ones, whose sums a tensor copy does not make. */
+static bool lacks_sum(const tile_function *f, tile_op op, tile_scalar scalar) {
+    return tile_op_opcode(f, op) == TILE_OP_tma_store && scalar == TILE_i64 &&
+           tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add;
+}
+
+static bool check_kind(const tile_function *f, tile_op op) {
+    const tile_type *source = tile_value_type(f, tile_operand_src(f, op));
+    if (lacks_sum(f, op, source->scalar))
+        return tile_error_at(f, op,
+                             "tma_store: tensor copies have no `add` of i64; bulk_store has it");
+    if (!tile_op_has_attr(f, op, TILE_ATTR_kind) || source->param ||
+        can_combine(source->scalar, tile_op_word(f, op, TILE_ATTR_kind)))
+        return true;
+    return tile_error_at(
+        f, op,
+        "%s: there is no `%s` of %s in memory: add takes floats, i32 and i64, min and max "
+        "take f16, bf16, i32 and i64, and, or and xor take i32 and i64",
+        tile_op_get_info(tile_op_opcode(f, op))->name, tile_op_attr_text(f, op, TILE_ATTR_kind),
+        tile_scalar_name(source->scalar));
+}
+
+static bool check_multicast(const tile_function *f, tile_op op) {
+    enum { DIMS = 3 };
+    const tile_attr *dim = tile_op_attr(f, op, TILE_ATTR_multicast);
+    int64_t number;
+    if (!dim) return true;
+    if (tile_op_mechanism(f, op) != TILE_MECHANISM_BARRIER)
+        return tile_error_at(
+            f, op,
+            "copy_async: with `multicast` each block of the cluster waits for what "
+            "the others copy, at a barrier; give it one");
+    if (!tile_expr_is_int(dim->expr, &number) || (number >= 0 && number < DIMS)) return true;
+    return tile_error_at(f, op,
+                         "copy_async: `multicast` is a dim of the cluster, 0, 1 or 2, not %lld",
+                         (long long)number);
+}
+
+bool tile_verify_tma(const tile_function *f, tile_op op) {
+    int64_t number;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_copy_async: return check_multicast(f, op);
+    case TILE_OP_tensor_map:
+        number = tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0);
+        if (!number || number == 32 || number == 64 || number == 128) return true;
+        return tile_error_at(f, op,
+                             "tensor_map: the swizzle is 0, 32, 64 or 128 bytes wide, not %lld",
+                             (long long)number);
+    case TILE_OP_tma_store:
+    case TILE_OP_bulk_store: return check_kind(f, op);
+    case TILE_OP_bulk_wait:
+        if (!tile_value_is_int(f, tile_operand_pending(f, op), &number) || number >= 0) return true;
+        return tile_error_at(f, op, "bulk_wait cannot leave %lld groups pending",
+                             (long long)number);
+    default: return true; /* no other row is about it */
+    }
+}

@@ -1,0 +1,518 @@
+/* The rules of the IR that hold beyond one operation's types: scopes, levels, regions, attributes.
+ * Nothing that a user can write gets past here and breaks a pass. */
+#include <limits.h>
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/ops/arith.h"
+#include "lib/ops/atomic.h"
+#include "lib/ir/describe.h"
+#include "lib/ops/gather.h"
+#include "lib/builder/infer.h"
+#include "lib/ops/kinds.h"
+#include "lib/ir/level.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
+#include "lib/check/verify.h"
+#include "lib/ops/assembly.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/named.h"
+
+typedef struct verifier {
+    tile_function *f;
+    tile_context *context;
+    tile_arena scratch;
+    bool *visible; /* by value id: defined here or in an enclosing region */
+    bool uneven;   /* reported: tiles on a number of warps that is no power of two */
+    unsigned errors;
+} verifier;
+
+#define FAIL(v, loc, ...) ((v)->errors++, tile_report((v)->context, TILE_ERROR, (loc), __VA_ARGS__))
+
+/* Types --------------------------------------------------------------------------------------- */
+
+static const char *text(verifier *v, const tile_type *type) {
+    return tile_type_text(v->f, type, NULL, &v->scratch);
+}
+
+/* Reports an extent that no layout can have, and the nearest ones that would do. */
+static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_t extent) {
+    int64_t below = extent, above = extent;
+    while (!tile_layout_admits_extent(below)) below--;
+    while (!tile_layout_admits_extent(above)) above++;
+    FAIL(v, loc,
+         "the extents of %s must be odd numbers up to %d times powers of two: instead of %lld, "
+         "%lld or %lld",
+         text(v, type), TILE_LAYOUT_MAX_COUNT, (long long)extent, (long long)below,
+         (long long)above);
+}
+
+/* A view's layout is that of its last dims. */
+static bool layout_matches(const tile_type *type) {
+    const tile_layout *layout = type->layout;
+    bool registers = type->kind == TILE_TYPE_TILE, view = type->kind == TILE_TYPE_VIEW;
+    unsigned first = view ? type->rank - layout->rank : 0;
+    if (layout->rank > type->rank || layout->rank + first != type->rank || type->has_strides ||
+        layout->kind != (registers ? TILE_LAYOUT_REGISTER : TILE_LAYOUT_SHARED))
+        return false;
+    for (unsigned d = first; d < type->rank; d++)
+        if ((view || tile_type_dim(type, d) >= 0) &&
+            tile_type_dim(type, d) != (int64_t)tile_layout_extent(layout, d - first))
+            return false;
+    return true;
+}
+
+/* Extents that are known must be sound; those of tiles such that a layout can have them. */
+static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
+    bool tile = type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SHARED;
+    if (type->scalar == TILE_barrier &&
+        (type->kind != TILE_TYPE_SHARED || type->rank != 1 || type->stages || type->layout)) {
+        FAIL(v, loc,
+             "barriers stand in shared buffers with one extent, as shared<barrier[4]>, not "
+             "in %s",
+             text(v, type));
+        return;
+    }
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = tile_type_dim(type, d);
+        if (!type->dims[d] && type->kind != TILE_TYPE_VIEW)
+            FAIL(v, loc, "only a view may have an extent '?', not %s", text(v, type));
+        if (extent < 0 && !(type->dims[d] && type->dims[d]->kind == TILE_EXPR_INT)) continue;
+        if (extent < 1 && type->kind != TILE_TYPE_VIEW && type->kind != TILE_TYPE_TENSOR) {
+            FAIL(v, loc, "the extents of %s must be positive", text(v, type));
+            return;
+        }
+        if (type->kind == TILE_TYPE_TILE && extent <= TILE_MAX_TILE_ELEMENTS &&
+            !tile_layout_admits_extent(extent)) {
+            fail_extent(v, loc, type, extent);
+            return;
+        }
+    }
+    if (tile_type_excess(type)) FAIL(v, loc, "%s has %s", text(v, type), tile_type_excess(type));
+    if (type->stages && type->stages->kind == TILE_EXPR_INT &&
+        (type->stages->integer < 1 || type->stages->integer > 1024))
+        FAIL(v, loc, "%s must have 1 to 1024 stages", text(v, type));
+    if (type->kind == TILE_TYPE_MAP && (type->rank == 0 || type->rank > TILE_MAX_MAP_RANK))
+        FAIL(v, loc, "%s must have 1 to %d dims", text(v, type), TILE_MAX_MAP_RANK);
+    if (tile && type->rank == 0) FAIL(v, loc, "%s must have at least one dim", text(v, type));
+    if (tile_layout_is_named(type->layout)) return; /* instantiate says what it is */
+    if (type->layout && !layout_matches(type))
+        FAIL(v, loc, "the layout of %s has another shape", text(v, type));
+    else if (type->layout && tile_layout_find_fault(type->layout))
+        FAIL(v, loc, "the layout of %s is invalid: %s", text(v, type),
+             tile_layout_find_fault(type->layout));
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+static void check_operands(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        tile_value value = data->operands[i];
+        if (!value.id || value.id >= v->f->value_count || !v->visible[value.id])
+            FAIL(v, data->loc, "%s: the definition of operand %u does not dominate this use",
+                 tile_op_get_info((tile_opcode)data->opcode)->name, i + 1);
+    }
+}
+
+static void check_attrs(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data->opcode);
+    for (unsigned i = 0; i < data->attr_count; i++) {
+        bool known = false;
+        for (unsigned a = 0; a < info->attr_count; a++)
+            known |= info->attrs[a].id == data->attrs[i].id;
+        if (!known)
+            FAIL(v, data->loc, "%s has no attribute '%s'", info->name,
+                 tile_attr_get_info(data->attrs[i].id)->name);
+    }
+    for (unsigned a = 0; a < info->attr_count; a++)
+        if (info->attrs[a].required && !tile_op_has_attr(v->f, op, info->attrs[a].id))
+            FAIL(v, data->loc, "%s needs the attribute '%s'", info->name,
+                 tile_attr_get_info(info->attrs[a].id)->name);
+}
+
+static void check_matrices(verifier *v, tile_op op) {
+    const tile_op_data *data = tile_op_at(v->f, op);
+    bool load = data->opcode == TILE_OP_ldmatrix;
+    if (!load && data->opcode != TILE_OP_stmatrix) return;
+    if (!tile_op_has_attr(v->f, op, TILE_ATTR_trans)) return;
+    const tile_type *type =
+        tile_value_type(v->f, load ? data->first_result : tile_operand_src(v->f, op));
+    if (tile_scalar_bits(type->scalar) != 16)
+        FAIL(v, data->loc, "%s transposes 16-bit elements only, not %s", tile_op_name(v->f, op),
+             tile_scalar_name(type->scalar));
+}
+
+/* Read as unsigned: integers, and those of 64 bits only where the accumulator wraps at that width
+ * anyway. */
+static void check_signs(verifier *v, tile_op op) {
+    static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned count;
+        if (!tile_op_has_attr(v->f, op, signs[i])) continue;
+        const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i, &count)[0]),
+                        *acc = tile_value_type(v->f, tile_operand_acc(v->f, op));
+        const char *name = tile_attr_get_info(signs[i])->name;
+        if (type->param || acc->param) continue;
+        if (tile_scalar_is_floating(type->scalar))
+            FAIL(v, tile_op_loc(v->f, op), "%s: the elements must be integers, not %s", name,
+                 tile_scalar_name(type->scalar));
+        else if (type->scalar == TILE_i64 && tile_scalar_is_floating(acc->scalar))
+            FAIL(v, tile_op_loc(v->f, op), "%s: i64 must be signed where the accumulator is %s",
+                 name, tile_scalar_name(acc->scalar));
+    }
+}
+
+/* The row's rule must give the results that the operation has. False if it has refused them. */
+static bool check_rule(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    tile_region_shape shape = tile_shape_of(v->f, op);
+    if (shape == TILE_SHAPE_BRANCH || shape == TILE_SHAPE_BODY || shape == TILE_SHAPE_ELEMENTS)
+        return true; /* what they yield */
+    const tile_type *given = data.result_count ? tile_value_type(v->f, data.first_result) : NULL;
+    tile_infer infer = {.function = v->f,
+                        .opcode = (tile_opcode)data.opcode,
+                        .loc = data.loc,
+                        .operands = data.operands,
+                        .segment = data.segment,
+                        .given = given,
+                        .attrs = data.attrs,
+                        .attr_count = data.attr_count,
+                        .has_attrs = true,
+                        .results = TILE_NEW_ARRAY(&v->scratch, const tile_type *,
+                                                  data.operand_count + (unsigned)TILE_MAX_RANK)};
+    if (!tile_infer_results(&infer)) {
+        v->errors++;
+        return false;
+    }
+    bool same = infer.result_count == data.result_count;
+    for (uint32_t i = 0; same && i < data.result_count; i++)
+        same = infer.results[i] == tile_value_type(v->f, tile_op_result(v->f, op, i));
+    if (!same)
+        FAIL(v, data.loc, "%s: the result types do not follow from the operands",
+             tile_op_get_info((tile_opcode)data.opcode)->name);
+    return true;
+}
+
+/* Regions ------------------------------------------------------------------------------------- */
+
+static const char *name_of(verifier *v, tile_op op) {
+    return tile_op_name(v->f, op);
+}
+
+/* What stands for one place in memory wherever it is named. */
+static bool is_memory(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED || type->kind == TILE_TYPE_VIEW ||
+           type->kind == TILE_TYPE_MAP;
+}
+
+/* Where values of a region and of its operation have different types, or cannot be carried. */
+static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) {
+    tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
+    const tile_type *have = tile_value_type(v->f, sent);
+    const tile_type *want = tile_value_type(v->f, tile_carried_received(v->f, op, TILE_AROUND, i));
+    tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
+    unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
+    bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
+    if (have != want)
+        FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s%s", place,
+             text(v, have), name_of(v, op), text(v, want),
+             tile_splat_advice(v->f, sent, want, &v->scratch));
+    else if (is_memory(have) && !receives)
+        FAIL(
+            v, tile_op_loc(v->f, yield),
+            "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
+            "in the region, or yield coordinates or `base`",
+            name_of(v, op), text(v, have));
+}
+
+/* A region that decides whether the next one runs yields that first. */
+static void check_condition(verifier *v, tile_op op, tile_op yield) {
+    const tile_type *type = tile_value_type(v->f, tile_operand_src(v->f, yield));
+    bool there = tile_op_operand_count(v->f, yield) > 0;
+    if (there && type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_i1) return;
+    FAIL(v, tile_op_loc(v->f, yield),
+         "the first region of `%s` yields its condition first, a scalar i1, not %s", name_of(v, op),
+         there ? text(v, type) : "nothing");
+}
+
+/* The region's last op must be a yield of its operation's own values and of what is carried. */
+static void check_yield(verifier *v, tile_op op, unsigned r) {
+    tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
+    unsigned own = tile_shape_own_yields(tile_shape_of(v->f, op), r);
+    unsigned carried = tile_carried_count(v->f, op);
+    if (!yield.id) {
+        FAIL(v, tile_op_loc(v->f, op), "the region of `%s` must end with `yield`", name_of(v, op));
+        return;
+    }
+    unsigned given = tile_op_operand_count(v->f, yield);
+    if (own) {
+        check_condition(v, op, yield);
+        if (given < own) return;
+    }
+    if (given != own + carried) {
+        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, but its region yields %u",
+             name_of(v, op), carried, given - own);
+        return;
+    }
+    if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS) return; /* tile_verify_parallel */
+    for (unsigned i = 0; i < carried; i++) check_carried_type(v, op, r, i);
+}
+
+/* What comes in at the beginning of a region must be what the operation begins with. */
+static void check_arguments(verifier *v, tile_op op, unsigned r) {
+    const tile_region_data *region = tile_region_at(v->f, tile_op_region(v->f, op, r));
+    unsigned own = tile_shape_own_args(tile_shape_of(v->f, op), r);
+    unsigned received =
+        tile_shape_receives(tile_shape_of(v->f, op)) ? tile_carried_count(v->f, op) : 0;
+    if (own != UINT_MAX && region->arg_count != own + received) {
+        FAIL(v, tile_op_loc(v->f, op), "a region of `%s` has %u arguments, not %u", name_of(v, op),
+             own + received, region->arg_count);
+        return;
+    }
+    for (unsigned i = 0; i < received; i++) {
+        const tile_type *init = tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_AROUND, i));
+        const tile_type *carried =
+            tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
+        if (init != carried || is_memory(init))
+            FAIL(v, tile_op_loc(v->f, op), "a loop cannot carry %s as %s", text(v, init),
+                 text(v, carried));
+    }
+}
+
+/* An extent that no layout can have, 0 if there is none. What is not even an extent has been
+ * reported. */
+static int64_t odd_extent(const tile_type *type) {
+    for (unsigned d = 0; d < type->rank; d++) {
+        int64_t extent = tile_type_dim(type, d);
+        bool sound = extent > 0 && extent <= TILE_MAX_TILE_ELEMENTS;
+        if (sound && !tile_layout_admits_extent(extent)) return extent;
+    }
+    return 0;
+}
+
+static void check_buffers(verifier *v, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
+        tile_value value = tile_op_operand(v->f, op, i);
+        const tile_type *type = tile_value_type(v->f, value);
+        bool buffer = type->kind == TILE_TYPE_SHARED && tile_op_handles_tile(v->f, op, value);
+        int64_t extent = buffer ? odd_extent(type) : 0;
+        if (!extent) continue;
+        fail_extent(v, tile_op_loc(v->f, op), type, extent);
+        tile_op alloc = tile_value_def(v->f, value);
+        if (alloc.id)
+            tile_note_at(
+                v->f, alloc,
+                "a buffer with such extents can be used by threads only (ld_shared, st_shared, "
+                "...); %s uses it as a tile",
+                tile_op_name(v->f, op));
+    }
+}
+
+static void check_region(verifier *v, tile_region region);
+
+static void set_visible(verifier *v, tile_value first, uint32_t count, bool visible) {
+    for (uint32_t i = 0; i < count; i++) v->visible[first.id + i] = visible;
+}
+
+static void check_regions(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    tile_region_shape shape = tile_shape_of(v->f, op);
+    unsigned wanted = tile_shape_regions(shape);
+    if (data.opcode == TILE_OP_sync_explicit) wanted = 1;
+    bool any = !wanted && shape == TILE_SHAPE_BODY && data.region_count > 0;
+    if (!any && data.region_count != wanted) {
+        FAIL(v, data.loc, "%s has %u regions, not %u", name_of(v, op), wanted, data.region_count);
+        return;
+    }
+    for (unsigned r = 0; r < data.region_count; r++) {
+        const tile_region_data *region = tile_region_at(v->f, data.regions[r]);
+        check_arguments(v, op, r);
+        set_visible(v, region->first_arg, region->arg_count, true);
+        check_region(v, data.regions[r]);
+        set_visible(v, region->first_arg, region->arg_count, false);
+        check_yield(v, op, r);
+    }
+}
+
+static void check_level(verifier *v, tile_op op) {
+    const tile_function *f = v->f;
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    tile_loc loc = tile_op_loc(f, op);
+    static const unsigned levels[] = {[TILE_COMPUTE] = 1, [TILE_KERNEL] = 2, [TILE_PLAN] = 0};
+    if (!tile_op_is_allowed(info, levels[f->kind]))
+        FAIL(v, loc, "%s is not allowed in a %s", info->name, tile_function_kind_name(f->kind));
+    else if (!tile_op_is_allowed(info, f->level))
+        FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
+    if (f->level != 3) return;
+    if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
+        FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
+    if (!tile_verify_offsets(f, op)) v->errors++;
+    if (tile_op_gives_tile(f, op))
+        FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,
+             f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_split))
+        FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be split any more", info->name,
+             f->name);
+    if (tile_op_has_attr(f, op, TILE_ATTR_groups))
+        FAIL(v, loc, "%s: @%s is at level 3, where groups have got their roles", info->name,
+             f->name);
+}
+
+/* Where an element lies is known to loads and stores alone. */
+static void check_opaque(verifier *v, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(v->f, op);
+    bool plain = tile_is_plain_access(v->f, op);
+    if (plain && (opcode == TILE_OP_load || opcode == TILE_OP_store)) return;
+    for (unsigned i = 0; i < tile_op_operand_count(v->f, op); i++) {
+        tile_op def = tile_value_def(v->f, tile_op_operand(v->f, op, i));
+        if (tile_op_opcode(v->f, def) == TILE_OP_scratch &&
+            tile_op_has_attr(v->f, def, TILE_ATTR_opaque))
+            FAIL(v, tile_op_loc(v->f, op),
+                 plain ? "%s: only load and store know where the elements of opaque scratch lie"
+                       : "%s: a load or store of opaque scratch has no index tiles, predicate or "
+                         "pad, and moves a tile",
+                 tile_op_name(v->f, op));
+    }
+}
+
+/* What only some operations have to hold, each family in a file of its own. */
+static void check_families(verifier *v, tile_op op) {
+    v->errors += !(tile_verify_kind(v->f, op) && tile_verify_atomic(v->f, op));
+    v->errors += !tile_verify_gather(v->f, op);
+    v->errors += !tile_verify_cast(v->f, op);
+    v->errors += !tile_verify_asm(v->f, op);
+    v->errors += !tile_verify_wgmma(v->f, op);
+    v->errors += !tile_verify_tma(v->f, op);
+    v->errors += !tile_verify_schedule(v->f, op);
+}
+
+static void check_op(verifier *v, tile_op op) {
+    const tile_op_data data = *tile_op_at(v->f, op);
+    const tile_op_info *info = tile_op_get_info((tile_opcode)data.opcode);
+    unsigned before = v->errors;
+    check_level(v, op);
+    check_operands(v, op);
+    if (v->errors > before) return;
+    check_attrs(v, op);
+    v->errors += !tile_verify_attrs(v->f, op);
+    if (v->errors == before) check_signs(v, op);
+    check_opaque(v, op);
+    check_matrices(v, op);
+    bool sound = check_rule(v, op);
+    if (sound) check_buffers(v, op);
+    if (sound) check_families(v, op);
+    if (v->f->kind == TILE_KERNEL && !v->uneven) {
+        v->uneven = !tile_verify_set(v->f, op);
+        v->errors += v->uneven;
+    }
+    for (uint32_t i = 0; sound && i < data.result_count; i++)
+        check_type(v, data.loc, tile_value_type(v->f, tile_op_result(v->f, op, i)));
+    check_regions(v, op);
+    bool last = !data.next.id;
+    if (info->effects & TILE_EFFECT_TERMINATOR && (!last || data.parent.id == v->f->body.id))
+        FAIL(v, data.loc,
+             "`%s` is a terminator: it must be the last operation of an operation's region",
+             info->name);
+}
+
+static void check_region(verifier *v, tile_region region) {
+    TILE_FOR_EACH_OP (v->f, op, region) {
+        check_op(v, op);
+        const tile_op_data *data = tile_op_at(v->f, op);
+        set_visible(v, data->first_result, data->result_count, true);
+    }
+    TILE_FOR_EACH_OP (v->f, op, region) {
+        const tile_op_data *data = tile_op_at(v->f, op);
+        if (region.id != v->f->body.id)
+            set_visible(v, data->first_result, data->result_count, false);
+    }
+}
+
+/* Functions ----------------------------------------------------------------------------------- */
+
+static void check_kernel(verifier *v) {
+    tile_function *f = v->f;
+    int64_t warps;
+    if (!f->warps)
+        FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
+    else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > TILE_MAX_WARPS))
+        FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", TILE_MAX_WARPS,
+             (long long)warps);
+    if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (f->level != 2 && f->level != 3)
+        FAIL(v, f->loc, "kernel @%s is at level %u; kernels are at 2 or 3", f->name, f->level);
+    if (f->result_count) FAIL(v, f->loc, "a kernel has no results");
+    for (size_t i = 0; i < f->arg_count; i++) {
+        const tile_arg_decl *arg = &f->args[i];
+        if (!tile_type_is_address(arg->type) && arg->type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc,
+                 "argument %%%s of a kernel must be a view, a pointer or a scalar, not %s",
+                 arg->name, text(v, arg->type));
+        if (arg->divisible && arg->type->kind == TILE_TYPE_SCALAR &&
+            tile_scalar_is_floating(arg->type->scalar))
+            FAIL(v, f->loc, "argument %%%s is a float and cannot be divisible", arg->name);
+    }
+}
+
+static void check_compute(verifier *v) {
+    tile_function *f = v->f;
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind != TILE_TYPE_TENSOR && f->args[i].type->kind != TILE_TYPE_SCALAR)
+            FAIL(v, f->loc, "argument %%%s of a compute must be a tensor or a scalar, not %s",
+                 f->args[i].name, text(v, f->args[i].type));
+    for (size_t i = 0; i < f->result_count; i++) {
+        tile_value value = f->results[i].value;
+        if (!value.id || value.id >= f->value_count || !v->visible[value.id])
+            FAIL(v, f->loc, "the result %%%s is never computed", f->results[i].name);
+        else if (tile_value_type(f, value) != f->results[i].type)
+            FAIL(v, f->loc, "the result %%%s is declared %s and computed as %s", f->results[i].name,
+                 text(v, f->results[i].type), text(v, tile_value_type(f, value)));
+    }
+    if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
+    if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||
+        f->tune_count || f->where_count)
+        FAIL(v, f->loc, "compute @%s has a kernel's clause, such as `grid`: it has none", f->name);
+    if (f->level != 1) FAIL(v, f->loc, "compute @%s is at level %u, not 1", f->name, f->level);
+}
+
+tile_status tile_function_verify(const tile_function *function) {
+    TILE_GUARD_OUTSIDE(function ? tile_function_context(function) : NULL, TILE_OUT_OF_MEMORY)
+    if (!function) return TILE_INVALID;
+    tile_function *f = (tile_function *)function; /* the rules make types; f stays as it is */
+    if (!tile_verify_declarations(f)) return TILE_INVALID;
+    verifier v = {.f = f, .context = tile_function_context(f)};
+    v.visible = TILE_NEW_ARRAY(&v.scratch, bool, f->value_count);
+    for (uint32_t id = 1; id < f->value_count; id++)
+        v.visible[id] =
+            f->values[id].kind == TILE_VALUE_ARG || f->values[id].kind == TILE_VALUE_CONSTANT;
+    for (size_t i = 0; i < f->arg_count; i++) {
+        check_type(&v, f->loc, f->args[i].type);
+        if (f->args[i].type->kind == TILE_TYPE_VIEW && f->args[i].type->layout)
+            FAIL(&v, f->loc, "only a view of opaque scratch has a layout");
+    }
+    check_region(&v, f->body);
+    switch (f->kind) {
+    case TILE_COMPUTE: check_compute(&v); break;
+    case TILE_KERNEL: check_kernel(&v); break;
+    case TILE_PLAN: v.errors += !v.errors && !tile_verify_plan(f); break;
+    }
+    if (!tile_verify_reference(f)) v.errors++;
+    tile_arena_reset(&v.scratch);
+    bool sound = !v.errors && tile_verify_frees(f);
+    return sound && tile_verify_parallel(f) && tile_verify_executors(f) &&
+                   tile_verify_barriers(f) && tile_verify_pending(f)
+               ? TILE_OK
+               : TILE_INVALID;
+}
+
+tile_status tile_module_verify(const tile_module *module) {
+    TILE_GUARD_OUTSIDE(tile_module_context(module), TILE_OUT_OF_MEMORY)
+    tile_status status = module ? TILE_OK : TILE_INVALID;
+    for (const tile_function *f = module ? module->first : NULL; f; f = f->next)
+        if (tile_function_verify(f) != TILE_OK) status = TILE_INVALID;
+    return status;
+}

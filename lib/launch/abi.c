@@ -1,0 +1,233 @@
+/* A kernel as its launcher sees it. */
+#include "lib/launch/abi.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/range.h"
+#include "lib/ir/describe.h"
+#include "lib/launch/data.h"
+#include "lib/support/integer.h"
+#include "lib/support/options.h"
+
+static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
+    tile_context *context = tile_function_context(f);
+    unsigned count;
+    const tile_value *extents = tile_operands_extents(f, op, &count);
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+        if (!tile_abi_is_launch_expr(extent)) return NULL;
+        bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
+    }
+    return bytes;
+}
+
+tile_scratch *tile_scratch_list(const tile_function *kernel, tile_arena *arena, unsigned *count) {
+    unsigned allocations;
+    const tile_op *ops = tile_find_ops(kernel, TILE_OP_scratch, arena, &allocations);
+    tile_scratch *list = TILE_NEW_ARRAY(arena, tile_scratch, allocations + 1u);
+    for (unsigned i = 0; i < allocations; i++)
+        list[i] = (tile_scratch){ops[i], tile_op_has_attr(kernel, ops[i], TILE_ATTR_clean),
+                                 scratch_bytes(kernel, ops[i])};
+    *count = allocations;
+    return list;
+}
+
+int64_t tile_shared_bytes(const tile_function *kernel) {
+    int64_t total = 0;
+    for (uint32_t i = 1; i < kernel->op_count; i++) {
+        tile_op op = {i};
+        if (tile_op_at(kernel, op)->opcode != TILE_OP_alloc_shared) continue;
+        int64_t stride, bytes = tile_alloc_bytes(kernel, op, &stride);
+        int64_t end = tile_op_attr_int(kernel, op, TILE_ATTR_offset, 0) + bytes;
+        total = end > total ? end : total;
+    }
+    return total;
+}
+
+/* Creation ------------------------------------------------------------------------------------- */
+
+static bool check_kernel(const tile_function *f) {
+    if (f->kind != TILE_KERNEL)
+        tile_error_at(f, TILE_NO_OP, "@%s is a compute, and only kernels are launched", f->name);
+    else if (f->raster || f->is_persistent)
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run walk-tiles", f->name,
+                      f->raster ? "raster" : "persistent");
+    else if (!tile_executors_of_block(f).warps)
+        tile_error_at(f, TILE_NO_OP, "@%s: the number of warps is not known yet; run instantiate",
+                      f->name);
+    else
+        return true;
+    return false;
+}
+
+/* The bytes, or a number below 0 where an extent does not fit an i32, in which kernels count. */
+static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch *scratch) {
+    unsigned count;
+    tile_context *context = tile_function_context(f);
+    const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
+    const tile_value *extents = tile_operands_extents(f, scratch->op, &count);
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+        if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;
+        const tile_expr *fits = tile_expr_op(context, TILE_OP_le, extent, most, NULL);
+        bytes = tile_expr_op(context, TILE_OP_select, fits, bytes, tile_expr_int(context, -1));
+    }
+    return bytes;
+}
+
+static bool fill_scratch(tile_abi *abi, const tile_function *f) {
+    abi->scratch = tile_scratch_list(f, &abi->arena, &abi->scratch_count);
+    abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
+    for (unsigned i = 0; i < abi->scratch_count; i++) {
+        if (!abi->scratch[i].bytes) {
+            return tile_error_at(
+                f, abi->scratch[i].op,
+                "scratch: the extents must be computable from the kernel's arguments alone");
+        }
+        abi->scratch[i].bytes = checked_bytes(f, &abi->scratch[i]);
+        abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
+    }
+    return true;
+}
+
+static bool fail_arg(const tile_function *f, const char *name) {
+    return tile_error_at(
+        f, TILE_NO_OP,
+        "@%s: the extents and strides of %%%s must be computable from the arguments alone; "
+        "run instantiate",
+        f->name, name);
+}
+
+static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {
+    tile_abi_arg *arg = &abi->args[index];
+    tile_abi_shape_text *text = &abi->shapes[index];
+    tile_type shown = *arg->type;
+    for (unsigned d = 0; d < shown.rank; d++) {
+        arg->extents[d] = tile_function_arg_extent(f, index, d);
+        arg->strides[d] = tile_function_arg_stride(f, index, d);
+        if (!tile_abi_is_launch_expr(arg->extents[d]) || !tile_abi_is_launch_expr(arg->strides[d]))
+            return fail_arg(f, arg->name);
+        shown.dims[d] = arg->extents[d];
+        shown.strides[d] = arg->strides[d];
+        text->extents[d] = tile_expr_text(f, arg->extents[d], &abi->arena);
+        text->strides[d] = tile_expr_text(f, arg->strides[d], &abi->arena);
+    }
+    text->type = tile_type_text(f, &shown, NULL, &abi->arena);
+    return true;
+}
+
+static bool fill_args(tile_abi *abi, const tile_function *f) {
+    abi->arg_count = (unsigned)f->arg_count;
+    abi->args = TILE_NEW_ARRAY(&abi->arena, tile_abi_arg, f->arg_count + 1);
+    abi->shapes = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, f->arg_count + 1);
+    for (unsigned i = 0; i < abi->arg_count; i++) {
+        const tile_arg_decl *arg = &f->args[i];
+        abi->args[i].name = arg->name ? arg->name : "";
+        abi->args[i].type = arg->type;
+        abi->args[i].divisible = arg->divisible ? arg->divisible : 1;
+        abi->shapes[i].type = tile_type_text(NULL, arg->type, NULL, &abi->arena);
+        if (arg->type->kind == TILE_TYPE_VIEW && !fill_view(abi, f, i)) return false;
+    }
+    return true;
+}
+
+tile_abi *tile_abi_create(const tile_function *f) {
+    TILE_GUARD_OUTSIDE(f ? tile_function_context(f) : NULL, NULL)
+    if (!f || !check_kernel(f)) return NULL;
+    tile_abi *abi = tile_malloc(sizeof *abi);
+    *abi = (tile_abi){.context = tile_function_context(f), .entry = f->name, .loc = f->loc};
+    abi->warps = tile_executors_of_block(f).warps;
+    abi->shared_bytes = (unsigned)tile_shared_bytes(f);
+    tile_abi_set_variants(abi, f, NULL, 0);
+    if (fill_args(abi, f) && tile_abi_fill_grid(abi, f) && fill_scratch(abi, f) &&
+        tile_abi_fill_tables(abi, f) && tile_abi_fill_maps(abi, f)) {
+        tile_abi_list_parameters(abi);
+        return abi;
+    }
+    tile_abi_destroy(abi);
+    return NULL;
+}
+
+void tile_abi_destroy(tile_abi *abi) {
+    if (!abi) return;
+    tile_arena_reset(&abi->arena);
+    free(abi);
+}
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+const char *tile_abi_entry(const tile_abi *abi) {
+    return abi ? abi->entry : NULL;
+}
+
+unsigned tile_abi_arg_count(const tile_abi *abi) {
+    return abi ? abi->arg_count : 0;
+}
+
+const tile_abi_arg *tile_abi_arg_at(const tile_abi *abi, unsigned index) {
+    return abi && index < abi->arg_count ? &abi->args[index] : NULL;
+}
+
+unsigned tile_abi_warps(const tile_abi *abi) {
+    return abi ? abi->warps : 0;
+}
+
+unsigned tile_abi_shared_bytes(const tile_abi *abi) {
+    return abi ? abi->shared_bytes : 0;
+}
+
+typedef struct arg_values {
+    const tile_abi *abi;
+    const int64_t *args;
+} arg_values;
+
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const arg_values *values = user;
+    if (index >= values->abi->arg_count) return false;
+    const tile_type *type = values->abi->args[index].type;
+    *value = values->args[index];
+    return type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+}
+
+bool tile_abi_evaluate(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                       const tile_launch_facts *facts, int64_t *value) {
+    arg_values values = {abi, args};
+    tile_launch_facts known;
+    tile_take_options(&known, sizeof known, facts);
+    tile_bindings bindings = {.arg = arg_value, .user = &values, .num_sms = known.num_sms};
+    return tile_expr_eval(expr, &bindings, value);
+}
+
+bool tile_abi_evaluate_cost(const tile_abi *abi, const tile_expr *expr, const int64_t *args,
+                            const int64_t block_id[3], int64_t *value) {
+    arg_values values = {abi, args};
+    tile_bindings bindings = {.arg = arg_value, .user = &values, .block_id = block_id};
+    return tile_expr_eval(expr, &bindings, value);
+}
+
+tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
+                             const tile_launch_facts *facts, int64_t *clean_bytes,
+                             int64_t *plain_bytes) {
+    TILE_GUARD(abi ? abi->context : NULL, TILE_OUT_OF_MEMORY)
+    int64_t sums[2] = {0, 0};
+    if (!abi) return TILE_INVALID;
+    for (unsigned i = 0; i < abi->scratch_count; i++) {
+        int64_t bytes, *sum = &sums[abi->scratch[i].clean];
+        if (!tile_abi_evaluate(abi, abi->scratch[i].bytes, args, facts, &bytes) || bytes < 0 ||
+            bytes > (INT64_MAX >> 2) - *sum) {
+            tile_report(abi->context, TILE_ERROR, abi->loc,
+                        "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,
+                        abi->scratch_text[i]);
+            return TILE_INVALID;
+        }
+        *sum += tile_round_up(bytes, TILE_SCRATCH_ALIGNMENT);
+    }
+    *clean_bytes = sums[true];
+    *plain_bytes = sums[false];
+    return TILE_OK;
+}

@@ -1,0 +1,192 @@
+/* From a plan to the list of what its launch does. */
+#include "lib/launch/steps.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/support/integer.h"
+
+/* Values -------------------------------------------------------------------------------------- */
+
+typedef struct maker {
+    tile_steps *to;
+    const tile_function *f;
+    unsigned *scratch_of; /* by value id: index + 1, 0 if it is none */
+} maker;
+
+#define PUSH(to, list, count, capacity) \
+    ((to)->list = tile_arena_grow(&(to)->arena, (to)->list, (to)->count, &(to)->capacity, \
+                                  sizeof *(to)->list), \
+     &(to)->list[(to)->count++])
+
+static tile_given value_of(maker *m, tile_value value) {
+    const tile_value_data *data = tile_value_at(m->f, value);
+    if (m->scratch_of[value.id])
+        return (tile_given){.kind = TILE_GIVEN_SCRATCH, .index = m->scratch_of[value.id] - 1};
+    if (data->kind == TILE_VALUE_ARG)
+        return (tile_given){.kind = TILE_GIVEN_ARGUMENT, .index = data->index};
+    if (data->kind == TILE_VALUE_CONSTANT && data->expr->kind == TILE_EXPR_FLOAT)
+        return (tile_given){.kind = TILE_GIVEN_NUMBER, .number = data->expr->number};
+    return (tile_given){.kind = TILE_GIVEN_INTEGER, .expr = tile_value_as_expr(m->f, value)};
+}
+
+/* The step that comes next uses the scratch. */
+static void note_use(maker *m, const tile_given *given) {
+    unsigned step = (unsigned)m->to->step_count;
+    if (given->kind != TILE_GIVEN_SCRATCH) return;
+    tile_step_scratch *scratch = &m->to->scratch[given->index];
+    if (scratch->first > scratch->last) scratch->first = step;
+    scratch->last = step;
+}
+
+static tile_given *values_of(maker *m, tile_op op, unsigned *count) {
+    *count = tile_op_operand_count(m->f, op);
+    tile_given *given = TILE_NEW_ARRAY(&m->to->arena, tile_given, *count + 1u);
+    for (unsigned i = 0; i < *count; i++) {
+        given[i] = value_of(m, tile_op_operand(m->f, op, i));
+        note_use(m, &given[i]);
+    }
+    return given;
+}
+
+/* Steps --------------------------------------------------------------------------------------- */
+
+static void add_scratch(maker *m, tile_op op) {
+    tile_value value = tile_op_result(m->f, op, 0);
+    unsigned count;
+    const tile_value *extents = tile_operands_extents(m->f, op, &count);
+    tile_step_scratch *scratch = PUSH(m->to, scratch, scratch_count, scratch_capacity);
+    const char *name = tile_value_at(m->f, value)->name;
+    *scratch = (tile_step_scratch){.name = name ? name : "",
+                                   .loc = tile_op_loc(m->f, op),
+                                   .scalar = tile_value_type(m->f, value)->scalar,
+                                   .rank = count,
+                                   .first = 1};
+    for (unsigned d = 0; d < count; d++) scratch->extents[d] = tile_value_as_expr(m->f, extents[d]);
+    m->scratch_of[value.id] = (unsigned)m->to->scratch_count;
+}
+
+static unsigned kernel_index(maker *m, const char *name) {
+    tile_steps *to = m->to;
+    for (size_t i = 0; i < to->kernel_count; i++)
+        if (strcmp(to->kernels[i], name) == 0) return (unsigned)i;
+    *PUSH(to, kernels, kernel_count, kernel_capacity) = name;
+    return (unsigned)to->kernel_count - 1;
+}
+
+static void add_launch(maker *m, tile_op op) {
+    tile_step step = {.kind = TILE_STEP_LAUNCH,
+                      .loc = tile_op_loc(m->f, op),
+                      .overlaps = tile_op_has_attr(m->f, op, TILE_ATTR_pdl),
+                      .resident = tile_op_has_attr(m->f, op, TILE_ATTR_resident),
+                      .otherwise = -1};
+    const char *other = tile_op_attr_text(m->f, op, TILE_ATTR_otherwise);
+    step.kernel = kernel_index(m, tile_op_attr_text(m->f, op, TILE_ATTR_callee));
+    if (other) step.otherwise = (int)kernel_index(m, other);
+    step.given = values_of(m, op, &step.given_count);
+    if (step.overlaps) m->to->steps[m->to->step_count - 1].overlapped = true;
+    *PUSH(m->to, steps, step_count, step_capacity) = step;
+}
+
+static void add_fill(maker *m, tile_op op) {
+    const tile_type *type = tile_value_type(m->f, tile_operand_dst(m->f, op));
+    tile_step step = {.kind = TILE_STEP_FILL,
+                      .loc = tile_op_loc(m->f, op),
+                      .scalar = type->scalar,
+                      .rank = type->rank};
+    step.given = values_of(m, op, &step.given_count);
+    for (unsigned d = 0; d < type->rank; d++)
+        step.extents[d] = step.given->kind == TILE_GIVEN_SCRATCH
+                              ? m->to->scratch[step.given->index].extents[d]
+                              : tile_function_arg_extent(m->f, step.given->index, d);
+    *PUSH(m->to, steps, step_count, step_capacity) = step;
+}
+
+static void add_region(maker *m, tile_region region);
+
+static void add_if(maker *m, tile_op op) {
+    tile_steps *to = m->to;
+    tile_step branch = {.kind = TILE_STEP_BRANCH, .loc = tile_op_loc(m->f, op)};
+    branch.condition = tile_value_as_expr(m->f, tile_operand_condition(m->f, op));
+    size_t at = to->step_count;
+    *PUSH(to, steps, step_count, step_capacity) = branch;
+    add_region(m, tile_op_region(m->f, op, 0));
+    size_t jump = to->step_count;
+    *PUSH(to, steps, step_count, step_capacity) = (tile_step){.kind = TILE_STEP_JUMP};
+    to->steps[at].target = (unsigned)to->step_count;
+    add_region(m, tile_op_region(m->f, op, 1));
+    to->steps[jump].target = (unsigned)to->step_count;
+}
+
+/* What is no step stands in the expressions of others, or the plan has not been verified. */
+static void check_expression(const maker *m, tile_op op) {
+    unsigned count = tile_op_result_count(m->f, op);
+    assert(count && "an operation without results is a step");
+    for (unsigned i = 0; i < count; i++)
+        assert(tile_value_as_expr(m->f, tile_op_result(m->f, op, i)));
+}
+
+static void add_region(maker *m, tile_region region) {
+    TILE_FOR_EACH_OP (m->f, op, region) switch (tile_op_opcode(m->f, op)) {
+        case TILE_OP_scratch: add_scratch(m, op); break;
+        case TILE_OP_launch: add_launch(m, op); break;
+        case TILE_OP_fill: add_fill(m, op); break;
+        case TILE_OP_if: add_if(m, op); break;
+        case TILE_OP_yield: break;
+        default: check_expression(m, op); break;
+        }
+}
+
+tile_steps *tile_steps_create(const tile_function *plan) {
+    tile_steps *steps = tile_malloc(sizeof *steps);
+    *steps = (tile_steps){.context = tile_function_context(plan), .plan = plan};
+    maker m = {.to = steps, .f = plan};
+    m.scratch_of = TILE_NEW_ARRAY(&steps->arena, unsigned, plan->value_count);
+    add_region(&m, plan->body);
+    return steps;
+}
+
+void tile_steps_destroy(tile_steps *steps) {
+    if (!steps) return;
+    tile_arena_reset(&steps->arena);
+    free(steps);
+}
+
+bool tile_steps_launch(const tile_steps *steps, unsigned kernel) {
+    for (size_t i = 0; i < steps->step_count; i++)
+        if (steps->steps[i].kind == TILE_STEP_LAUNCH && steps->steps[i].kernel == kernel)
+            return true;
+    return false;
+}
+
+/* Scratch ------------------------------------------------------------------------------------- */
+
+static bool at_once(const tile_step_scratch *a, const tile_step_scratch *b) {
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* The first place where it meets none of those that are placed: at the start, or behind one of
+ * them. */
+static int64_t find_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,
+                          const int64_t *offsets, size_t index) {
+    int64_t place = 0;
+    for (size_t i = 0; i < index; i++) {
+        bool meets = at_once(&steps->scratch[i], &steps->scratch[index]) &&
+                     place < offsets[i] + bytes[i] && offsets[i] < place + bytes[index];
+        if (!meets) continue;
+        place = tile_round_up(offsets[i] + bytes[i], alignment);
+        i = (size_t)-1; /* from the first one again */
+    }
+    return place;
+}
+
+int64_t tile_steps_place(const tile_steps *steps, const int64_t *bytes, int64_t alignment,
+                         int64_t *offsets) {
+    int64_t total = 0;
+    for (size_t i = 0; i < steps->scratch_count; i++) {
+        offsets[i] = find_place(steps, bytes, alignment, offsets, i);
+        if (offsets[i] + bytes[i] > total) total = offsets[i] + bytes[i];
+    }
+    return total;
+}

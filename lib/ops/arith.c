@@ -1,0 +1,248 @@
+/* The rows of arith.def as functions, one for integers and one for floats each. */
+#include "lib/ops/arith.h"
+
+#include <math.h>
+
+#include "lib/ops/atomic.h"
+
+/* Wrapping arithmetic goes through uint64_t, where overflow is defined: INT64_MIN / -1 too. */
+static int64_t quotient(int64_t a, int64_t b) {
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+
+static int64_t remainder_of(int64_t a, int64_t b) {
+    return b == -1 ? 0 : a % b;
+}
+
+static int64_t floor_mod(int64_t a, int64_t b) {
+    int64_t left = remainder_of(a, b);
+    return left && (left < 0) != (b < 0) ? left + b : left;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    int64_t floor = quotient(a, b);
+    return remainder_of(a, b) && (a < 0) == (b < 0) ? floor + 1 : floor;
+}
+
+/* 128 bits are an extension of C. */
+__extension__ typedef __int128 signed_product;
+__extension__ typedef unsigned __int128 unsigned_product;
+
+static int64_t upper_signed(int64_t a, int64_t b, unsigned width) {
+    return (int64_t)((signed_product)a * b >> width);
+}
+
+static int64_t upper_unsigned(uint64_t a, uint64_t b, unsigned width) {
+    return (int64_t)((unsigned_product)a * b >> width);
+}
+
+static int64_t count_ones(uint64_t bits) {
+    int64_t count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
+}
+
+static int64_t count_zeros_above(uint64_t bits, unsigned width) {
+    int64_t count = width;
+    for (; bits; bits >>= 1) count--;
+    return count;
+}
+
+double tile_round_whole(tile_rounding rounding, double a) {
+    switch (rounding) {
+    case TILE_ROUNDING_NONE:
+    case TILE_ROUNDING_EVEN: return rint(a);
+    case TILE_ROUNDING_ZERO: return trunc(a);
+    case TILE_ROUNDING_UP: return ceil(a);
+    case TILE_ROUNDING_DOWN: return floor(a);
+    }
+    return NAN;
+}
+
+/* A number wins over NaN unless `nan` says otherwise, and -0 is below 0, as for min and max of PTX.
+ */
+static double smaller(tile_manner manner, double a, double b) {
+    if (isnan(a)) return manner.nan ? a : b;
+    if (isnan(b)) return manner.nan ? b : a;
+    if (a == b) return signbit(a) ? a : b;
+    return a < b ? a : b;
+}
+
+/* In f64 an f32's sum would be rounded twice. */
+static double fused(tile_scalar scalar, double a, double b, double c) {
+    return scalar == TILE_f32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
+}
+
+/* The machine's code reduces angles below this only. */
+static bool has_turns(tile_scalar scalar, double a) {
+    return fabs(a) < (scalar == TILE_f64 ? 0x1p30 : 0x1p47);
+}
+
+typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
+typedef bool (*bits_meaning)(unsigned width, tile_manner manner, int64_t a, int64_t b,
+                             int64_t *result);
+typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, double b, double c,
+                              double *result);
+
+/* Not every row looks at all of these. */
+#define INTEGER_OPERANDS \
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b; \
+    (void)ua, (void)ub, (void)c
+#define BITS_OPERANDS \
+    uint64_t ones = width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX; \
+    uint64_t ua = (uint64_t)a & ones, ub = (uint64_t)b & ones; \
+    (void)ua, (void)ub, (void)manner
+#define FLOAT_OPERANDS (void)scalar, (void)manner, (void)a, (void)b, (void)c
+
+#define FLOAT_PARAMETERS \
+    tile_scalar scalar, tile_manner manner, double a, double b, double c, double *result
+#define NO_BITS(name) \
+    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+                            int64_t *result) { \
+        (void)width, (void)manner, (void)a, (void)b, (void)result; \
+        return false; \
+    }
+
+#define DEFINE_INTEGER_INT(name, expression) \
+    NO_BITS(name) \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        INTEGER_OPERANDS; \
+        *result = (expression); \
+        return true; \
+    }
+#define DEFINE_INTEGER_DIVIDE(name, expression) \
+    NO_BITS(name) \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        INTEGER_OPERANDS; \
+        if (b == 0) return false; \
+        *result = (expression); \
+        return true; \
+    }
+#define DEFINE_INTEGER_NONE(name, expression) \
+    NO_BITS(name) \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        (void)a, (void)b, (void)c, (void)result; \
+        return false; \
+    }
+#define DEFINE_INTEGER_BITS(name, expression) \
+    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+                            int64_t *result) { \
+        BITS_OPERANDS; \
+        *result = (expression); \
+        return true; \
+    } \
+    static bool integer_##name(int64_t a, int64_t b, int64_t c, int64_t *result) { \
+        (void)a, (void)b, (void)c, (void)result; \
+        return false; \
+    }
+#define DEFINE_FLOAT_REAL(name, expression) \
+    static bool float_##name(FLOAT_PARAMETERS) { \
+        FLOAT_OPERANDS; \
+        *result = (expression); \
+        return true; \
+    }
+#define DEFINE_FLOAT_NONE(name, expression) \
+    static bool float_##name(FLOAT_PARAMETERS) { \
+        FLOAT_OPERANDS, (void)result; \
+        return false; \
+    }
+
+#define INT(expression) INT, expression
+#define DIVIDE(expression) DIVIDE, expression
+#define BITS(expression) BITS, expression
+#define REAL(expression) REAL, expression
+#define NONE NONE, 0
+#define DEFINE_AS(prefix, name, kind, expression) prefix##kind(name, expression)
+#define DEFINE(prefix, name, ...) DEFINE_AS(prefix, name, __VA_ARGS__)
+#define ARITH(name, integers, floats, ranges) \
+    DEFINE(DEFINE_INTEGER_, name, integers) \
+    DEFINE(DEFINE_FLOAT_, name, floats)
+#define MOVE(name)
+#include "lib/ops/arith.def"
+
+static const struct {
+    integer_meaning integer;
+    bits_meaning bits;
+    float_meaning real;
+    tile_ranges ranges;
+} meanings[TILE_OPCODE_LIMIT] = {
+#define ARITH(name, integers, floats, ranges) \
+    [TILE_OP_##name] = {integer_##name, bits_##name, float_##name, TILE_RANGES_##ranges},
+#define MOVE(name)
+#include "lib/ops/arith.def"
+};
+
+/* Every element-wise row of ops.def has its meaning there: the one that has not is undeclared here.
+ */
+enum {
+#define ARITH(name, integers, floats, ranges) MEANING_OF_##name = 1,
+#define MOVE(name) MEANING_OF_##name = 1,
+#include "lib/ops/arith.def"
+};
+#define OP(...)
+#define ELEMENTWISE_OP(number, name, ...) _Static_assert(MEANING_OF_##name, #name);
+#include "tile/ops.def"
+
+bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t *result) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].integer &&
+           meanings[opcode].integer(a, b, c, result);
+}
+
+bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manner, int64_t a,
+                       int64_t b, int64_t c, int64_t *result) {
+    return tile_fold_int(opcode, a, b, c, result) ||
+           ((unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].bits &&
+            meanings[opcode].bits(tile_scalar_bits(scalar), manner, a, b, result));
+}
+
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
+                    double c, double *result) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
+           meanings[opcode].real(scalar, manner, a, b, c, result);
+}
+
+tile_ranges tile_opcode_ranges(tile_opcode opcode) {
+    return (unsigned)opcode < TILE_OPCODE_LIMIT ? meanings[opcode].ranges : TILE_RANGES_NONE;
+}
+
+bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b, double c,
+                     double *result) {
+    return tile_fold_real(opcode, scalar, (tile_manner){.nan = false}, a, b, c, result);
+}
+
+/* Attributes ----------------------------------------------------------------------------------- */
+
+static tile_rounding rounding_of(tile_word word) {
+    switch (word) {
+    case TILE_WORD_kind_even:
+    case TILE_WORD_round_even: return TILE_ROUNDING_EVEN;
+    case TILE_WORD_kind_zero:
+    case TILE_WORD_round_zero: return TILE_ROUNDING_ZERO;
+    case TILE_WORD_kind_up:
+    case TILE_WORD_round_up: return TILE_ROUNDING_UP;
+    case TILE_WORD_kind_down:
+    case TILE_WORD_round_down: return TILE_ROUNDING_DOWN;
+    default: return TILE_ROUNDING_NONE; /* of other attributes */
+    }
+}
+
+tile_manner tile_op_manner(const tile_function *f, tile_op op) {
+    if (!tile_op_at(f, op)->attr_count) return (tile_manner){.nan = false};
+    return (tile_manner){
+        .nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
+        .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
+        .saturates = tile_op_has_attr(f, op, TILE_ATTR_saturate),
+        .rounding = rounding_of(tile_op_word(
+            f, op, tile_op_opcode(f, op) == TILE_OP_round ? TILE_ATTR_kind : TILE_ATTR_round))};
+}
+
+bool tile_opcode_divides(tile_opcode opcode) {
+    return opcode == TILE_OP_div || opcode == TILE_OP_rem || opcode == TILE_OP_mod ||
+           opcode == TILE_OP_ceildiv;
+}
+
+bool tile_may_divide_by_zero(const tile_function *f, tile_op op) {
+    int64_t divisor;
+    return tile_opcode_divides(tile_op_opcode(f, op)) &&
+           (!tile_value_is_int(f, tile_operand_rhs(f, op), &divisor) || divisor == 0);
+}

@@ -1,0 +1,147 @@
+/* What casts mean, and which attributes they take. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/ops/arith.h"
+#include "lib/ops/atomic.h"
+#include "lib/support/scalar.h"
+
+/* Integers ------------------------------------------------------------------------------------- */
+
+static int64_t largest_integer(tile_scalar scalar) {
+    return (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
+}
+
+static uint64_t largest_unsigned(tile_scalar scalar) {
+    return UINT64_MAX >> (64 - tile_scalar_bits(scalar));
+}
+
+static int64_t clamp(tile_scalar to, tile_manner manner, int64_t value) {
+    int64_t high = largest_integer(to);
+    if (manner.is_unsigned)
+        return (uint64_t)value > largest_unsigned(to) ? (int64_t)largest_unsigned(to) : value;
+    return value > high ? high : value < -high - 1 ? -high - 1 : value;
+}
+
+void tile_cast_integer(tile_scalar from, tile_scalar to, tile_manner manner, int64_t value,
+                       void *dst) {
+    if (manner.is_unsigned) value = (int64_t)((uint64_t)value & largest_unsigned(from));
+    if (to == TILE_i1) {
+        tile_integer_write(to, dst, value != 0);
+    } else if (!tile_scalar_is_floating(to)) {
+        tile_integer_write(to, dst, manner.saturates ? clamp(to, manner, value) : value);
+    } else if (to == TILE_f32) { /* through a double it could be rounded twice */
+        float rounded = manner.is_unsigned ? (float)(uint64_t)value : (float)value;
+        memcpy(dst, &rounded, sizeof rounded);
+    } else {
+        tile_cast_float(to, (tile_manner){.saturates = manner.saturates},
+                        manner.is_unsigned ? (double)(uint64_t)value : (double)value, dst);
+    }
+}
+
+/* Floats --------------------------------------------------------------------------------------- */
+
+double tile_scalar_largest(tile_scalar scalar) {
+    switch (scalar) {
+    case TILE_f16: return 0x1.ffcp15;
+    case TILE_bf16: return 0x1.fep127;
+    case TILE_f32: return 0x1.fffffep127;
+    case TILE_tf32: return 0x1.ffcp127;
+    case TILE_f64: return 0x1.fffffffffffffp1023;
+    case TILE_e4m3: return 448;
+    case TILE_e5m2: return 57344;
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_i16:
+    case TILE_i32:
+    case TILE_i64:
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+    return INFINITY;
+}
+
+static uint64_t unsigned_from_double(double value, uint64_t high) {
+    if (!(value > 0)) return 0;
+    return value >= (double)high ? high : (uint64_t)value;
+}
+
+static void cast_to_integer(tile_scalar to, tile_manner manner, double value, void *dst) {
+    int64_t high = largest_integer(to);
+    if (manner.rounding) value = tile_round_whole(manner.rounding, value);
+    tile_integer_write(to, dst,
+                       manner.is_unsigned
+                           ? (int64_t)unsigned_from_double(value, largest_unsigned(to))
+                           : tile_integer_from_double(value, -high - 1, high));
+}
+
+/* One step towards zero: the bits of a float are in the order of its size. */
+static void step_back(tile_scalar scalar, void *at) {
+    uint64_t bits = 0;
+    unsigned unit = scalar == TILE_tf32 ? 1u << 13 : 1;
+    memcpy(&bits, at, tile_scalar_bytes(scalar));
+    bits -= unit;
+    memcpy(at, &bits, tile_scalar_bytes(scalar));
+}
+
+void tile_cast_float(tile_scalar to, tile_manner manner, double value, void *dst) {
+    double largest = tile_scalar_largest(to);
+    if (to != TILE_i1 && !tile_scalar_is_floating(to)) {
+        cast_to_integer(to, manner, value, dst);
+        return;
+    }
+    if (manner.saturates) value = value > largest ? largest : value < -largest ? -largest : value;
+    tile_scalar_write(to, dst, value);
+    if (manner.rounding == TILE_ROUNDING_ZERO && fabs(tile_scalar_read(to, dst)) > fabs(value))
+        step_back(to, dst);
+}
+
+void tile_cast_element(tile_scalar from, tile_scalar to, tile_manner manner, const void *src,
+                       void *dst) {
+    if (tile_scalar_is_floating(from))
+        tile_cast_float(to, manner, tile_scalar_read(from, src), dst);
+    else
+        tile_cast_integer(from, to, manner, tile_integer_read(from, src), dst);
+}
+
+/* Checks --------------------------------------------------------------------------------------- */
+
+static bool is_integer(tile_scalar scalar) {
+    return !tile_scalar_is_floating(scalar) && scalar != TILE_i1;
+}
+
+/* Why the types have no such cast; NULL if they have. */
+static const char *reason_against(tile_scalar from, tile_scalar to, tile_manner manner) {
+    bool floats = tile_scalar_is_floating(from) && tile_scalar_is_floating(to);
+    bool byte = tile_scalar_bits(to) == 8;
+    if (manner.rounding && !tile_scalar_is_floating(from))
+        return "integers are rounded to nearest even; leave out `round`";
+    if (manner.rounding && to == TILE_i1) return "i1 says whether src is not 0; leave out `round`";
+    if (manner.rounding > TILE_ROUNDING_ZERO && floats)
+        return "floats become others by `round = even` or `zero`";
+    if (manner.rounding == TILE_ROUNDING_ZERO && floats && byte)
+        return "8-bit floats are rounded to nearest even; leave out `round`";
+    if (manner.rounding == TILE_ROUNDING_EVEN && to == TILE_tf32)
+        return "tf32 is rounded to nearest, ties away from zero; leave out `round`, or write "
+               "`zero`";
+    if (manner.is_unsigned && !is_integer(from) && !is_integer(to))
+        return "`unsigned` is for integers; leave it out";
+    if (manner.is_unsigned && from == TILE_i64 && to == TILE_tf32)
+        return "an unsigned i64 becomes no tf32; cast it to f32 first";
+    if (manner.saturates && to == TILE_i1)
+        return "i1 says whether src is not 0; leave out `saturate`";
+    return NULL;
+}
+
+bool tile_verify_cast(const tile_function *f, tile_op op) {
+    if (tile_op_opcode(f, op) != TILE_OP_cast) return true;
+    const tile_type *from = tile_value_type(f, tile_operand_src(f, op));
+    const tile_type *to = tile_value_type(f, tile_op_result(f, op, 0));
+    if (from->param || to->param) return true;
+    const char *reason = reason_against(from->scalar, to->scalar, tile_op_manner(f, op));
+    if (reason)
+        tile_error_at(f, op, "cast from %s to %s: %s", tile_scalar_name(from->scalar),
+                      tile_scalar_name(to->scalar), reason);
+    return !reason;
+}

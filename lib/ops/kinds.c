@@ -1,0 +1,107 @@
+/* Which words of `kind` go with which operation and which elements. */
+#include "lib/ops/kinds.h"
+
+#include <math.h>
+
+enum { MOST_KINDS = 8 };
+
+#define COMBINING \
+    TILE_WORD_kind_add, TILE_WORD_kind_min, TILE_WORD_kind_max, TILE_WORD_kind_and, \
+        TILE_WORD_kind_or, TILE_WORD_kind_xor
+
+/* An operation that is missing here takes none. */
+static const struct {
+    tile_opcode opcode;
+    tile_word words[MOST_KINDS];
+} takers[] = {
+    {TILE_OP_atomic, {COMBINING, TILE_WORD_kind_exch}},
+    {TILE_OP_atomic_thread, {COMBINING, TILE_WORD_kind_exch}},
+    {TILE_OP_tma_store, {COMBINING, TILE_WORD_kind_exch}}, /* which it refuses in its own words */
+    {TILE_OP_bulk_store, {COMBINING, TILE_WORD_kind_exch}},
+    {TILE_OP_reduce, {COMBINING, TILE_WORD_kind_mul}},
+    {TILE_OP_reduce_arg, {TILE_WORD_kind_max, TILE_WORD_kind_min}},
+    {TILE_OP_scan, {COMBINING, TILE_WORD_kind_mul}},
+    {TILE_OP_redux, {COMBINING}},
+    {TILE_OP_shfl,
+     {TILE_WORD_kind_idx, TILE_WORD_kind_up, TILE_WORD_kind_down, TILE_WORD_kind_xor}},
+    {TILE_OP_vote, {TILE_WORD_kind_any, TILE_WORD_kind_all, TILE_WORD_kind_ballot}},
+    {TILE_OP_round,
+     {TILE_WORD_kind_even, TILE_WORD_kind_zero, TILE_WORD_kind_up, TILE_WORD_kind_down}},
+};
+
+static const tile_word *kinds_of(tile_opcode opcode) {
+    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++)
+        if (takers[i].opcode == opcode) return takers[i].words;
+    return NULL;
+}
+
+bool tile_op_takes_kind(tile_opcode opcode, tile_word kind) {
+    const tile_word *kinds = kinds_of(opcode);
+    for (unsigned i = 0; kinds && kind && i < MOST_KINDS; i++)
+        if (kinds[i] == kind) return true;
+    return false;
+}
+
+bool tile_kind_combines(tile_word kind, tile_scalar scalar) {
+    bool bits =
+        kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;
+    if (!tile_scalar_has_arithmetic(scalar)) return false;
+    return bits ? !tile_scalar_is_floating(scalar) : scalar != TILE_i1;
+}
+
+/* min and max leave NaN out: with it, nothing is changed. */
+double tile_kind_identity(tile_word kind) {
+    if (kind == TILE_WORD_kind_min) return INFINITY;
+    if (kind == TILE_WORD_kind_max) return -INFINITY;
+    return kind == TILE_WORD_kind_mul;
+}
+
+int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar) {
+    int64_t most = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
+    if (kind == TILE_WORD_kind_min) return most;
+    if (kind == TILE_WORD_kind_max) return -most - 1;
+    if (kind == TILE_WORD_kind_and) return -1;
+    return kind == TILE_WORD_kind_mul;
+}
+
+static bool refuse_word(const tile_function *f, tile_op op, const tile_word *kinds) {
+    tile_arena scratch = {0};
+    const char *list = "";
+    for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
+        list = tile_arena_format(&scratch, "%s%s%s", list, i ? ", " : "",
+                                 tile_attr_word_text(kinds[i]));
+    tile_error_of(f, op, "it has no kind `%s`; write one of %s",
+                  tile_op_attr_text(f, op, TILE_ATTR_kind), list);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static bool refuse_elements(const tile_function *f, tile_op op, tile_scalar scalar) {
+    const char *remedy = "and, or and xor are for integers; add, mul, min and max for numbers";
+    if (!tile_scalar_has_arithmetic(scalar)) remedy = "cast it to f32 first";
+    if (scalar == TILE_i1) remedy = "i1 takes and, or and xor; cast it to i32 to count";
+    return tile_error_of(f, op, "there is no `%s` of %s: %s",
+                         tile_op_attr_text(f, op, TILE_ATTR_kind), tile_scalar_name(scalar),
+                         remedy);
+}
+
+/* Those that say themselves what they combine. */
+static bool combines_elements(tile_opcode opcode) {
+    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || opcode == TILE_OP_scan;
+}
+
+bool tile_verify_kind(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const tile_word *kinds = kinds_of(opcode);
+    tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
+    if (!kinds || !kind) return true;
+    if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
+    const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
+    bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
+    if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
+        return tile_error_of(
+            f, op, "`nan` says what min and max make of NaN; other kinds give NaN anyway");
+    }
+    return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
+           refuse_elements(f, op, type->scalar);
+}

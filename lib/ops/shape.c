@@ -1,0 +1,89 @@
+/* Operations on shapes and coordinates: see the header. */
+#include "lib/ops/shape.h"
+
+#include <string.h>
+
+#include "lib/layout/layout.h"
+#include "lib/support/scalar.h"
+
+void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]) {
+    for (unsigned d = 0; d < type->rank; d++) dims[d] = (uint32_t)tile_type_dim(type, d);
+}
+
+bool tile_type_stretches(const tile_type *from, const tile_type *to) {
+    bool fits = from->rank <= to->rank;
+    for (unsigned d = 0; fits && d < from->rank; d++)
+        fits = from->dims[d] == to->dims[to->rank - from->rank + d] || tile_type_dim(from, d) == 1;
+    return fits;
+}
+
+tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(from, dims);
+    return tile_layout_narrow(to, dims, from->rank);
+}
+
+tile_layout tile_points_layout(const tile_type *points, const tile_layout *tile, bool whole) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(points, dims);
+    for (unsigned d = points->rank; d < tile->rank; d++) dims[d] = 1;
+    tile_layout layout = tile_layout_narrow(tile, dims, tile->rank);
+    for (unsigned d = points->rank; !whole && d < tile->rank; d++) layout.count[d] = 0;
+    if (!whole) layout.rank = points->rank;
+    return layout;
+}
+
+typedef struct repetition {
+    unsigned rank;
+    int64_t dims[TILE_MAX_RANK];
+    size_t
+        step[TILE_MAX_RANK]; /* bytes from one coordinate to the next in what is read; 0: again */
+    size_t size;
+} repetition;
+
+static char *repeat_dim(const repetition *r, unsigned d, const char *from, char *to) {
+    bool row = d + 1 == r->rank && r->step[d];
+    if (row || d == r->rank) {
+        size_t bytes = row ? r->size * (size_t)r->dims[d] : r->size;
+        memcpy(to, from, bytes);
+        return to + bytes;
+    }
+    for (int64_t i = 0; i < r->dims[d]; i++)
+        to = repeat_dim(r, d + 1, from + (size_t)i * r->step[d], to);
+    return to;
+}
+
+void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,
+                          const int64_t *from_dims, size_t size, const void *from, void *to) {
+    repetition r = {.rank = rank, .size = size};
+    size_t step = size;
+    memcpy(r.dims, dims, sizeof *dims * rank);
+    for (unsigned d = from_rank; d-- > 0; step *= (size_t)from_dims[d])
+        if (from_dims[d] != 1) r.step[rank - from_rank + d] = step;
+    repeat_dim(&r, 0, from, to);
+}
+
+/* The attribute's value, or what its absence means. */
+static bool read_attr(const tile_function *f, tile_op op, tile_attr_id id, int64_t otherwise,
+                      int64_t *value) {
+    const tile_attr *attr = tile_op_attr(f, op, id);
+    *value = otherwise;
+    return !attr || tile_expr_is_int(attr->expr, value);
+}
+
+bool tile_iota_of(const tile_function *f, tile_op op, tile_iota *iota) {
+    int64_t axis;
+    bool known = read_attr(f, op, TILE_ATTR_axis, -1, &axis) &&
+                 read_attr(f, op, TILE_ATTR_start, 0, &iota->start) &&
+                 read_attr(f, op, TILE_ATTR_step, 1, &iota->step);
+    iota->axis = (unsigned)axis;
+    return known && axis >= 0 && axis < tile_value_type(f, tile_op_result(f, op, 0))->rank;
+}
+
+void tile_iota_write(const tile_iota *iota, int64_t coordinate, tile_scalar scalar, void *at) {
+    int64_t value = (int64_t)((uint64_t)iota->start + (uint64_t)iota->step * (uint64_t)coordinate);
+    if (tile_scalar_is_floating(scalar))
+        tile_scalar_write(scalar, at, (double)value);
+    else
+        tile_integer_write(scalar, at, value);
+}

@@ -1,0 +1,225 @@
+/* The table of element types, and elements in memory. */
+#include "lib/support/scalar.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/support/float16.h"
+
+static const struct {
+    const char *name;
+    unsigned bits;
+    bool floating;
+    enum { USE_none, USE_arithmetic, USE_storage, USE_synchronization } use;
+    unsigned exponent, mantissa, pack;
+} table[TILE_SCALAR_COUNT] = {
+    [TILE_SCALAR_NONE] = {.name = "none", .pack = 1},
+#define CLASS_integer false
+#define CLASS_floating true
+#define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
+    [number] = {#name, bits, CLASS_##class, USE_##use, exponent, mantissa, pack},
+#include "tile/scalars.def"
+#undef SCALAR
+};
+
+#define SCALAR(number, name, bits, class, exponent, mantissa, pack, use, meaning) \
+    _Static_assert((exponent) == 0 || 1 + (exponent) + (mantissa) == (bits) || \
+                       TILE_##name == TILE_tf32, \
+                   #name ": the fields are as wide as the type"); \
+    _Static_assert((pack) == 1 || (pack) * (bits) == 32, #name ": a register is filled");
+#include "tile/scalars.def"
+#undef SCALAR
+
+/* What lies outside of the table counts as no type. */
+static tile_scalar known(tile_scalar scalar) {
+    return (unsigned)scalar < TILE_SCALAR_COUNT ? scalar : TILE_SCALAR_NONE;
+}
+
+const char *tile_scalar_name(tile_scalar scalar) {
+    return table[known(scalar)].name;
+}
+
+unsigned tile_scalar_bits(tile_scalar scalar) {
+    return table[known(scalar)].bits;
+}
+
+unsigned tile_scalar_bytes(tile_scalar scalar) {
+    return (tile_scalar_bits(scalar) + 7) / 8;
+}
+
+bool tile_scalar_is_floating(tile_scalar scalar) {
+    return table[known(scalar)].floating;
+}
+
+unsigned tile_scalar_mantissa(tile_scalar scalar) {
+    return table[known(scalar)].mantissa;
+}
+
+unsigned tile_scalar_exponent(tile_scalar scalar) {
+    return table[known(scalar)].exponent;
+}
+
+bool tile_scalar_has_arithmetic(tile_scalar scalar) {
+    return table[known(scalar)].use == USE_arithmetic;
+}
+
+bool tile_scalar_is_data(tile_scalar scalar) {
+    return tile_scalar_has_arithmetic(scalar) || table[known(scalar)].use == USE_storage;
+}
+
+tile_scalar tile_scalar_of_data(const char *name) {
+    tile_scalar scalar = tile_scalar_from_name(name, strlen(name));
+    return tile_scalar_is_data(scalar) ? scalar : TILE_SCALAR_NONE;
+}
+
+unsigned tile_scalar_pack(tile_scalar scalar) {
+    return table[known(scalar)].pack;
+}
+
+/* Subnormals too: a wider exponent reaches further down, an equal one not less far. */
+bool tile_scalar_contains(tile_scalar whole, tile_scalar part) {
+    if (whole == part || tile_scalar_is_floating(whole) != tile_scalar_is_floating(part))
+        return false;
+    if (!tile_scalar_is_floating(whole)) return table[whole].bits > table[part].bits;
+    return table[whole].exponent >= table[part].exponent &&
+           table[whole].mantissa >= table[part].mantissa;
+}
+
+tile_scalar tile_scalar_from_name(const char *name, size_t length) {
+    for (unsigned i = 1; name && i < TILE_SCALAR_COUNT; i++)
+        if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
+            return (tile_scalar)i;
+    return TILE_SCALAR_NONE;
+}
+
+/* Elements in memory --------------------------------------------------------------------------- */
+
+#define READ(type, address) \
+    do { \
+        type element; \
+        memcpy(&element, address, sizeof element); \
+        return element; \
+    } while (0)
+
+#define WRITE(type, address, value) \
+    do { \
+        type element = (type)(value); \
+        memcpy(address, &element, sizeof element); \
+    } while (0)
+
+static uint16_t read_u16(const void *address) {
+    READ(uint16_t, address);
+}
+
+static uint32_t read_u32(const void *address) {
+    READ(uint32_t, address);
+}
+
+int64_t tile_integer_read(tile_scalar scalar, const void *address) {
+    switch (scalar) {
+    case TILE_i1: return *(const uint8_t *)address != 0;
+    case TILE_i8: READ(int8_t, address);
+    case TILE_i16: READ(int16_t, address);
+    case TILE_i32: READ(int32_t, address);
+    case TILE_i64: READ(int64_t, address);
+    case TILE_f16:
+    case TILE_bf16:
+    case TILE_f32:
+    case TILE_f64:
+    case TILE_tf32:
+    case TILE_e4m3:
+    case TILE_e5m2:
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+    return 0;
+}
+
+void tile_integer_write(tile_scalar scalar, void *address, int64_t value) {
+    switch (scalar) {
+    case TILE_i1: WRITE(uint8_t, address, value & 1); break;
+    case TILE_i8: WRITE(uint8_t, address, value); break;
+    case TILE_i16: WRITE(uint16_t, address, value); break;
+    case TILE_i32: WRITE(uint32_t, address, value); break;
+    case TILE_i64: WRITE(int64_t, address, value); break;
+    case TILE_f16:
+    case TILE_bf16:
+    case TILE_f32:
+    case TILE_f64:
+    case TILE_tf32:
+    case TILE_e4m3:
+    case TILE_e5m2:
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+}
+
+double tile_scalar_read(tile_scalar scalar, const void *address) {
+    switch (scalar) {
+    case TILE_f16: return tile_f16_to_float(read_u16(address));
+    case TILE_bf16: return tile_bf16_to_float(read_u16(address));
+    case TILE_f32: READ(float, address);
+    case TILE_tf32: return tile_tf32_to_float(read_u32(address));
+    case TILE_f64: READ(double, address);
+    case TILE_e4m3: return tile_e4m3_to_float(*(const uint8_t *)address);
+    case TILE_e5m2: return tile_e5m2_to_float(*(const uint8_t *)address);
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_i16:
+    case TILE_i32:
+    case TILE_i64: return (double)tile_integer_read(scalar, address);
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+    return 0;
+}
+
+bool tile_integer_fits(tile_scalar scalar, int64_t value) {
+    unsigned bits = tile_scalar_bits(scalar);
+    if (!scalar || bits >= 64 || tile_scalar_is_floating(scalar)) return true;
+    int64_t limit = (int64_t)1 << (bits - 1);
+    return bits == 1 ? value == 0 || value == 1 : value >= -limit && value < limit;
+}
+
+int64_t tile_integer_from_double(double value, int64_t low, int64_t high) {
+    if (isnan(value)) return 0;
+    if (value <= (double)low) return low;
+    return value >= (double)high ? high : (int64_t)value;
+}
+
+static void write_integer(tile_scalar scalar, void *address, double value) {
+    int64_t high = (int64_t)((UINT64_C(1) << (tile_scalar_bits(scalar) - 1)) - 1);
+    if (scalar == TILE_i1)
+        tile_integer_write(scalar, address, !(value == 0));
+    else
+        tile_integer_write(scalar, address, tile_integer_from_double(value, -high - 1, high));
+}
+
+void tile_scalar_write(tile_scalar scalar, void *address, double value) {
+    switch (scalar) {
+    case TILE_f16: WRITE(uint16_t, address, tile_f16_from_double(value)); break;
+    case TILE_bf16: WRITE(uint16_t, address, tile_bf16_from_double(value)); break;
+    case TILE_f32: WRITE(float, address, value); break;
+    case TILE_tf32: WRITE(uint32_t, address, tile_tf32_from_double(value)); break;
+    case TILE_f64: WRITE(double, address, value); break;
+    case TILE_e4m3: WRITE(uint8_t, address, tile_e4m3_from_double(value)); break;
+    case TILE_e5m2: WRITE(uint8_t, address, tile_e5m2_from_double(value)); break;
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_i16:
+    case TILE_i32:
+    case TILE_i64: write_integer(scalar, address, value); break;
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+}
+
+double tile_scalar_round(tile_scalar scalar, double value) {
+    unsigned char bytes[sizeof(double)];
+    tile_scalar_write(scalar, bytes, value);
+    return tile_scalar_read(scalar, bytes);
+}

@@ -1,0 +1,61 @@
+/* The parser of the text form: files here, headers of functions in parse_function.c, types,
+ * expressions and statements in the other parse_*.c, tokens and errors in parse_token.c. The
+ * grammar is in manual.c. */
+#include "lib/text/parse_function.h"
+#include "lib/text/parser.h"
+
+/* To the next layout or function at the margin of the file. */
+static void recover_top_level(tile_parser *p, const char *start) {
+    tile_parse_stop_if_too_many(p, p->token.loc);
+    while (p->token.kind != TILE_TOKEN_END) {
+        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
+        if (begins && p->token.first_on_line && p->token.text != start) return;
+        tile_parse_advance(p);
+    }
+}
+
+static bool parse_top_level(tile_parser *p) {
+    if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
+    if (tile_parse_at_function(p)) return tile_parse_function(p);
+    return tile_parse_expected(p, "'kernel', 'compute', 'plan' or '#name = layout'");
+}
+
+static bool parse_version(tile_parser *p) {
+    if (!tile_parse_take_word(p, "tile_ir")) return true;
+    if (p->token.kind != TILE_TOKEN_INT) return tile_parse_expected(p, "the format's version");
+    if (p->token.integer != 1)
+        return tile_parse_error(p, p->token.loc,
+                                "unsupported format version %llu; this compiler reads version 1",
+                                (unsigned long long)p->token.integer);
+    tile_parse_advance(p);
+    return true;
+}
+
+static void parse_file(tile_parser *p) {
+    if (!parse_version(p)) return;
+    while (p->token.kind != TILE_TOKEN_END) {
+        const char *start = p->token.text;
+        p->function = NULL;
+        p->symbols = (tile_symbol_table){.entries = NULL};
+        if (!parse_top_level(p)) recover_top_level(p, start);
+    }
+}
+
+tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
+                               size_t length) {
+    TILE_GUARD_OUTSIDE(context, NULL)
+    if (!context) return NULL;
+    length = text ? length : 0;
+    uint32_t file = tile_context_add_source(context, name, text, length);
+    tile_parser parser = {.context = context, .module = tile_module_create(context)};
+    parser.lexer = tile_lexer_start(file, context->sources[file].text, length);
+    parser.first_error = tile_context_error_count(context);
+    parser.token = tile_lexer_next(&parser.lexer);
+    parser.next = tile_lexer_next(&parser.lexer);
+    parse_file(&parser);
+    bool ok = !tile_parse_has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
+    tile_arena_reset(&parser.arena);
+    if (ok) return parser.module;
+    tile_module_destroy(parser.module);
+    return NULL;
+}

@@ -1,0 +1,202 @@
+/* Operations inside an expression: what computes or reads and has one result. Called, max(%a, 0),
+ * with attributes by name; a type's name as a cast, f16(%a); and in front of the one operand that
+ * is memory, load %a[%i] : [8]. */
+#include <string.h>
+
+#include "lib/support/scalar.h"
+#include "lib/text/parser.h"
+
+static bool is_called(const tile_parser *p) {
+    return p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+}
+
+bool tile_parse_is_prefix(const tile_op_info *info) {
+    bool prefix = info->operand_count && tile_form_has_brackets(info->operands[0].form);
+    for (unsigned i = 1; i < info->operand_count && prefix; i++)
+        prefix = tile_form_may_miss(info->operands[i].form);
+    return prefix;
+}
+
+/* %a, or view(..). */
+static bool is_memory(const tile_token *token) {
+    return token->kind == TILE_TOKEN_VALUE ||
+           (token->kind == TILE_TOKEN_WORD &&
+            tile_opcode_is_callable(tile_opcode_from_name(token->text, token->length)));
+}
+
+bool tile_parse_at_call(tile_parser *p) {
+    if (p->token.kind != TILE_TOKEN_WORD) return false;
+    const char *text = p->token.text;
+    tile_opcode opcode = tile_opcode_from_name(text, p->token.length);
+    const tile_op_info *info = tile_op_get_info(opcode);
+    if (!opcode) return is_called(p) && tile_parse_find_scalar(p, text, p->token.length);
+    return tile_opcode_is_callable(opcode) &&
+           (is_called(p) || (!info->operand_count && !info->attr_count) ||
+            (tile_parse_is_prefix(info) && is_memory(&p->next)));
+}
+
+static unsigned depth_of(const tile_operand *operand) {
+    unsigned depth = operand->head ? operand->head->depth : 0;
+    for (unsigned i = 0; i < operand->tail_count; i++)
+        depth = operand->tail[i]->depth > depth ? operand->tail[i]->depth : depth;
+    return depth;
+}
+
+const tile_node *tile_parse_call_node(tile_parser *p, const tile_invocation *call) {
+    unsigned depth = 0;
+    for (unsigned i = 0; i < call->count; i++) {
+        unsigned own = depth_of(&call->operands[i]);
+        depth = own > depth ? own : depth;
+    }
+    if (depth >= TILE_MAX_EXPRESSION_DEPTH) {
+        tile_parse_too_deep(p, call->loc);
+        return NULL;
+    }
+    tile_node *node = tile_parse_new_node(p, TILE_NODE_CALL, call->loc);
+    node->call = tile_arena_copy(&p->arena, call, sizeof *call);
+    node->depth = depth + 1;
+    return node;
+}
+
+/* Casts --------------------------------------------------------------------------------------- */
+
+/* A number that names a type has the value that it has there: f16(0.1) is not 0.1. */
+static bool keeps_value(const tile_node *node) {
+    int64_t value;
+    return !node->type ||
+           (node->kind == TILE_NODE_HOST && node->type->scalar &&
+            !tile_scalar_is_floating(node->type->scalar) && tile_expr_is_int(node->expr, &value) &&
+            tile_integer_fits(node->type->scalar, value));
+}
+
+/* A number that can have the type as a constant does; so does a parameter an integer's. */
+static bool is_constant_of(const tile_node *node, const tile_type *type) {
+    if (node->type != type && !keeps_value(node)) return false;
+    bool floating = type->scalar && tile_scalar_is_floating(type->scalar);
+    if (node->kind == TILE_NODE_HOST) return !floating || node->expr->kind == TILE_EXPR_INT;
+    return node->kind == TILE_NODE_FLOAT && (floating || !type->scalar);
+}
+
+/* i64(5), f16(%acc), i8(%x, round = even, saturate) */
+static const tile_node *parse_cast(tile_parser *p) {
+    const tile_op_info *info = tile_op_get_info(TILE_OP_cast);
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+    tile_loc loc = p->token.loc;
+    const tile_type *type = tile_parse_find_scalar(p, p->token.text, p->token.length);
+    tile_parse_advance(p);
+    tile_parse_advance(p);
+    tile_invocation call = {.loc = loc, .opcode = TILE_OP_cast, .count = 1, .given = type};
+    const tile_node *inner = tile_parse_typed_node(p);
+    while (inner && tile_parse_take(p, ","))
+        if (!tile_parse_attr(p, allowed, info->name, call.attrs, &call.attr_count)) return NULL;
+    if (!inner || !tile_parse_expect(p, ")")) return NULL;
+    if (call.attr_count || !is_constant_of(inner, type)) {
+        call.operands = TILE_NEW(&p->arena, tile_operand);
+        call.operands[0] = (tile_operand){.loc = inner->loc, .head = inner};
+        return tile_parse_call_node(p, &call);
+    }
+    tile_node *node = tile_parse_new_node(p, inner->kind, loc);
+    *node = *inner;
+    node->loc = loc;
+    node->type = type;
+    node->is_truth = type->scalar == TILE_i1;
+    return node;
+}
+
+/* Calls --------------------------------------------------------------------------------------- */
+
+/* `axis = 0` or `fast` */
+static bool at_attr(const tile_parser *p, tile_attr_set allowed) {
+    if (p->token.kind != TILE_TOKEN_WORD || p->next.kind != TILE_TOKEN_PUNCT) return false;
+    if (p->next.length == 1 && *p->next.text == '=') return true;
+    return (*p->next.text == ',' || *p->next.text == ')') &&
+           tile_attr_set_has(allowed, tile_attr_from_keyword(p->token.text, p->token.length));
+}
+
+static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+    size_t used = 0, capacity = 0;
+    while (!tile_parse_at(p, ")")) {
+        if (at_attr(p, allowed)) {
+            if (!tile_parse_attr(p, allowed, info->name, call->attrs, &call->attr_count))
+                return false;
+        } else {
+            call->operands =
+                tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
+            tile_operand *operand = &call->operands[used++];
+            if (!tile_parse_operand(p, operand)) return false;
+            tile_parse_settle_operand(p, info, used - 1, operand);
+            if (operand->brackets && tile_parse_at(p, ":"))
+                return tile_parse_error(p, p->token.loc,
+                                        "the type is the operation's: it stands behind the "
+                                        "parenthesis, %s(..) : type",
+                                        info->name);
+            if (operand->head && tile_parse_at(p, ":") &&
+                !(operand->head = tile_parse_type_behind(p, operand->loc, operand->head)))
+                return false;
+        }
+        if (!tile_parse_take(p, ",")) break;
+    }
+    call->count = (unsigned)used;
+    return tile_parse_expect(p, ")");
+}
+
+/* An operation on values alone, which may turn out to be one on numbers. */
+static const tile_node *make_arithmetic(tile_parser *p, const tile_invocation *call) {
+    const tile_op_info *info = tile_op_get_info(call->opcode);
+    const tile_node *args[3] = {0};
+    if (call->count != info->operand_count) {
+        tile_parse_error(p, call->loc, "'%s' takes %u operand%s, not %u", info->name,
+                         info->operand_count, info->operand_count == 1 ? "" : "s", call->count);
+        return NULL;
+    }
+    for (unsigned i = 0; i < call->count; i++) {
+        if (!call->operands[i].head || call->operands[i].brackets)
+            return tile_parse_call_node(p, call); /* refused when it is built */
+        args[i] = call->operands[i].head;
+    }
+    return tile_parse_op_node(p, call->loc, call->opcode, args, call->count);
+}
+
+static bool is_arithmetic(const tile_op_info *info) {
+    return info->traits & (TILE_TRAIT_ELEMENTWISE | TILE_TRAIT_UNIFORM) && !info->type_given;
+}
+
+/* `{` begins attributes only before one of them: behind an expression it may begin a region. */
+static bool at_attrs(const tile_parser *p, tile_attr_set allowed) {
+    return tile_parse_at(p, "{") && p->next.kind == TILE_TOKEN_WORD &&
+           tile_attr_set_has(allowed, tile_attr_from_keyword(p->next.text, p->next.length));
+}
+
+/* OP "%"ID ["[" .. "]"] [attrs] [":" type] */
+static bool parse_prefix(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+    tile_attr_set allowed = tile_parse_allowed_attrs(info);
+    if (!info->operand_count) return true;
+    call->operands = TILE_NEW(&p->arena, tile_operand);
+    call->count = 1;
+    return tile_parse_memory_operand(p, call->operands) &&
+           (!at_attrs(p, allowed) ||
+            tile_parse_attrs(p, allowed, info->name, call->attrs, &call->attr_count)) &&
+           (!tile_parse_take(p, ":") || (call->given = tile_parse_result_type(p)));
+}
+
+const tile_node *tile_parse_call(tile_parser *p) {
+    tile_invocation call = {.loc = p->token.loc};
+    call.opcode = tile_opcode_from_name(p->token.text, p->token.length);
+    if (!call.opcode) return parse_cast(p);
+    const tile_op_info *info = tile_op_get_info(call.opcode);
+    bool called = is_called(p);
+    tile_parse_take_kind(p, info, &call);
+    tile_parse_advance(p);
+    if (!called) return parse_prefix(p, info, &call) ? tile_parse_call_node(p, &call) : NULL;
+    tile_parse_advance(p);
+    if (!parse_arguments(p, info, &call)) return NULL;
+    if (at_attrs(p, tile_parse_allowed_attrs(info))) {
+        tile_parse_error(p, p->token.loc,
+                         "attributes of a call stand between its parentheses: %s(.., %.*s)",
+                         info->name, (int)p->next.length, p->next.text);
+        return NULL;
+    }
+    return is_arithmetic(info) && !call.attr_count ? make_arithmetic(p, &call)
+                                                   : tile_parse_call_node(p, &call);
+}

@@ -1,0 +1,400 @@
+/* Operand expressions become values. Values say what types literals get, so that in one operation
+ * all that is not a literal is lowered first. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/builder/infer.h"
+#include "lib/ir/describe.h"
+#include "lib/support/scalar.h"
+#include "lib/text/parser.h"
+
+static const tile_type *element_type(tile_parser *p, const tile_type *type) {
+    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
+    return tile_type_get(p->context, &draft);
+}
+
+static const tile_type *i32_type(tile_parser *p) {
+    return tile_type_scalar(p->context, TILE_i32);
+}
+
+/* Constants ----------------------------------------------------------------------------------- */
+
+static bool check_range(tile_parser *p, const tile_node *node, const tile_type *type,
+                        int64_t value) {
+    return tile_integer_fits(type->scalar, value) ||
+           tile_parse_error(p, node->loc, "%lld does not fit %s", (long long)value,
+                            tile_scalar_name(type->scalar));
+}
+
+/* The type of an integer constant: the one it names, else the wanted one if it can have that. */
+static const tile_type *host_type(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    if (node->type) return node->type;
+    const tile_type *own = node->is_truth ? tile_type_scalar(p->context, TILE_i1) : i32_type(p);
+    if (!wanted || (wanted->scalar == TILE_i1) != node->is_truth) return own;
+    bool number = node->expr->kind == TILE_EXPR_INT;
+    return tile_scalar_is_floating(wanted->scalar) && !number ? own : wanted;
+}
+
+static tile_value lower_host(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    const tile_type *type = host_type(p, node, wanted);
+    int64_t value;
+    if (p->function->kind != TILE_PLAN && !tile_parse_refuse_num_sms(p, node->loc, node->expr))
+        return TILE_NO_VALUE;
+    if (tile_expr_is_int(node->expr, &value) && !check_range(p, node, type, value))
+        return TILE_NO_VALUE;
+    p->builder.loc = node->loc;
+    return tile_build_constant(&p->builder, type, node->expr);
+}
+
+/* Where the type is a parameter, a whole number fits whatever it will be. */
+static tile_value lower_float(tile_parser *p, const tile_node *node, const tile_type *wanted) {
+    const tile_type *type = node->type ? node->type : wanted;
+    bool whole = fabs(node->number) < 1e9 && floor(node->number) == node->number;
+    if (!type || (type->scalar && !tile_scalar_is_floating(type->scalar)))
+        type = tile_type_scalar(p->context, TILE_f32);
+    if (!type->scalar && !whole) {
+        tile_parse_error(p, node->loc,
+                         "'%s' may be an integer type: the constant must be an integer",
+                         type->param);
+        return TILE_NO_VALUE;
+    }
+    p->builder.loc = node->loc;
+    return tile_build_constant(&p->builder, type,
+                               type->scalar ? tile_expr_float(p->context, node->number)
+                                            : tile_expr_int(p->context, (int64_t)node->number));
+}
+
+/* Nodes --------------------------------------------------------------------------------------- */
+
+static tile_value lower_op_node(tile_parser *p, const tile_node *node, const tile_type *wanted,
+                                const tile_type *expected) {
+    tile_operand operands[3] = {{.loc = node->loc}};
+    tile_invocation call = {.loc = node->loc, .opcode = node->opcode, .operands = operands};
+    for (unsigned i = 0; i < 3 && node->args[i]; i++)
+        operands[call.count++] = (tile_operand){.loc = node->args[i]->loc, .head = node->args[i]};
+    if (tile_node_is_literal(node) && !tile_op_has_trait(node->opcode, TILE_TRAIT_COMPARE))
+        call.given = wanted;
+    tile_op op = tile_lower_op(p, &call, expected);
+    return op.id ? tile_op_result(p->function, op, 0) : TILE_NO_VALUE;
+}
+
+/* A type's name around a value: a cast to the type that the value has is the value. */
+static bool is_named_cast(const tile_invocation *call) {
+    return call->opcode == TILE_OP_cast && call->given && call->count == 1 &&
+           call->given->kind == TILE_TYPE_SCALAR && call->operands[0].head &&
+           !call->operands[0].brackets && !call->attr_count;
+}
+
+static tile_value lower_cast(tile_parser *p, const tile_invocation *call) {
+    tile_value value = tile_lower_node(p, call->operands[0].head, NULL);
+    const tile_type *type = value.id ? tile_value_type(p->function, value) : call->given;
+    if ((type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type)) &&
+        type->scalar == call->given->scalar && type->param == call->given->param)
+        return value;
+    p->builder.loc = call->loc;
+    return tile_build_cast(&p->builder, value, call->given);
+}
+
+static tile_value lower_call(tile_parser *p, const tile_invocation *call,
+                             const tile_type *expected) {
+    if (is_named_cast(call)) return lower_cast(p, call);
+    tile_op op = tile_lower_op(p, call, expected);
+    if (!op.id) return TILE_NO_VALUE;
+    unsigned results = tile_op_result_count(p->function, op);
+    if (results == 1) return tile_op_result(p->function, op, 0);
+    tile_parse_error(p, call->loc, "'%s' has %u results; give them names: %%x, %%y = ...",
+                     tile_op_get_info(call->opcode)->name, results);
+    return TILE_NO_VALUE;
+}
+
+/* Whether extents alone are those of the type. */
+static bool has_extents(const tile_type *type, const tile_type *extents) {
+    bool equal = tile_type_is_extents(extents) && type->rank == extents->rank;
+    for (unsigned d = 0; d < type->rank && equal; d++) equal = type->dims[d] == extents->dims[d];
+    return equal;
+}
+
+/* A number with extents is in every element. */
+static tile_value lower_filled(tile_parser *p, const tile_node *node) {
+    tile_value value = tile_lower_node(p, node->args[0], NULL);
+    p->builder.loc = node->loc;
+    return tile_build_splat(&p->builder, value, node->type);
+}
+
+/* The last operation that takes a type and has none, where the type that follows an expression was
+ * perhaps meant for it; NULL: there is none. */
+static const char *find_untyped(const tile_node *node) {
+    while (node->kind == TILE_NODE_OP) {
+        unsigned last = 0;
+        while (last + 1 < 3 && node->args[last + 1]) last++;
+        if (!node->args[last]) return NULL;
+        node = node->args[last];
+    }
+    const tile_invocation *call = node->kind == TILE_NODE_CALL ? node->call : NULL;
+    const tile_op_info *info = call ? tile_op_get_info(call->opcode) : NULL;
+    return call && !call->given && !call->is_element && info->type_given ? info->name : NULL;
+}
+
+/* The type that follows an operation which takes one is the operation's. An element `%x[%i]` takes
+ * none: it is one element. */
+static tile_value lower_typed(tile_parser *p, const tile_node *node) {
+    const tile_invocation *call = node->args[0]->call;
+    if (call && !call->given && !call->is_element && tile_op_get_info(call->opcode)->type_given) {
+        tile_invocation typed = *call;
+        typed.given = node->type;
+        return lower_call(p, &typed, NULL);
+    }
+    if (tile_type_is_extents(node->type) && tile_node_is_literal(node->args[0]))
+        return lower_filled(p, node);
+    tile_value value = tile_lower_node(p, node->args[0], node->type);
+    const tile_type *type = value.id ? tile_value_type(p->function, value) : node->type;
+    if (type == node->type || has_extents(type, node->type)) return value;
+    tile_arena scratch = {0};
+    const char *asked = tile_type_text(p->function, node->type, NULL, &scratch);
+    const char *op = find_untyped(node->args[0]);
+    const char *advice = tile_splat_advice(p->function, value, node->type, &scratch);
+    if (op && !*advice)
+        advice = tile_arena_format(
+            &scratch, "; for the type of `%s` alone put both in parentheses, (%s(..) : %s)", op, op,
+            asked);
+    tile_parse_error(p, node->loc, "the expression is %s, not %s%s",
+                     tile_type_text(p->function, type, NULL, &scratch), asked, advice);
+    tile_arena_reset(&scratch);
+    return TILE_NO_VALUE;
+}
+
+tile_value tile_lower_node(tile_parser *p, const tile_node *node, const tile_type *hint) {
+    const tile_type *wanted = NULL, *expected = hint;
+    if (node->kind == TILE_NODE_CALL) return lower_call(p, node->call, hint);
+    if (node->kind == TILE_NODE_TYPED) return lower_typed(p, node);
+    if (hint && tile_type_is_extents(hint)) hint = NULL;
+    if (hint && (hint->kind == TILE_TYPE_SCALAR || tile_type_is_array(hint)))
+        wanted = element_type(p, hint);
+    tile_value value = node->value;
+    if (node->kind == TILE_NODE_HOST)
+        value = lower_host(p, node, wanted);
+    else if (node->kind == TILE_NODE_FLOAT)
+        value = lower_float(p, node, wanted);
+    else if (node->kind == TILE_NODE_OP)
+        value = lower_op_node(p, node, wanted, expected);
+    bool widen = value.id && wanted && tile_type_is_array(hint) && tile_node_is_literal(node) &&
+                 tile_value_type(p->function, value) == wanted;
+    p->builder.loc = node->loc;
+    return widen ? tile_build_splat(&p->builder, value, hint) : value;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+typedef struct lowering {
+    tile_parser *p;
+    const tile_op_info *info;
+    const tile_operand *operands;
+    const tile_type *given;
+    tile_attr attrs[TILE_MAX_ATTRS]; /* that tell the result's type */
+    unsigned attr_count;
+    const tile_type *hint;     /* given, for literals: NULL where it has no element type */
+    const tile_type *expected; /* of an element-wise operation's operands as of its result */
+    bool is_yield;
+    struct {
+        unsigned first, count; /* of operands */
+    } groups[TILE_MAX_OPERANDS];
+    tile_value *heads;  /* by operand */
+    tile_value **tails; /* by operand */
+} lowering;
+
+static bool form_fits(tile_operand_form form, const tile_operand *operand) {
+    if (form == TILE_FORM_list || form == TILE_FORM_optlist) return !operand->head;
+    return operand->head && (tile_form_has_brackets(form) || !operand->brackets);
+}
+
+/* A shared buffer is not taken for an operand that may miss where a later place is one for it. */
+static bool is_for_later(const lowering *l, unsigned place, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    if (!head || head->kind != TILE_NODE_VALUE || !head->value.id) return false;
+    bool shared = tile_value_type(l->p->function, head->value)->kind == TILE_TYPE_SHARED;
+    bool later = false;
+    for (unsigned i = place + 1; i < l->info->operand_count; i++)
+        later |= l->info->operands[i].class_ == TILE_CLASS_shared;
+    return shared && later && l->info->operands[place].form == TILE_FORM_optional;
+}
+
+/* Only a buffer is taken for a barrier that may miss, as a predicate may stand in its place. */
+static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand *operand) {
+    const tile_node *head = operand->head;
+    if (l->info->operands[place].form != TILE_FORM_optaddress ||
+        l->info->operands[place].class_ != TILE_CLASS_barrier ||
+        place + 1 == l->info->operand_count)
+        return false;
+    if (head->kind == TILE_NODE_VALUE && !head->value.id) return false; /* has been reported */
+    return head->kind != TILE_NODE_VALUE ||
+           tile_value_type(l->p->function, head->value)->kind != TILE_TYPE_SHARED;
+}
+
+/* Deals the operands out to the row's places. */
+static bool deal(lowering *l, tile_loc loc, unsigned count) {
+    unsigned at = 0;
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        tile_operand_form form = l->info->operands[i].form;
+        bool may_miss = tile_form_may_miss(form);
+        l->groups[i].first = at;
+        if (form == TILE_FORM_variadic) {
+            for (; at < count && form_fits(form, &l->operands[at]); at++) l->groups[i].count++;
+        } else if (at < count && form_fits(form, &l->operands[at]) &&
+                   !is_for_later(l, i, &l->operands[at]) &&
+                   !is_no_barrier(l, i, &l->operands[at])) {
+            l->groups[i].count = 1;
+            at++;
+        } else if (!may_miss) {
+            return at < count
+                       ? tile_parse_error(
+                             l->p, l->operands[at].loc, "%s: operand '%s' must be written %s",
+                             l->info->name, l->info->operands[i].name,
+                             form == TILE_FORM_list ? "as a list in brackets" : "without brackets")
+                       : tile_parse_error(l->p, loc, "%s: operand '%s' is missing", l->info->name,
+                                          l->info->operands[i].name);
+        }
+    }
+    return at == count ||
+           tile_parse_error(l->p, l->operands[at].loc, "%s: too many operands", l->info->name);
+}
+
+static bool is_peer(const lowering *l, unsigned place, unsigned other) {
+    return other != place && l->groups[other].count &&
+           l->info->operands[other].class_ == l->info->operands[place].class_;
+}
+
+/* The type of another operand of the same class, that literals share. *known: there is one. */
+static const tile_type *type_of_peer(const lowering *l, unsigned place, bool *known) {
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        if (!is_peer(l, place, i) || tile_node_is_literal(l->operands[at].head)) continue;
+        *known = true;
+        return l->heads[at].id ? tile_value_type(l->p->function, l->heads[at]) : NULL;
+    }
+    return NULL;
+}
+
+/* That of literals: the one that a literal names, or f32 beside one with a point. */
+static const tile_type *type_of_literals(const lowering *l, unsigned place) {
+    const tile_type *type = NULL;
+    bool point = false;
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        if (!is_peer(l, place, i)) continue;
+        const tile_node *head = l->operands[l->groups[i].first].head;
+        type = type ? type : tile_node_literal_type(head);
+        point |= tile_node_has_point(head);
+    }
+    return !type && point ? tile_type_scalar(l->p->context, TILE_f32) : type;
+}
+
+static const tile_type *type_of_memory(const lowering *l) {
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        bool memory = tile_form_has_brackets(l->info->operands[i].form) ||
+                      l->info->operands[i].class_ == TILE_CLASS_view;
+        if (memory && l->groups[i].count && l->heads[at].id)
+            return element_type(l->p, tile_value_type(l->p->function, l->heads[at]));
+    }
+    return NULL;
+}
+
+/* What a bare literal in this place becomes. */
+static const tile_type *hint_for(const lowering *l, unsigned place, unsigned index) {
+    bool known = false, is_variadic = l->info->operands[place].form == TILE_FORM_variadic;
+    switch (l->info->operands[place].class_) {
+    case TILE_CLASS_index:
+    case TILE_CLASS_long_index:
+    case TILE_CLASS_constant: return i32_type(l->p);
+    case TILE_CLASS_boolean: return tile_type_scalar(l->p->context, TILE_i1);
+    case TILE_CLASS_tensor:
+    case TILE_CLASS_tile:
+    case TILE_CLASS_vector: return l->hint;
+    case TILE_CLASS_scalar: return l->hint ? element_type(l->p, l->hint) : NULL;
+    default: break;
+    }
+    if (is_variadic)
+        return l->is_yield && index < l->p->yield_count ? l->p->yield_types[index] : NULL;
+    const tile_type *peer = type_of_peer(l, place, &known);
+    if (known) return peer;
+    bool differs = l->info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT);
+    const tile_type *wanted = l->hint && !differs ? l->hint : type_of_memory(l);
+    return wanted ? wanted : type_of_literals(l, place);
+}
+
+/* What an operation in this place is expected to give, where nothing else tells. */
+static const tile_type *expected_for(const lowering *l, unsigned place, unsigned index) {
+    if (l->is_yield) return index < l->p->yield_count ? l->p->yield_types[index] : NULL;
+    return l->info->operands[place].class_ == TILE_CLASS_boolean ? NULL : l->expected;
+}
+
+/* Lowers the heads that are literals, or those that are not, with all indices. */
+static bool lower_heads(lowering *l, bool literals) {
+    bool complete = true;
+    for (unsigned i = 0; i < l->info->operand_count; i++)
+        for (unsigned k = 0; k < l->groups[i].count; k++) {
+            unsigned at = l->groups[i].first + k;
+            const tile_operand *operand = &l->operands[at];
+            if (operand->head && tile_node_is_literal(operand->head) == literals) {
+                const tile_type *hint = literals ? hint_for(l, i, k) : expected_for(l, i, k);
+                l->heads[at] = tile_lower_node(l->p, operand->head, hint);
+                complete &= l->heads[at].id != 0;
+            }
+            for (unsigned t = 0; t < operand->tail_count && !literals; t++) {
+                l->tails[at][t] = tile_lower_node(l->p, operand->tail[t], i32_type(l->p));
+                complete &= l->tails[at][t].id != 0;
+            }
+        }
+    return complete;
+}
+
+static tile_op build(lowering *l, tile_loc loc, tile_opcode opcode) {
+    tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
+    for (unsigned i = 0; i < l->info->operand_count; i++) {
+        unsigned at = l->groups[i].first;
+        if (l->info->operands[i].form == TILE_FORM_variadic)
+            segments[i] = (tile_segment){{0}, l->heads + at, l->groups[i].count};
+        else if (l->groups[i].count)
+            segments[i] = (tile_segment){l->heads[at], l->tails[at], l->operands[at].tail_count};
+    }
+    l->p->builder.loc = loc;
+    return tile_build_op_of(&l->p->builder, opcode, segments, l->info->operand_count, l->given,
+                            l->attrs, l->attr_count);
+}
+
+/* Operands of element-wise operations are like the result, except where they need not be. */
+static const tile_type *expected_of_operands(const tile_op_info *info, const tile_type *result) {
+    bool alike = info->traits & TILE_TRAIT_ELEMENTWISE && !info->type_given &&
+                 !(info->traits & (TILE_TRAIT_COMPARE | TILE_TRAIT_CONVERT));
+    return alike ? result : NULL;
+}
+
+/* Those that are numbers and words. */
+static void read_attrs(lowering *l, const tile_invocation *call) {
+    for (unsigned i = 0; i < call->attr_count; i++)
+        l->attrs[l->attr_count++] = (tile_attr){.id = call->attrs[i].id,
+                                                .expr = call->attrs[i].expr,
+                                                .text = call->attrs[i].text,
+                                                .list = call->attrs[i].list,
+                                                .count = call->attrs[i].count};
+}
+
+tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_type *expected) {
+    const tile_op_info *info = tile_op_get_info(call->opcode);
+    unsigned count = call->count;
+    lowering l = {.p = p, .info = info, .operands = call->operands, .given = call->given};
+    if (!l.given && tile_infer_needs_given(call->opcode)) l.given = expected;
+    l.hint = l.given && tile_type_is_extents(l.given) ? NULL : l.given;
+    l.expected = expected_of_operands(info, l.given ? l.given : expected);
+    l.is_yield = call->opcode == TILE_OP_yield;
+    read_attrs(&l, call);
+    if (!deal(&l, call->loc, count)) return TILE_NO_OP;
+    l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
+    l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        l.tails[i] = TILE_NEW_ARRAY(&p->arena, tile_value, call->operands[i].tail_count + 1u);
+    bool complete = lower_heads(&l, false);
+    complete &= lower_heads(&l, true);
+    tile_op op = complete ? build(&l, call->loc, call->opcode) : TILE_NO_OP;
+    tile_parse_set_attrs(p, op, call->attrs, call->attr_count);
+    return op;
+}

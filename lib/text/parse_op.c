@@ -1,0 +1,559 @@
+/* Statements and attributes. */
+#include <string.h>
+
+#include "lib/ir/describe.h"
+#include "lib/ir/regions.h"
+#include "lib/text/parser.h"
+
+/* Attributes ---------------------------------------------------------------------------------- */
+
+bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
+    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
+        if (tile_attr_set_has(allowed, (tile_attr_id)i))
+            tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
+    return tile_parse_error(p, p->token.loc, "%s has no attribute '%.*s'%s", what,
+                            (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
+}
+
+bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
+    const tile_token *token = &p->token;
+    tile_guess guess = tile_guess_start(token->text, token->length);
+    const char *words = "";
+    const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
+    for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
+        if (token->kind == TILE_TOKEN_WORD && strlen(attr->text) == token->length &&
+            memcmp(attr->text, token->text, token->length) == 0) {
+            tile_parse_advance(p);
+            return true;
+        }
+        tile_guess_try(&guess, attr->text);
+        words = tile_arena_format(&p->arena, "%s%s%s", words, i ? ", " : "", attr->text);
+    }
+    const tile_param_decl *param =
+        token->kind == TILE_TOKEN_WORD
+            ? tile_function_find_param(p->function, token->text, token->length)
+            : NULL;
+    if (param && param->kind == TILE_PARAM_word) {
+        attr->expr = tile_expr_param(p->context, param->name);
+        tile_parse_advance(p);
+        return true;
+    }
+    if (tile_parse_old_word(p, behind)) return false;
+    return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
+                            words,
+                            token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
+}
+
+/* A text without the marks of what it quotes. */
+static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
+    const tile_token token = p->token;
+    if (token.kind != TILE_TOKEN_TEXT) return tile_parse_expected(p, "a text in quotation marks");
+    char *text = TILE_NEW_ARRAY(&p->arena, char, token.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < token.length; i++) {
+        bool marked = token.text[i] == '\\' && i + 1 < token.length;
+        if (marked) i++;
+        if (!token.text[i]) return tile_parse_error(p, token.loc, "a text holds no zero byte");
+        text[length++] = marked && token.text[i] == 'n' ? '\n' : token.text[i];
+    }
+    attr->text = text;
+    tile_parse_advance(p);
+    return true;
+}
+
+/* A number, whose type is its own or what a bare one is elsewhere. */
+static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
+    tile_loc loc = p->token.loc;
+    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!node) return false;
+    if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
+        return tile_parse_error(p, loc, "'%s' is a constant", tile_attr_keyword(attr->id));
+    tile_value value = tile_lower_node(p, node, NULL);
+    if (!value.id) return false;
+    attr->type = tile_value_type(p->function, value);
+    attr->expr = tile_value_at(p->function, value)->expr;
+    return true;
+}
+
+static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
+    tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
+    if (kind == TILE_KIND_flag) return true;
+    if (!tile_parse_expect(p, "=")) return false;
+    switch (kind) {
+    case TILE_KIND_flag: return true;
+    case TILE_KIND_word: return tile_parse_attr_word(p, attr);
+    case TILE_KIND_text: return parse_text(p, attr);
+    case TILE_KIND_symbol:
+        attr->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a function's name such as @k");
+        return attr->text != NULL;
+    case TILE_KIND_constant: return parse_constant(p, attr);
+    case TILE_KIND_expr:
+        attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
+        return attr->expr != NULL;
+    case TILE_KIND_tile:
+        p->has_block_id = true;
+        attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+        p->has_block_id = false;
+        return attr->expr != NULL;
+    case TILE_KIND_list: return tile_parse_int_list(p, &attr->list, &attr->count);
+    case TILE_KIND_values: return tile_parse_param_values(p, &attr->values, &attr->count);
+    }
+    return false;
+}
+
+bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
+                     tile_parsed_attr *attrs, unsigned *count) {
+    tile_token token = p->token;
+    if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
+    tile_attr_id id = tile_attr_from_keyword(token.text, token.length);
+    if (!tile_attr_set_has(allowed, id)) return tile_parse_unknown_attr(p, allowed, what);
+    for (unsigned i = 0; i < *count; i++)
+        if (attrs[i].id == id)
+            return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
+    tile_parse_advance(p);
+    attrs[*count] = (tile_parsed_attr){.id = id};
+    return parse_attr_value(p, &attrs[(*count)++]);
+}
+
+/* After a mistake inside the braces, their end is looked for on the same line. */
+bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
+                      tile_parsed_attr *attrs, unsigned *count) {
+    if (!tile_parse_take(p, "{")) return true;
+    bool ok = true;
+    while (ok && !tile_parse_at(p, "}")) {
+        ok = tile_parse_attr(p, allowed, what, attrs, count);
+        if (!tile_parse_take(p, ",")) break;
+    }
+    if (ok && tile_parse_expect(p, "}")) return true;
+    while (p->token.kind != TILE_TOKEN_END && !p->token.first_on_line && !tile_parse_at(p, "}"))
+        tile_parse_advance(p);
+    if (!p->token.first_on_line) tile_parse_take(p, "}");
+    return false;
+}
+
+tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info) {
+    tile_attr_set allowed = {{0}};
+    for (unsigned i = 0; i < info->attr_count; i++) tile_attr_set_add(&allowed, info->attrs[i].id);
+    return allowed;
+}
+
+void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
+                          unsigned count) {
+    tile_function *f = p->function;
+    for (unsigned i = 0; i < count && op.id; i++) {
+        const tile_parsed_attr *attr = &attrs[i];
+        switch (tile_attr_get_info(attr->id)->kind) {
+        case TILE_KIND_flag: tile_op_set_flag(f, op, attr->id); break;
+        case TILE_KIND_expr:
+        case TILE_KIND_tile: tile_op_set_expr(f, op, attr->id, attr->expr); break;
+        case TILE_KIND_list: tile_op_set_list(f, op, attr->id, attr->list, attr->count); break;
+        case TILE_KIND_word:
+            if (attr->expr) {
+                tile_op_set_expr(f, op, attr->id, attr->expr);
+                break;
+            }
+            tile_op_set_text(f, op, attr->id, attr->text);
+            break;
+        case TILE_KIND_text:
+        case TILE_KIND_symbol: tile_op_set_text(f, op, attr->id, attr->text); break;
+        case TILE_KIND_constant:
+            tile_op_set_constant(f, op, attr->id, attr->type, attr->expr);
+            break;
+        case TILE_KIND_values:
+            tile_op_set_values(f, op, attr->id, attr->values, attr->count);
+            break;
+        }
+    }
+}
+
+/* Results ------------------------------------------------------------------------------------- */
+
+/* Names of digits only are the printer's; they are given anew each time. */
+static bool is_numbered(const char *name) {
+    return name[strspn(name, "0123456789")] == 0;
+}
+
+bool tile_parse_bind(tile_parser *p, const tile_binding *name, tile_value value) {
+    bool ok = tile_parse_define(p, name->name, name->loc, value);
+    if (ok && value.id && !is_numbered(name->name) && !tile_value_at(p->function, value)->name)
+        tile_value_set_name(p->function, value, name->name);
+    return ok;
+}
+
+/* Also where the operation could not be built: then to value 0, so that uses are not reported.
+ * What only computes may leave its last results without names, and so may what has one beside what
+ * it does. */
+bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op,
+                             const char *what) {
+    unsigned results = op.id ? tile_op_result_count(p->function, op) : s->count;
+    bool may_miss =
+        op.id && (!tile_op_effects(p->function, op) ||
+                  tile_op_has_trait(tile_op_opcode(p->function, op), TILE_TRAIT_SIDE_RESULT));
+    bool fewer = may_miss && s->count < results;
+    bool ok = s->count == 0 || s->count == results || fewer;
+    if (!ok)
+        tile_parse_error(p, s->loc, "'%s' has %u result%s, but %u name%s %s given", what, results,
+                         results == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s",
+                         s->count == 1 ? "is" : "are");
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value value =
+            op.id && i < results ? tile_op_result(p->function, op, i) : TILE_NO_VALUE;
+        ok &= tile_parse_bind(p, &s->names[i], value);
+    }
+    return ok && op.id;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
+    const tile_node **nodes = NULL;
+    size_t count = 0, capacity = 0;
+    operand->brackets = true;
+    tile_parse_advance(p);
+    while (!tile_parse_at(p, "]")) {
+        nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
+        if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
+        if (!tile_parse_take(p, ",")) break;
+    }
+    operand->tail = nodes;
+    operand->tail_count = (unsigned)count;
+    return tile_parse_expect(p, "]");
+}
+
+/* Memory or a tile. */
+static bool has_elements(const tile_parser *p, const tile_node *node) {
+    if (node->kind != TILE_NODE_VALUE || !node->value.id) return false;
+    tile_type_kind kind = tile_value_type(p->function, node->value)->kind;
+    return kind == TILE_TYPE_VIEW || kind == TILE_TYPE_SHARED || kind == TILE_TYPE_TILE;
+}
+
+bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
+    *operand = (tile_operand){.loc = p->token.loc};
+    if (tile_parse_at(p, "[")) return tile_parse_brackets(p, operand);
+    p->at_operand = true;
+    operand->head = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
+    if (!operand->head) return false;
+    bool memory = operand->head->kind == TILE_NODE_VALUE || operand->head->kind == TILE_NODE_CALL;
+    if (!memory || !tile_parse_at(p, "[")) return true;
+    if (!tile_parse_brackets(p, operand)) return false;
+    if (!tile_parse_at_infix(p) || !has_elements(p, operand->head)) return true;
+    const tile_node *node = tile_parse_element_node(p, operand);
+    *operand = (tile_operand){.loc = operand->loc};
+    operand->head = tile_parse_infix(p, node, TILE_PRECEDENCE_LOWEST);
+    return operand->head != NULL;
+}
+
+void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
+                               tile_operand *operand) {
+    unsigned last = info->operand_count - 1u;
+    tile_operand_form form = info->operands[index < last ? index : last].form;
+    bool is_value = form == TILE_FORM_variadic || (form == TILE_FORM_value && index <= last);
+    if (!is_value || !operand->head || !operand->brackets || !has_elements(p, operand->head))
+        return;
+    const tile_node *node = tile_parse_element_node(p, operand);
+    *operand = (tile_operand){.loc = operand->loc, .head = node};
+}
+
+bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand) {
+    *operand = (tile_operand){.loc = p->token.loc};
+    p->at_operand = true;
+    operand->head = tile_parse_primary(p);
+    return operand->head && (!tile_parse_at(p, "[") || tile_parse_brackets(p, operand));
+}
+
+/* Whether an operation may stand without its first operand. */
+static bool first_may_miss(const tile_op_info *info) {
+    bool ends = info->effects & TILE_EFFECT_TERMINATOR; /* no statement follows */
+    return tile_form_may_miss(info->operands[0].form) ||
+           (info->operands[0].form == TILE_FORM_variadic && !ends);
+}
+
+/* A word begins an operand unless it begins the next statement; so does a value where an operation
+ * may have none or takes constants. */
+static bool at_operand(tile_parser *p, const tile_op_info *info) {
+    bool may_miss = tile_form_may_miss(info->operands[0].form);
+    if (p->token.kind == TILE_TOKEN_VALUE && may_miss &&
+        info->operands[0].class_ == TILE_CLASS_constant)
+        return false;
+    if (p->token.kind == TILE_TOKEN_WORD) {
+        bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+        tile_opcode opcode = tile_opcode_from_name(p->token.text, p->token.length);
+        bool misplaced = tile_opcode_is_callable(opcode) && !p->token.first_on_line;
+        if (tile_op_get_info(opcode)->shape) return false; /* `parallel (` */
+        return called || !opcode || ((misplaced || tile_parse_at_call(p)) && !first_may_miss(info));
+    }
+    return p->token.kind == TILE_TOKEN_VALUE || p->token.kind == TILE_TOKEN_INT ||
+           p->token.kind == TILE_TOKEN_FLOAT || tile_parse_at(p, "-") || tile_parse_at(p, "~") ||
+           tile_parse_at(p, "(") || tile_parse_at(p, "[");
+}
+
+/* A type behind an operand is the operand's if more operands must follow, or if the operation has
+ * no result; else it is the result's. */
+static bool parse_operand_type(tile_parser *p, const tile_op_info *info, unsigned used,
+                               tile_operand *operand) {
+    unsigned needed = 0;
+    for (unsigned i = 0; i < info->operand_count; i++)
+        needed += !tile_form_may_miss(info->operands[i].form);
+    bool own = used < needed || info->effects & TILE_EFFECT_TERMINATOR;
+    if (!own || !operand->head || operand->brackets || !tile_parse_at(p, ":")) return true;
+    operand->head = tile_parse_type_behind(p, operand->loc, operand->head);
+    return operand->head != NULL;
+}
+
+static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+    size_t used = 0, capacity = 0;
+    if (info->operand_count && at_operand(p, info)) do {
+            call->operands =
+                tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
+            tile_operand *operand = &call->operands[used++];
+            bool ends = used == 1 && tile_opcode_is_callable(call->opcode) &&
+                        tile_parse_is_prefix(info); /* with its brackets, as in an expression */
+            if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
+            tile_parse_settle_operand(p, info, used - 1, operand);
+            if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
+        } while (tile_parse_take(p, ","));
+    call->count = (unsigned)used;
+    return true;
+}
+
+/* ":" type,+; several results of one type need it only once. */
+static bool parse_result_types(tile_parser *p, tile_invocation *call) {
+    call->given = call->second = NULL;
+    if (!tile_parse_take(p, ":")) return true;
+    for (unsigned i = 0; i == 0 || tile_parse_take(p, ","); i++) {
+        tile_loc loc = p->token.loc;
+        const tile_type *type = tile_parse_result_type(p);
+        if (!type) return false;
+        if (i == 1 && call->opcode == TILE_OP_reduce_arg)
+            call->second = type;
+        else if (i && type != call->given)
+            return tile_parse_error(p, loc, "all results of an operation have one type");
+        else
+            call->given = type;
+    }
+    return true;
+}
+
+/* The type that was written for the second result is its type. */
+static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op) {
+    if (!op.id || !call->second) return true;
+    const tile_type *type = tile_value_type(p->function, tile_op_result(p->function, op, 1));
+    if (type == call->second) return true;
+    tile_arena scratch = {0};
+    tile_parse_error(p, call->loc, "%s: the second result is %s, not %s",
+                     tile_op_get_info(call->opcode)->name,
+                     tile_type_text(p->function, type, NULL, &scratch),
+                     tile_type_text(p->function, call->second, NULL, &scratch));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+/* `sync all`: the flag that makes it another barrier stands behind the name, unless the word begins
+ * an operand. */
+static bool take_all(tile_parser *p, const tile_op_info *info) {
+    bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';
+    return tile_attr_set_has(tile_parse_allowed_attrs(info), TILE_ATTR_all) && !operand &&
+           tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
+}
+
+/* %x = node */
+static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_node *node) {
+    if (s->count == 0)
+        return tile_parse_error(p, s->loc, "the result of an expression needs a name: %%x = ...");
+    if (s->count != 1 && node->kind == TILE_NODE_CALL)
+        return tile_parse_bind_results(p, s, tile_lower_op(p, node->call, NULL),
+                                       tile_op_get_info(node->call->opcode)->name);
+    if (s->count != 1)
+        return tile_parse_error(p, s->loc, "an expression has 1 result, but %u names are given",
+                                s->count);
+    tile_value value = tile_lower_node(p, node, NULL);
+    return tile_parse_bind(p, &s->names[0], value) && value.id;
+}
+
+static bool parse_expression(tile_parser *p, const tile_statement *s) {
+    const tile_node *node = tile_parse_typed_node(p);
+    return node && bind_expression(p, s, node);
+}
+
+/* %t = load %a[0] : [8] * 2.0: the operation was only an expression's first operand. */
+static bool parse_expression_from(tile_parser *p, const tile_statement *s,
+                                  const tile_invocation *call) {
+    const tile_node *node = tile_parse_call_node(p, call);
+    if (node) node = tile_parse_infix(p, node, TILE_PRECEDENCE_LOWEST);
+    if (node && tile_parse_at(p, ":")) node = tile_parse_type_behind(p, call->loc, node);
+    return node && bind_expression(p, s, node);
+}
+
+void tile_parse_take_kind(tile_parser *p, const tile_op_info *info, tile_invocation *call) {
+    size_t own = strlen(info->name);
+    if (p->token.length <= own) return;
+    const char *word =
+        tile_arena_string(&p->arena, p->token.text + own + 1, p->token.length - own - 1);
+    call->attrs[call->attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_kind, .text = word};
+}
+
+static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    tile_invocation call = {.loc = p->token.loc, .opcode = opcode};
+    tile_parse_take_kind(p, info, &call);
+    tile_parse_advance(p);
+    if (take_all(p, info)) call.attrs[call.attr_count++] = (tile_parsed_attr){.id = TILE_ATTR_all};
+    if (!parse_operands(p, info, &call) ||
+        !tile_parse_attrs(p, tile_parse_allowed_attrs(info), info->name, call.attrs,
+                          &call.attr_count) ||
+        !parse_result_types(p, &call))
+        return false;
+    if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
+        return parse_expression_from(p, s, &call);
+    tile_op op = tile_lower_op(p, &call, NULL);
+    return tile_parse_bind_results(p, s, op, info->name) && check_second(p, &call, op);
+}
+
+/* Statements and regions ---------------------------------------------------------------------- */
+
+/* "%"ID,+ "=" */
+static bool parse_names(tile_parser *p, tile_statement *s) {
+    size_t count = 0, capacity = 0;
+    do {
+        s->names = tile_arena_grow(&p->arena, s->names, count, &capacity, sizeof *s->names);
+        s->names[count].loc = p->token.loc;
+        s->names[count].name = tile_parse_name(p, TILE_TOKEN_VALUE, "a value's name");
+        if (!s->names[count].name) return false;
+        s->count = (unsigned)++count;
+    } while (tile_parse_take(p, ","));
+    return tile_parse_expect(p, "=");
+}
+
+/* `sync %x`: an operation that is complete leaves its surplus to the next statement. */
+static bool begins_no_statement(const tile_parser *p) {
+    bool named = p->next.kind == TILE_TOKEN_PUNCT && (*p->next.text == ',' || *p->next.text == '=');
+    return p->token.kind == TILE_TOKEN_VALUE && !named;
+}
+
+/* A word that can only have been meant as an operation. */
+static bool is_unknown_op(const tile_parser *p) {
+    const tile_token *token = &p->token;
+    return token->kind == TILE_TOKEN_WORD &&
+           !tile_function_find_param(p->function, token->text, token->length) &&
+           !tile_is_literal_word(token->text, token->length) &&
+           !tile_scalar_from_name(token->text, token->length);
+}
+
+typedef struct other_name {
+    const char *other, *is;
+} other_name;
+
+/* Operations under the names that CUDA and PTX have for them. */
+static const char *own_name(const tile_token *token) {
+    static const other_name names[] = {
+        {"bar", "sync"},
+        {"barrier", "sync"},
+        {"__syncthreads", "sync"},
+        {"tid", "thread_id"},
+        {"threadIdx", "thread_id"},
+        {"ctaid", "block_id"},
+        {"blockIdx", "block_id"},
+        {"atomicAdd", "atomic_add"},
+        {"atomicMin", "atomic_min"},
+        {"atomicMax", "atomic_max"},
+        {"atomicAnd", "atomic_and"},
+        {"atomicOr", "atomic_or"},
+        {"atomicXor", "atomic_xor"},
+        {"atomicExch", "atomic_exch"},
+        {"atomicCAS", "atomic_cas"},
+        {"atom", "atomic"},
+        {"red", "atomic"},
+        {"membar", "fence"},
+        {"__threadfence", "fence"},
+        {"mapa", "map_shared"},
+        {"cluster_ctarank", "cluster_rank"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].other) == token->length &&
+            memcmp(names[i].other, token->text, token->length) == 0)
+            return names[i].is;
+    return NULL;
+}
+
+bool tile_parse_at_foreign_op(const tile_parser *p) {
+    return p->token.kind == TILE_TOKEN_WORD && own_name(&p->token);
+}
+
+const tile_node *tile_parse_unknown_op(tile_parser *p) {
+    const tile_token *token = &p->token;
+    const char *name = own_name(token);
+    if (tile_parse_old_word(p, "")) return NULL;
+    if (name) {
+        tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
+                         (int)token->length, token->text, name);
+        return NULL;
+    }
+    tile_guess guess = tile_guess_start(token->text, token->length);
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
+        if (tile_op_get_info((tile_opcode)i)->name)
+            tile_guess_try(&guess, tile_op_get_info((tile_opcode)i)->name);
+    tile_parse_error(p, token->loc, "unknown operation '%.*s'%s", (int)token->length, token->text,
+                     tile_guess_text(p, &guess, ""));
+    return NULL;
+}
+
+static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
+    bool called = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == '(';
+    tile_opcode opcode = p->token.kind == TILE_TOKEN_WORD
+                             ? tile_opcode_from_name(p->token.text, p->token.length)
+                             : TILE_OP_NONE;
+    if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
+    if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
+    if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
+    if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
+    if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
+    if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
+        return tile_parse_expected(p, "a statement");
+    return parse_expression(p, s);
+}
+
+static bool parse_statement(tile_parser *p) {
+    tile_statement s = {.loc = p->token.loc};
+    if (begins_no_statement(p))
+        return tile_parse_error(p, s.loc,
+                                "expected '=' after %%%.*s; if it is an operand, the operation "
+                                "before it takes no more",
+                                (int)p->token.length, p->token.text);
+    bool ok =
+        (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);
+    for (unsigned i = 0; i < s.count && !ok; i++)
+        if (!tile_parse_find(p, s.names[i].name))
+            tile_parse_define(p, s.names[i].name, s.names[i].loc, TILE_NO_VALUE);
+    return ok;
+}
+
+static bool parse_statements(tile_parser *p, tile_region region, bool needs_yield) {
+    bool ok = true;
+    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}")) {
+        const char *start = p->token.text;
+        unsigned errors = tile_context_error_count(p->context);
+        p->builder.loc = p->token.loc;
+        if (parse_statement(p)) continue;
+        ok = false;
+        if (p->token.text == start || tile_context_error_count(p->context) > errors)
+            tile_parse_recover(p, start);
+    }
+    p->builder.loc = p->token.loc;
+    if (needs_yield && !tile_region_yield(p->function, region).id)
+        tile_build_yield(&p->builder, NULL, 0);
+    return ok;
+}
+
+bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
+    if (!tile_parse_at(p, "{")) return tile_parse_expected(p, "'{'");
+    if (p->regions >= TILE_MAX_DEPTH)
+        return tile_parse_error(p, p->token.loc, TILE_TOO_MANY_REGIONS, TILE_MAX_DEPTH);
+    tile_parse_advance(p);
+    p->regions++;
+    p->builder.region = region;
+    p->builder.before = TILE_NO_OP;
+    bool ok = parse_statements(p, region, needs_yield);
+    p->regions--;
+    return tile_parse_expect(p, "}") && ok;
+}

@@ -1,0 +1,124 @@
+/* The ground of the parser: tokens, errors, and where to go on after one.
+ *
+ * A statement has no end mark. After a mistake the parser goes on at the next token that is the
+ * first on its line, and skips the regions that belong to what it gives up. */
+#include <string.h>
+
+#include "lib/support/intern.h"
+#include "lib/text/parser.h"
+
+void tile_parse_advance(tile_parser *p) {
+    p->token = p->next;
+    if (p->stopped) {
+        p->token.kind = TILE_TOKEN_END;
+        return;
+    }
+    p->next = tile_lexer_next(&p->lexer);
+}
+
+bool tile_parse_at(const tile_parser *p, const char *punctuation) {
+    return p->token.kind == TILE_TOKEN_PUNCT && p->token.length == strlen(punctuation) &&
+           memcmp(p->token.text, punctuation, p->token.length) == 0;
+}
+
+bool tile_parse_at_word(const tile_parser *p, const char *word) {
+    return p->token.kind == TILE_TOKEN_WORD && p->token.length == strlen(word) &&
+           memcmp(p->token.text, word, p->token.length) == 0;
+}
+
+bool tile_parse_take(tile_parser *p, const char *punctuation) {
+    bool found = tile_parse_at(p, punctuation);
+    if (found) tile_parse_advance(p);
+    return found;
+}
+
+bool tile_parse_take_word(tile_parser *p, const char *word) {
+    bool found = tile_parse_at_word(p, word);
+    if (found) tile_parse_advance(p);
+    return found;
+}
+
+bool tile_parse_has_failed(const tile_parser *p) {
+    return tile_context_error_count(p->context) != p->first_error;
+}
+
+void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc) {
+    if (tile_context_error_count(p->context) - p->first_error < TILE_MAX_ERRORS) return;
+    tile_report(p->context, TILE_NOTE, loc, "too many errors: parsing stops after %d",
+                TILE_MAX_ERRORS);
+    p->stopped = true;
+    p->token.kind = p->next.kind = TILE_TOKEN_END;
+}
+
+bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) {
+    if (p->stopped) return false;
+    va_list args;
+    va_start(args, format);
+    tile_report(p->context, TILE_ERROR, loc, "%s", tile_arena_vformat(&p->arena, format, args));
+    va_end(args);
+    tile_parse_stop_if_too_many(p, loc);
+    return false;
+}
+
+bool tile_parse_expected(tile_parser *p, const char *what) {
+    const tile_token *token = &p->token;
+    static const char *const marks[] = {
+        [TILE_TOKEN_VALUE] = "%", [TILE_TOKEN_SYMBOL] = "@", [TILE_TOKEN_ALIAS] = "#"};
+    if (token->kind == TILE_TOKEN_BAD) return tile_parse_error(p, token->loc, "%s", token->problem);
+    if (token->kind == TILE_TOKEN_END)
+        return tile_parse_error(p, token->loc, "expected %s, found the end of the text", what);
+    bool marked = token->kind == TILE_TOKEN_VALUE || token->kind == TILE_TOKEN_SYMBOL ||
+                  token->kind == TILE_TOKEN_ALIAS;
+    return tile_parse_error(p, token->loc, "expected %s, found '%s%.*s'", what,
+                            marked ? marks[token->kind] : "", (int)token->length, token->text);
+}
+
+bool tile_parse_too_deep(tile_parser *p, tile_loc loc) {
+    return tile_parse_error(p, loc,
+                            "this expression has more than %d operations inside each other; give a "
+                            "part of it a name, %%x = ..",
+                            TILE_MAX_EXPRESSION_DEPTH);
+}
+
+static bool expected_quoted(tile_parser *p, const char *word) {
+    return tile_parse_expected(p, tile_arena_format(&p->arena, "'%s'", word));
+}
+
+bool tile_parse_expect(tile_parser *p, const char *punctuation) {
+    return tile_parse_take(p, punctuation) || expected_quoted(p, punctuation);
+}
+
+bool tile_parse_expect_word(tile_parser *p, const char *word) {
+    return tile_parse_take_word(p, word) || expected_quoted(p, word);
+}
+
+const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *what) {
+    if (p->token.kind != kind) {
+        tile_parse_expected(p, what);
+        return NULL;
+    }
+    const char *name = tile_intern_name(p->context, p->token.text, p->token.length);
+    tile_parse_advance(p);
+    return name;
+}
+
+/* From an opening brace to behind its partner. */
+static void skip_braces(tile_parser *p) {
+    unsigned depth = 0;
+    do {
+        depth += tile_parse_at(p, "{");
+        depth -= tile_parse_at(p, "}");
+        tile_parse_advance(p);
+    } while (depth && p->token.kind != TILE_TOKEN_END);
+}
+
+void tile_parse_recover(tile_parser *p, const char *start) {
+    tile_parse_stop_if_too_many(p, p->token.loc);
+    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}")) {
+        if (p->token.first_on_line && p->token.text != start) return;
+        if (tile_parse_at(p, "{"))
+            skip_braces(p);
+        else
+            tile_parse_advance(p);
+    }
+}

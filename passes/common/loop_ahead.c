@@ -1,0 +1,67 @@
+/* begin + i * step < end, where the sum may wrap around. By what ranges tell:
+ *
+ *     it does not                 at < end
+ *     nothing is below 0, and     at < end, unsigned: the sum is below 2^32, and behind the last
+ *     it stays below 2^32         iteration it is not less than the end
+ *     else                        iv < end - i * step, which is computed before the loop in 64 bits
+ */
+#include "passes/common/loop_ahead.h"
+
+static tile_value as_long(tile_builder *b, tile_value value) {
+    const tile_type *i64 = tile_type_scalar(tile_function_context(b->function), TILE_i64);
+    return tile_build_cast(b, value, i64);
+}
+
+static tile_value long_number(tile_builder *b, int64_t value) {
+    tile_context *context = tile_function_context(b->function);
+    return tile_function_constant(b->function, tile_type_scalar(context, TILE_i64),
+                                  tile_expr_int(context, value));
+}
+
+loop_ahead loop_ahead_of(const tile_function *f, tile_op loop, const tile_range *ranges,
+                         size_t range_count) {
+    return (loop_ahead){loop,
+                        tile_operand_begin(f, loop),
+                        tile_operand_end(f, loop),
+                        tile_operand_step(f, loop),
+                        ranges,
+                        range_count};
+}
+
+tile_range loop_ahead_range(const loop_ahead *l, tile_value value) {
+    return value.id < l->range_count ? l->ranges[value.id] : tile_range_of_scalar(TILE_i32);
+}
+
+/* What the variable may be, `steps` steps after `from`; 64 bits hold it. */
+static int64_t most_after(const loop_ahead *l, int64_t from, int64_t steps) {
+    return from + steps * loop_ahead_range(l, l->step).max;
+}
+
+/* end - count * step, or the least number if it is less than that: nothing is below either. */
+static tile_value build_limit(const loop_ahead *l, tile_function *f, int64_t count) {
+    tile_builder b = tile_builder_before(f, l->loop);
+    b.loc = tile_op_loc(f, l->loop);
+    tile_value step = as_long(&b, l->step), limit = as_long(&b, l->end);
+    limit = tile_build_sub(&b, limit, tile_build_mul(&b, step, long_number(&b, count)));
+    limit = tile_build_max(&b, limit, long_number(&b, INT32_MIN));
+    return tile_build_cast(&b, limit, tile_type_scalar(tile_function_context(f), TILE_i32));
+}
+
+tile_value loop_ahead_exists(tile_builder *b, const loop_ahead *l, tile_value at, int64_t count) {
+    tile_function *f = b->function;
+    tile_value iv = tile_region_arg(f, tile_op_region(f, l->loop, 0), 0);
+    int64_t least = loop_ahead_range(l, l->begin).min;
+    int64_t most = most_after(l, loop_ahead_range(l, l->end).max - 1, count);
+    if (most <= INT32_MAX) return tile_build_lt(b, at, l->end);
+    if (least >= 0 && most <= UINT32_MAX) return tile_build_ult(b, at, l->end);
+    return tile_build_lt(b, iv, build_limit(l, f, count));
+}
+
+tile_value loop_ahead_starts(tile_builder *b, const loop_ahead *l, tile_value at, tile_value count,
+                             int64_t most) {
+    int64_t last = most_after(l, loop_ahead_range(l, l->begin).max, most);
+    if (last <= INT32_MAX) return tile_build_lt(b, at, l->end);
+    tile_value ahead = tile_build_mul(b, as_long(b, count), as_long(b, l->step));
+    ahead = tile_build_add(b, as_long(b, l->begin), ahead);
+    return tile_build_lt(b, ahead, as_long(b, l->end));
+}

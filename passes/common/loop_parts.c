@@ -1,0 +1,76 @@
+/* Bounds of parts. A part begins p steps after the loop does, and where the loop is short that may
+ * be more than an i32 holds: then the part has no iterations.
+ *
+ *     for 2147483646 to 2147483647 step 5, 4 parts
+ *       part 0   2147483646                     its iteration
+ *       part 1   2147483651 = -2147483645       none, though it is below the end
+ *
+ * 1. What ranges exclude costs nothing: the bounds are a multiplication and an addition.
+ * 2. Only the beginning may wrap around: it is less than where the loop begins then, once at most,
+ *    and the part ends before all numbers. Its beginning keeps its divisors, on which the width of
+ *    loads depends.
+ * 3. The step may wrap around, too. Then parts * step >= 2^31, the loop has 2 * parts iterations at
+ *    most, and part p runs those numbered 2 p and 2 p + 1 with the step of the loop. */
+#include "passes/common/loop_parts.h"
+
+static tile_value as_long(tile_builder *b, tile_value value) {
+    const tile_type *i64 = tile_type_scalar(tile_function_context(b->function), TILE_i64);
+    return tile_build_cast(b, value, i64);
+}
+
+static tile_value as_short(tile_builder *b, tile_value value) {
+    const tile_type *i32 = tile_type_scalar(tile_function_context(b->function), TILE_i32);
+    return tile_build_cast(b, value, i32);
+}
+
+/* A number where it can be. */
+static tile_value times(tile_builder *b, tile_value value, int64_t factor) {
+    int64_t known;
+    if (tile_value_is_int(b->function, value, &known))
+        return tile_build_int(b, tile_wrap_int(TILE_i32, known * factor));
+    return tile_build_mul(b, value, tile_build_int(b, factor));
+}
+
+static tile_value advance(tile_builder *b, tile_value begin, tile_value step, tile_value part) {
+    int64_t known;
+    bool by_one = tile_value_is_int(b->function, step, &known) && known == 1;
+    tile_value ahead = by_one ? part : tile_build_mul(b, part, step);
+    bool from_zero = tile_value_is_int(b->function, begin, &known) && known == 0;
+    return from_zero ? ahead : tile_build_add(b, begin, ahead);
+}
+
+/* 2. ahead: begin + p * step, where p * step fits an i32. */
+static void end_where_it_wraps(tile_builder *b, tile_value begin, tile_value ahead, loop_part *p) {
+    tile_value wraps = tile_build_lt(b, ahead, begin);
+    p->begin = tile_build_max(b, ahead, begin);
+    p->end = tile_build_select(b, wraps, tile_build_int(b, INT32_MIN), p->end);
+}
+
+/* 3. */
+static loop_part build_wide(tile_builder *b, tile_value begin, tile_value end, tile_value step,
+                            tile_value part, int64_t parts) {
+    tile_value most = tile_build_int(b, INT32_MAX / parts + 1);
+    tile_value fits = tile_build_ult(b, step, most); /* a negative step does not */
+    tile_value number = tile_build_select(b, fits, part, times(b, part, 2));
+    tile_value last = as_long(b, end), by = as_long(b, step);
+    tile_value first = tile_build_mul(b, as_long(b, number), by);
+    first = tile_build_add(b, as_long(b, begin), first);
+    tile_value stop = tile_build_add(b, tile_build_add(b, first, by), by);
+    stop = tile_build_select(b, fits, last, tile_build_min(b, stop, last));
+    return (loop_part){as_short(b, tile_build_min(b, first, last)), as_short(b, stop),
+                       tile_build_select(b, fits, times(b, step, parts), step)};
+}
+
+bool loop_parts_take_turns(const loop_ahead *l, int64_t parts) {
+    tile_range by = loop_ahead_range(l, l->step);
+    return by.min >= 1 && by.max <= INT32_MAX / parts;
+}
+
+loop_part loop_part_build(tile_builder *b, const loop_ahead *l, tile_value part, int64_t parts) {
+    tile_range from = loop_ahead_range(l, l->begin), by = loop_ahead_range(l, l->step);
+    if (!loop_parts_take_turns(l, parts))
+        return build_wide(b, l->begin, l->end, l->step, part, parts);
+    loop_part p = {advance(b, l->begin, l->step, part), l->end, times(b, l->step, parts)};
+    if (from.max + (parts - 1) * by.max > INT32_MAX) end_where_it_wraps(b, l->begin, p.begin, &p);
+    return p;
+}

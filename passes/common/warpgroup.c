@@ -1,0 +1,279 @@
+/* Dots by wgmma: see the header. */
+#include "passes/common/warpgroup.h"
+
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/atomic.h"
+#include "lib/ops/shape.h"
+#include "lib/support/scalar.h"
+
+bool warpgroup_takes(const tile_function *f, tile_op op) {
+    return tile_op_opcode(f, op) == TILE_OP_dot &&
+           tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
+}
+
+bool warpgroup_is_declined(const tile_function *f, tile_op op) {
+    return tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_mma;
+}
+
+bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
+    bool *read = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    unsigned count;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
+            read[tile_op_segment(f, op, operand, &count)[0].id] = true;
+    return read;
+}
+
+static void mark_copied(tile_function *f, tile_op op, bool *copied) {
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) copied[tile_operand_ring(f, op).id] = true;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async) return;
+    bool out = tile_op_mechanism(f, op) == TILE_MECHANISM_BULK_GROUP;
+    if (out || tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER)
+        copied[(out ? tile_operand_src(f, op) : tile_operand_dst(f, op)).id] = true;
+}
+
+bool *copied_buffers(tile_function *f, tile_arena *arena) {
+    bool *copied = TILE_NEW_ARRAY(arena, bool, f->value_count);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) mark_copied(f, op, copied);
+    return copied;
+}
+
+const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand) {
+    unsigned count;
+    return tile_value_type(f, tile_op_segment(f, dot, operand, &count)[0]);
+}
+
+unsigned warpgroup_first(unsigned row_dim) {
+    return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
+}
+
+bool warpgroup_promotes(const tile_function *f, tile_op dot) {
+    tile_scalar lhs = warpgroup_operand(f, dot, TILE_MMA_LHS)->scalar;
+    return tile_scalar_bits(lhs) == 8 && tile_scalar_is_floating(lhs) &&
+           warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar == TILE_f32 &&
+           !tile_op_has_attr(f, dot, TILE_ATTR_fast);
+}
+
+bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    return tile_wgmma_admits(dims, row_dim, tile_executors_of(f, dot).warps);
+}
+
+/* 32-bit registers of a thread that hold the sums, spread over so many warps. */
+static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps) {
+    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
+    int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
+    return bytes / 4 / (32 * (int64_t)warps);
+}
+
+static bool asks(const tile_function *f, tile_op loop, const char *wanted) {
+    const char *word = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
+    return word && strcmp(word, wanted) == 0;
+}
+
+bool warpgroup_asks_thirds(const tile_function *f, tile_op loop) {
+    return asks(f, loop, "thirds");
+}
+
+bool warpgroup_asks_turns(const tile_function *f, tile_op loop) {
+    return asks(f, loop, "in_turn");
+}
+
+bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim) {
+    enum { MOST_SUMS = 96 /* registers of a thread */, WARPS = TILE_WARPGROUP };
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    bool equal = dims[row_dim] % WARPGROUP_THIRDS == 0 && !warpgroup_promotes(f, dot);
+    dims[row_dim] /= WARPGROUP_THIRDS;
+    return equal && tile_wgmma_admits(dims, row_dim, WARPS) &&
+           sum_registers(f, dot, WARPS * WARPGROUP_THIRDS) <= MOST_SUMS;
+}
+
+bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
+    bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_exchanged);
+    *row_dim = exchanged || !warpgroup_admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED
+                                                                        : TILE_WGMMA_PLAIN;
+    return warpgroup_admits(f, dot, *row_dim);
+}
+
+bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
+    unsigned row_dim;
+    if (!warpgroup_row_dim(f, dot, &row_dim)) return false;
+    unsigned second = 1 - warpgroup_first(row_dim);
+    return warpgroup_operand(f, dot, second)->kind != TILE_TYPE_TILE || staged[second];
+}
+
+bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
+                           tile_layout *layout) {
+    uint32_t dims[TILE_MAX_RANK];
+    if (!warpgroup_row_dim(f, dot, row_dim)) return false;
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    *layout = tile_wgmma_accumulator(dims, *row_dim, tile_executors_of(f, dot).warps);
+    return true;
+}
+
+/* Over at most `steps` element-wise operations. */
+static bool is_computed_from_shared(const tile_function *f, tile_value tile, unsigned steps) {
+    tile_op def = tile_value_def(f, tile);
+    if (!def.id) return false;
+    if (tile_op_opcode(f, def) == TILE_OP_load_shared) return true;
+    bool found = false;
+    bool pass = steps && tile_op_has_trait(tile_op_opcode(f, def), TILE_TRAIT_ELEMENTWISE);
+    for (unsigned i = 0; pass && !found && i < tile_op_operand_count(f, def); i++)
+        found = is_computed_from_shared(f, tile_op_operand(f, def, i), steps - 1);
+    return found;
+}
+
+tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim) {
+    enum { STEPS = 12 };
+    unsigned count;
+    tile_value first = tile_op_segment(f, dot, warpgroup_first(row_dim), &count)[0];
+    return is_computed_from_shared(f, first, STEPS) ? first : (tile_value){0};
+}
+
+bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
+                        unsigned row_dim, tile_layout *fragment) {
+    const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
+    uint32_t dims[TILE_MAX_RANK];
+    if (type->kind != TILE_TYPE_TILE) return false;
+    tile_type_dims(type, dims);
+    *fragment = tile_wgmma_first_operand(acc, row_dim, type->scalar, dims);
+    return true;
+}
+
+/* Whether an unfinished product may be what gives these sums. */
+static bool may_be_pending(const tile_function *f, tile_value sums) {
+    tile_op def = tile_value_def(f, sums);
+    return !def.id || tile_op_opcode(f, def) == TILE_OP_dot ||
+           tile_op_opcode(f, def) == TILE_OP_dot_wait || tile_op_at(f, def)->region_count;
+}
+
+/* What cannot be pending is not waited for: the sums would start as copies that stand before a wait
+ * (C7517), and not from nothing. */
+void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
+    tile_builder b = tile_builder_before(f, dot);
+    tile_op_data *data = tile_op_at(f, dot);
+    unsigned acc = data->operand_count - 1;
+    if (!tile_op_has_attr(f, dot, TILE_ATTR_async)) return;
+    if (may_be_pending(f, data->operands[acc])) {
+        tile_value sum = tile_build_dot_wait(&b, data->operands[acc], tile_build_int(&b, 0));
+        tile_op_at(f, dot)->operands[acc] = sum;
+    }
+    tile_op_remove_attr(f, dot, TILE_ATTR_async);
+    tile_missed_at(f, dot, "not asynchronous", NULL, "%s", why);
+}
+
+tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(buffer, dims);
+    return tile_wgmma_shared(dims, fastest, tile_scalar_bytes(buffer->scalar));
+}
+
+unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand) {
+    bool any = tile_scalar_bits(warpgroup_operand(f, dot, operand)->scalar) == 16;
+    return any ? 1 : tile_product_k_dim(f, dot, operand);
+}
+
+int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
+    enum { FEW_COLUMNS = 64 };
+    int64_t sums = sum_registers(f, dot, tile_executors_of(f, dot).warps),
+            own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
+    return warpgroup_promotes(f, dot) ? sums + own : sums;
+}
+
+/* Of the instruction's first operand: each warp has the rows that meet its sums. */
+static int64_t first_registers(const tile_function *f, tile_op dot, unsigned row_dim,
+                               unsigned warps) {
+    const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
+    int64_t rows = tile_type_dim(warpgroup_operand(f, dot, TILE_MMA_ACC), row_dim);
+    int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
+    int64_t holders = apart && apart < warps ? apart : warps;
+    return tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * holders);
+}
+
+int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
+                          int64_t held, bool first_in_registers) {
+    enum { BLOCK_REGISTERS = 65536, MOST_OF_THREAD = 255, OTHER_REGISTERS = 24 };
+    unsigned all_warps = tile_executors_of(f, dot).warps;
+    int64_t others = held / (128 * (int64_t)warps);
+    int64_t sums = warpgroup_registers(f, dot) * all_warps / warps + others;
+    int64_t there = BLOCK_REGISTERS / (32 * (int64_t)all_warps);
+    there = (there < MOST_OF_THREAD ? there : MOST_OF_THREAD) - OTHER_REGISTERS;
+    int64_t first = first_in_registers ? first_registers(f, dot, row_dim, warps) : 0;
+    return sums + first <= there ? 0 : sums + first;
+}
+
+/* The columns of an instruction: its sums fit the registers beside the promoted ones. */
+static uint32_t most_columns(const tile_function *f, tile_op dot, unsigned warps) {
+    int64_t left = WARPGROUP_MOST_REGISTERS - sum_registers(f, dot, warps);
+    if (!warpgroup_promotes(f, dot)) return TILE_WGMMA_MOST_COLUMNS;
+    return left > 0 ? 2 * (uint32_t)left : 0;
+}
+
+unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_scalar acc = warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar;
+    uint32_t most = most_columns(f, dot, warps);
+    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
+    if (!tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps)) return TILE_WGMMA_PLAIN;
+    if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_EXCHANGED;
+    return tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc, most) <
+                   tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc, most)
+               ? TILE_WGMMA_EXCHANGED
+               : TILE_WGMMA_PLAIN;
+}
+
+/* The operand with the columns: as many of them at once as a descriptor can name. */
+static bool match_second(const tile_type *type, unsigned operand, unsigned k_dim, uint32_t part,
+                         warpgroup_plan *plan) {
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    for (;; plan->columns = part) {
+        if (tile_wgmma_match(type->layout, k_dim, bytes, plan->columns, &plan->matrix[operand]))
+            return true;
+        if (plan->columns <= part) return false;
+    }
+}
+
+static bool match_first(const tile_type *type, unsigned operand, unsigned k_dim,
+                        const tile_layout *acc, warpgroup_plan *plan) {
+    plan->registers = type->kind == TILE_TYPE_TILE;
+    if (!plan->registers)
+        return tile_wgmma_match(type->layout, k_dim, tile_scalar_bytes(type->scalar),
+                                TILE_WGMMA_ROWS, &plan->matrix[operand]);
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(type, dims);
+    tile_layout wanted = tile_wgmma_first_operand(acc, plan->row_dim, type->scalar, dims);
+    return tile_layout_equal(&wanted, type->layout);
+}
+
+const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_plan *plan) {
+    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
+    *plan = (warpgroup_plan){.row_dim = TILE_WGMMA_PLAIN};
+    if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_PLAIN, acc->scalar, &plan->columns)) {
+        plan->row_dim = TILE_WGMMA_EXCHANGED;
+        if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
+            return "the accumulator's layout does not consist of wgmma's fragments";
+    }
+    plan->columns = tile_wgmma_cut_columns(plan->columns,
+                                           most_columns(f, dot, tile_executors_of(f, dot).warps));
+    unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
+    const tile_type *one = warpgroup_operand(f, dot, first),
+                    *other = warpgroup_operand(f, dot, second);
+    unsigned first_k = tile_product_k_dim(f, dot, first);
+    plan->depth = tile_wgmma_depth(one->scalar);
+    if (!plan->depth ||
+        tile_layout_part_extent((uint32_t)tile_type_dim(one, first_k)) % plan->depth)
+        return "its inner extent is no multiple of the instruction's";
+    if (other->kind != TILE_TYPE_SHARED) return "wgmma takes this operand from shared memory only";
+    uint32_t part = UINT32_C(1) << acc->layout->dim_bits[1 - plan->row_dim];
+    if (!match_second(other, second, tile_product_k_dim(f, dot, second), part, plan))
+        return "no descriptor of wgmma names this layout of an operand in shared memory";
+    if (!match_first(one, first, first_k, acc->layout, plan))
+        return "the first operand's layout is neither wgmma's fragments nor named by a descriptor";
+    return NULL;
+}

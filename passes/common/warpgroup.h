@@ -1,0 +1,103 @@
+/* Dots that a warpgroup computes by wgmma: those with the attribute `via = wgmma`, which
+ * choose-instructions writes, or the user. What assign-layouts, insert-barriers and lower-tiles
+ * know of them together. */
+#ifndef TILE_PASSES_COMMON_WARPGROUP_H
+#define TILE_PASSES_COMMON_WARPGROUP_H
+
+#include "lib/ir/function.h"
+#include "lib/layout/wgmma.h"
+
+/* Whether op is a dot with `via = wgmma`; or with `via = mma`. */
+bool warpgroup_takes(const tile_function *f, tile_op op);
+bool warpgroup_is_declined(const tile_function *f, tile_op op);
+
+/* Whether its sums are added outside of the tensor cores, for the sake of their precision: 8-bit
+ * floats into f32, not `fast`. Such a dot takes further registers for those in the tensor cores,
+ * and is never pending. */
+bool warpgroup_promotes(const tile_function *f, tile_op dot);
+
+/* Of a thread: so many may hold sums; with 256 ptxas ends each wgmma before the next. */
+enum { WARPGROUP_MOST_REGISTERS = 192 };
+/* How many a dot takes, at the least. */
+int64_t warpgroup_registers(const tile_function *f, tile_op dot);
+/* The registers of its sums, spread over so many warps, of what is held beside them
+ * (tile_held_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas spills
+ * then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
+int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
+                          int64_t held, bool first_in_registers);
+
+/* By value: buffers that such dots read. */
+bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
+
+/* By value: buffers that copy_async fills for a barrier, or copies to a view: by TMA, where it can.
+ */
+bool *copied_buffers(tile_function *f, tile_arena *arena);
+
+/* The type of operand TILE_MMA_LHS, _RHS or _ACC. */
+const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
+
+/* The accumulator's dim that the instruction's rows lie in, before there are layouts: as the
+ * attribute `exchanged` says, which choose-instructions decides once for all passes behind it. Of a
+ * text without it the plain one, if extents and warps admit that. False if there is none. */
+bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
+bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim);
+/* Whether the loop says `consumers = thirds`; and whether three groups of four warps could each
+ * compute a third of the product along row_dim, in the registers that four warpgroups of a block
+ * have. */
+enum { WARPGROUP_THIRDS = 3 };
+bool warpgroup_asks_thirds(const tile_function *f, tile_op loop);
+/* Whether it says `consumers = in_turn`. */
+bool warpgroup_asks_turns(const tile_function *f, tile_op loop);
+bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim);
+/* The one by which so many warps read less of shared memory, if both operands lie there; the plain
+ * one of equals. */
+unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps);
+/* lhs is the instruction's first operand, or rhs where the product is exchanged. */
+unsigned warpgroup_first(unsigned row_dim);
+
+/* Whether the product may go on behind its iteration: an operand that is a tile and no stage of a
+ * ring stays in registers. The instruction's second one would go through a buffer, which the next
+ * iteration fills again. staged: of lhs and rhs, that it is such a stage, or a load that becomes
+ * one. */
+bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]);
+/* If it is asynchronous: it no more is, and those before it in its sum are waited for. A remark
+ * says why. */
+void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why);
+
+/* The layout that the accumulator should have, and its row_dim. False if there is none. */
+bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
+                           tile_layout *layout);
+/* The first operand, where it is a tile computed from what comes from shared memory, such as
+ * weights that are unpacked: to be held as fragments from there on. Else 0. */
+tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim);
+/* The layout that the first operand has as a fragment, beside an accumulator with layout acc. False
+ * if it is no tile. */
+bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
+                        unsigned row_dim, tile_layout *fragment);
+
+/* How a dot whose operands have layouts is computed. */
+typedef struct warpgroup_plan {
+    unsigned row_dim;
+    uint32_t columns; /* of an instruction */
+    uint32_t depth;   /* elements along k of one */
+    bool registers;   /* the first operand is a tile */
+    tile_wgmma_matrix
+        matrix[2]; /* how descriptors name lhs and rhs, where they are in shared memory */
+} warpgroup_plan;
+
+/* Fills *plan. NULL, or why the layouts do not allow it. */
+const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_plan *plan);
+
+/* The layout that a buffer should have which is an operand of such dots and copied along dim
+ * `fastest`. */
+tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest);
+/* Along which dim of its buffer an operand's elements should follow each other if nothing else
+ * decides. */
+unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand);
+
+/* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
+ * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the
+ * compiler's or the user's. Returns how many. */
+long insert_fences(tile_function *f, tile_arena *scratch);
+
+#endif

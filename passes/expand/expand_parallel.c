@@ -1,0 +1,361 @@
+/* expand-parallel: turns `parallel` into operations on tiles.
+ *
+ * The region is code of one element. Each of its values becomes a tile over those coordinates on
+ * which it depends, so that `%j / 8` is computed once for a row; elements of tiles that lie where
+ * the coordinates say stay in registers, others are gathered; memory is accessed by a tile where
+ * the coordinates are counted along, else by index tiles; `if` becomes selections and predicates.
+ * What is known of tiles, layouts and wide accesses then holds for them, too.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * pipeline: expand-parallel
+ * before:
+ *   kernel @nibbles(%x: view<i32[16, 4]>, %y: view<i32[16, 32]>) grid [1] warps 1 {
+ *     %t = load %x[0, 0] : tile<i32[16, 4]>
+ *     %n = parallel (%i, %j) in [16, 32] {
+ *       %w = element %t, [%i, %j / 8] : i32
+ *       yield %w + %j
+ *     }
+ *     store %n, %y[0, 0]
+ *   }
+ * after:
+ *   kernel @nibbles(%x: view<i32[16, 4]>, %y: view<i32[16, 32]>) grid [1] warps 1 {
+ *     %t = load %x[0, 0] : tile<i32[16, 4]>
+ *     %i = iota {axis = 0} : tile<i32[16, 1]>
+ *     %j = iota {axis = 1} : tile<i32[1, 32]>
+ *     %0 = splat 8 : tile<i32[1, 32]>
+ *     %1 = div %j, %0 : tile<i32[1, 32]>
+ *     %2 = reshape %t : tile<i32[16, 4, 1]>
+ *     %3 = broadcast %2 : tile<i32[16, 4, 8]>
+ *     %w = reshape %3 : tile<i32[16, 32]>
+ *     %4 = broadcast %j : tile<i32[16, 32]>
+ *     %n = add %w, %4 : tile<i32[16, 32]>
+ *     store %n, %y[0, 0]
+ *   } */
+#include "lib/ir/regions.h"
+#include "lib/ops/arith.h"
+#include "lib/ops/atomic.h"
+#include "passes/expand/expand_parallel.h"
+
+static void expand_region(expansion *e, tile_region region);
+
+spread expand_value(const expansion *e, tile_value value) {
+    spread s = e->known[value.id];
+    return s.value.id ? s : (spread){value, 0};
+}
+
+void expand_set(expansion *e, tile_value value, spread s) {
+    tile_value_data *made = tile_value_at(e->f, s.value);
+    e->known[value.id] = s;
+    if (!made->name && made->kind == TILE_VALUE_RESULT)
+        made->name = tile_value_at(e->f, value)->name;
+}
+
+/* Operations ---------------------------------------------------------------------------------- */
+
+static void copy_attrs(expansion *e, tile_op from, tile_op to) {
+    const tile_op_data *data = tile_op_at(e->f, from);
+    if (!to.id) return;
+    tile_op_at(e->f, to)->attrs = data->attrs;
+    tile_op_at(e->f, to)->attr_count = data->attr_count;
+}
+
+tile_op expand_rebuild(expansion *e, tile_op op, const tile_segment *segments,
+                       const tile_type *given) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(e->f, op));
+    const tile_op_data data = *tile_op_at(e->f, op);
+    tile_op made =
+        tile_build_op_of(&e->x.b, (tile_opcode)data.opcode, segments, info->operand_count,
+                         info->type_given ? given : NULL, data.attrs, data.attr_count);
+    e->failed |= !made.id;
+    copy_attrs(e, op, made);
+    return made;
+}
+
+static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
+    if (!made.id) return;
+    for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++)
+        expand_set(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
+}
+
+/* What is divided for all at once is divided where no element comes, too: by 1. Which elements come
+ * would make tiles of scalars; then it is 0 that is left out. */
+static tile_value divisor_of(expansion *e, tile_value divisor) {
+    const spread *p = &e->predicate;
+    const tile_type *type = tile_value_type(e->f, divisor);
+    tile_value one = tile_build_constant(&e->x.b, type, tile_expr_int(e->x.context, 1));
+    tile_value used = p->value;
+    if (p->dims) used = tile_build_ne(&e->x.b, divisor, tile_build_zero(&e->x.b, type));
+    return tile_build_select(&e->x.b, used, divisor, one);
+}
+
+/* Operands that are one value each, over the dims of all of them. */
+static void expand_elementwise(expansion *e, tile_op op) {
+    tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
+    unsigned count = tile_op_operand_count(e->f, op);
+    uint32_t dims = 0;
+    for (unsigned i = 0; i < count; i++) dims |= expand_value(e, tile_op_operand(e->f, op, i)).dims;
+    for (unsigned i = 0; i < count; i++)
+        segments[i].head = spread_fit(&e->x, expand_value(e, tile_op_operand(e->f, op, i)), dims);
+    const tile_type *type =
+        tile_op_result_count(e->f, op) ? tile_value_type(e->f, tile_op_result(e->f, op, 0)) : NULL;
+    if (!dims && e->predicate.value.id && tile_may_divide_by_zero(e->f, op) &&
+        !tile_scalar_is_floating(type->scalar))
+        segments[1].head = divisor_of(e, segments[1].head);
+    if (type && dims) type = spread_type(&e->x, type, dims);
+    set_result(e, op, expand_rebuild(e, op, segments, type), dims);
+}
+
+spread expand_both(expansion *e, spread a, spread b) {
+    if (!a.value.id) return b;
+    spread s = {.dims = a.dims | b.dims};
+    s.value = tile_build_and(&e->x.b, spread_fit(&e->x, a, s.dims), spread_fit(&e->x, b, s.dims));
+    return s;
+}
+
+static spread inverse(expansion *e, spread a) {
+    return (spread){tile_build_not(&e->x.b, a.value), a.dims};
+}
+
+/* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
+static void expand_check(expansion *e, tile_op op) {
+    spread condition = expand_value(e, tile_operand_condition(e->f, op));
+    if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
+        return;
+    if (e->predicate.value.id) {
+        spread not = inverse(e, e->predicate);
+        uint32_t dims = condition.dims | not .dims;
+        condition.value = tile_build_or(&e->x.b, spread_fit(&e->x, condition, dims),
+                                        spread_fit(&e->x, not, dims));
+        condition.dims = dims;
+    }
+    const tile_segment segment = {condition.value, NULL, 0};
+    expand_rebuild(e, op, &segment, NULL);
+}
+
+bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
+    tile_error_at(e->f, op,
+                  "%s in `parallel` must be the same for all elements; those that differ are "
+                  "written with `while`, or with `if` in a loop of the most iterations",
+                  what);
+    e->failed = true;
+    return false;
+}
+
+/* Elements of tiles --------------------------------------------------------------------------- */
+
+static void expand_element(expansion *e, tile_op op) {
+    spread_place places[TILE_MAX_RANK];
+    unsigned rank;
+    const tile_value *at = tile_operands_at(e->f, op, &rank);
+    for (unsigned d = 0; d < rank; d++) places[d] = expand_place(e, at[d]);
+    spread taken = spread_take(&e->x, tile_operand_src(e->f, op), places, e->predicate);
+    e->failed |= !taken.value.id;
+    if (!e->failed) expand_set(e, tile_op_result(e->f, op, 0), taken);
+}
+
+/* Control ------------------------------------------------------------------------------------- */
+
+/* Both regions are run, each for those elements whose it is. */
+static void expand_if(expansion *e, tile_op op) {
+    spread condition = expand_value(e, tile_operand_condition(e->f, op)), outer = e->predicate;
+    tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
+    e->predicate = expand_both(e, outer, condition);
+    expand_region(e, regions[0]);
+    bool otherwise =
+        tile_region_at(e->f, regions[1])->first.id != tile_region_yield(e->f, regions[1]).id;
+    if (otherwise) e->predicate = expand_both(e, outer, inverse(e, condition));
+    expand_region(e, regions[1]);
+    e->predicate = outer;
+    for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
+        spread yes = expand_value(e, tile_carried_sent(e->f, op, 0, i)),
+               no = expand_value(e, tile_carried_sent(e->f, op, 1, i));
+        spread chosen = {.dims = condition.dims | yes.dims | no.dims};
+        chosen.value = tile_build_select(&e->x.b, spread_fit(&e->x, condition, chosen.dims),
+                                         spread_fit(&e->x, yes, chosen.dims),
+                                         spread_fit(&e->x, no, chosen.dims));
+        expand_set(e, tile_op_result(e->f, op, i), chosen);
+    }
+}
+
+/* What it carries is carried for each element. */
+static void expand_for(expansion *e, tile_op op) {
+    enum { BOUNDS = 3 };
+    unsigned carried = tile_carried_count(e->f, op);
+    tile_value bounds[BOUNDS];
+    tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 1u);
+    for (unsigned i = 0; i < BOUNDS; i++) {
+        spread bound = expand_value(e, tile_op_operand(e->f, op, i));
+        bounds[i] = bound.value;
+        if (bound.dims && !expand_refuse_varying(e, op, "the bounds of a loop")) return;
+    }
+    for (unsigned i = 0; i < carried; i++)
+        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
+                               e->x.full);
+    tile_op loop = tile_build_for_loop(&e->x.b, bounds[0], bounds[1], bounds[2], values, carried);
+    if (!loop.id) {
+        e->failed = true;
+        return;
+    }
+    copy_attrs(e, op, loop);
+    tile_region from = tile_op_region(e->f, op, 0), to = tile_op_region(e->f, loop, 0);
+    tile_builder outer = e->x.b;
+    for (unsigned i = 0; i <= carried; i++)
+        e->known[tile_region_arg(e->f, from, i).id] =
+            (spread){tile_region_arg(e->f, to, i), i ? e->x.full : 0};
+    e->x.b.region = to;
+    e->x.b.before = TILE_NO_OP;
+    expand_region(e, from);
+    for (unsigned i = 0; i < carried; i++)
+        values[i] =
+            spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, 0, i)), e->x.full);
+    tile_build_yield(&e->x.b, values, carried);
+    e->x.b = outer;
+    for (unsigned i = 0; i < carried; i++)
+        expand_set(e, tile_op_result(e->f, op, i),
+                   (spread){tile_op_result(e->f, loop, i), e->x.full});
+}
+
+/* What a region of a `while` gets: of each carried value a tile, and behind them which elements go
+ * on. From now on only these do anything. */
+static void enter_while(expansion *e, tile_region from, tile_region to, unsigned carried) {
+    for (unsigned i = 0; i < carried; i++)
+        e->known[tile_region_arg(e->f, from, i).id] =
+            (spread){tile_region_arg(e->f, to, i), e->x.full};
+    e->predicate = (spread){tile_region_arg(e->f, to, carried), e->x.full};
+    e->x.b.region = to;
+    e->x.b.before = TILE_NO_OP;
+    expand_region(e, from);
+}
+
+/* What region r of the operation sends for those that go on; the others keep what they had. */
+static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_value *values) {
+    for (unsigned i = 0; i < tile_carried_count(e->f, op); i++) {
+        spread sent = expand_value(e, tile_carried_sent(e->f, op, r, i));
+        values[i] =
+            tile_build_select(&e->x.b, e->predicate.value, spread_fit(&e->x, sent, e->x.full),
+                              tile_region_arg(e->f, to, i));
+    }
+}
+
+/* Each element goes round as often as its own condition says. The loop goes on for all as long as
+ * one of them does; those that are done do nothing more. */
+static void expand_while(expansion *e, tile_op op) {
+    unsigned carried = tile_carried_count(e->f, op);
+    tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 2u);
+    const tile_type *i1 = tile_type_scalar(e->x.context, TILE_i1);
+    spread outer = e->predicate,
+           all = {tile_function_constant(e->f, i1, tile_expr_int(e->x.context, 1)), 0};
+    for (unsigned i = 0; i < carried; i++)
+        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
+                               e->x.full);
+    values[carried] = spread_fit(&e->x, outer.value.id ? outer : all, e->x.full);
+    tile_op loop = tile_build_while_loop(&e->x.b, values, carried + 1);
+    if (!loop.id) {
+        e->failed = true;
+        return;
+    }
+    tile_region test = tile_op_region(e->f, loop, 0), body = tile_op_region(e->f, loop, 1);
+    tile_builder around = e->x.b;
+    enter_while(e, tile_op_region(e->f, op, 0), test, carried);
+    if (e->failed) return;
+    keep_done(e, op, 0, test, values + 1);
+    spread goes_on = expand_both(e, e->predicate, expand_value(e, tile_decision(e->f, op, 0)));
+    values[carried + 1] = goes_on.value;
+    values[0] = spread_any(&e->x, goes_on.value);
+    tile_build_yield(&e->x.b, values, carried + 2);
+    enter_while(e, tile_op_region(e->f, op, 1), body, carried);
+    if (e->failed) return;
+    keep_done(e, op, 1, body, values);
+    values[carried] = e->predicate.value;
+    tile_build_yield(&e->x.b, values, carried + 1);
+    e->x.b = around;
+    e->predicate = outer;
+    for (unsigned i = 0; i < carried; i++)
+        expand_set(e, tile_op_result(e->f, op, i),
+                   (spread){tile_op_result(e->f, loop, i), e->x.full});
+}
+
+static void expand_op(expansion *e, tile_op op) {
+    e->x.b.loc = tile_op_loc(e->f, op);
+    switch (tile_op_opcode(e->f, op)) {
+    case TILE_OP_element: expand_element(e, op); break;
+    case TILE_OP_load:
+    case TILE_OP_inside: expand_load(e, op); break;
+    case TILE_OP_store:
+    case TILE_OP_atomic:
+    case TILE_OP_atomic_cas: expand_store(e, op); break;
+    case TILE_OP_if: expand_if(e, op); break;
+    case TILE_OP_for: expand_for(e, op); break;
+    case TILE_OP_while: expand_while(e, op); break;
+    case TILE_OP_assert:
+    case TILE_OP_assume: expand_check(e, op); break;
+    case TILE_OP_yield: break; /* its operation's */
+    case TILE_OP_uniform:
+        if (expand_value(e, tile_operand_src(e->f, op)).dims) {
+            expand_refuse_varying(e, op, "what is `uniform`");
+            break;
+        }
+        expand_elementwise(e, op);
+        break;
+    default: expand_elementwise(e, op); break;
+    }
+}
+
+static void expand_region(expansion *e, tile_region region) {
+    for (tile_op op = tile_region_at(e->f, region)->first; op.id && !e->failed;
+         op = tile_op_at(e->f, op)->next)
+        expand_op(e, op);
+}
+
+static void find_space(expansion *e) {
+    e->x.rank = tile_op_operand_count(e->f, e->op);
+    e->x.full = SPREAD_TILE;
+    for (unsigned d = 0; d < e->x.rank; d++) {
+        e->x.extent[d] = 1;
+        tile_value_is_int(e->f, tile_op_operand(e->f, e->op, d), &e->x.extent[d]);
+        if (e->x.extent[d] > 1) e->x.full |= UINT32_C(1) << d;
+    }
+}
+
+static bool expand(tile_pass *pass, tile_function *f, tile_op op) {
+    expansion e = {.x = {.b = tile_builder_before(f, op), .context = pass->context},
+                   .pass = pass,
+                   .f = f,
+                   .op = op};
+    tile_region body = tile_op_region(f, op, 0);
+    unsigned results = tile_op_result_count(f, op);
+    e.known = TILE_NEW_ARRAY(pass->scratch, spread, f->value_count);
+    find_space(&e);
+    for (unsigned d = 0; d < e.x.rank; d++) {
+        tile_value arg = tile_region_arg(f, body, d);
+        if (e.x.extent[d] == 1 || tile_value_is_used(f, arg))
+            expand_set(&e, arg, spread_coordinate(&e.x, d));
+    }
+    expand_region(&e, body);
+    if (e.failed) return false;
+    tile_value *made = TILE_NEW_ARRAY(pass->scratch, tile_value, results + 1u);
+    for (unsigned i = 0; i < results; i++) {
+        tile_value old = tile_op_result(f, op, i);
+        made[i] = spread_fit(&e.x, expand_value(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
+        if (!tile_value_at(f, made[i])->name)
+            tile_value_at(f, made[i])->name = tile_value_at(f, old)->name;
+    }
+    tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
+    for (unsigned i = 0; i < results; i++) map[tile_op_result(f, op, i).id] = made[i];
+    tile_replace_values(f, f->body, map);
+    tile_erase_op(f, op);
+    return true;
+}
+
+tile_status tile_pass_expand_parallel(tile_pass *pass, tile_function *f) {
+    unsigned count;
+    bool ok = true;
+    const tile_op *ops = tile_find_ops(f, TILE_OP_parallel, pass->scratch, &count);
+    for (unsigned i = 0; i < count; i++) ok &= expand(pass, f, ops[i]);
+    tile_pass_count(pass, "expanded", count);
+    return ok ? TILE_OK : TILE_INVALID;
+}

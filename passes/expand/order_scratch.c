@@ -1,0 +1,60 @@
+/* Orders of opaque scratch: a tile lies in memory as threads hold it where they store it.
+ *
+ * Rows would want another layout than the sums of products have: the tile would go through shared
+ * memory first. So its registers are stored as they are, 16 bytes of a thread beside those of the
+ * next lane. Whoever loads all of it holds it alike; whoever loads a piece finds it in one stretch,
+ * and what threads hold of it follows from the order (tile_layout_order). */
+#include "lib/layout/layout.h"
+#include "lib/ops/gather.h"
+#include "passes/expand/prepare.h"
+
+typedef struct scratch_use {
+    tile_value memory;
+    const tile_range *ranges;
+    const tile_layout *held;
+    uint32_t piece[TILE_MAX_RANK]; /* the smallest extents */
+    bool fits;
+} scratch_use;
+
+/* A piece begins at a multiple of its extent; a whole dim at 0. */
+static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value index, unsigned d,
+                       int64_t extent) {
+    int64_t known, divisor = u->ranges[index.id].divisor;
+    if (tile_value_is_int(f, index, &known)) return known % extent == 0;
+    return extent < (int64_t)tile_layout_extent(u->held, d) && (!divisor || divisor % extent == 0);
+}
+
+static void look_at(const tile_function *f, tile_op op, scratch_use *u) {
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
+    bool stores = opcode == TILE_OP_store;
+    const tile_value *element =
+        stores ? tile_operands_dst(f, op, &count) : tile_operands_src(f, op, &count);
+    if (element[0].id != u->memory.id) return;
+    u->fits &= tile_is_plain_access(f, op);
+    if (!u->fits) return;
+    const tile_type *tile =
+        tile_value_type(f, stores ? tile_operand_src(f, op) : tile_op_result(f, op, 0));
+    unsigned first = count - 1 - u->held->rank;
+    u->fits &= tile->rank == u->held->rank;
+    for (unsigned d = 0; d < tile->rank && u->fits; d++) {
+        int64_t extent = tile_type_dim(tile, d);
+        u->fits &= extent <= (int64_t)tile_layout_extent(u->held, d) &&
+                   is_aligned(u, f, element[1 + first + d], d, extent);
+        if (extent < (int64_t)u->piece[d]) u->piece[d] = (uint32_t)extent;
+    }
+}
+
+bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value scratch,
+                   const tile_layout *held, tile_layout *order) {
+    const tile_type *view = tile_value_type(f, scratch);
+    scratch_use u = {.memory = scratch, .ranges = ranges, .held = held, .fits = true};
+    if (view->rank < held->rank || !tile_layout_part_bits(held)) return false;
+    for (unsigned d = 0; d < held->rank; d++) {
+        u.piece[d] = tile_layout_extent(held, d);
+        u.fits &= tile_type_dim(view, view->rank - held->rank + d) == (int64_t)u.piece[d];
+    }
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(f, op, &u);
+    return u.fits && tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
+}

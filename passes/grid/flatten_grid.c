@@ -1,0 +1,198 @@
+/* flatten-grid: launches y and z of a `flat` kernel's grid along x.
+ *
+ * A launch has up to 2^31 - 1 blocks along x, but only 65535 along y and z. The kernel keeps seeing
+ * the grid that is written, so its author need not think of what the hardware can count.
+ *
+ * level: 2 and 3
+ * requires: instantiated
+ * keeps: everything
+ * breaks: nothing
+ *
+ * pipeline: flatten-grid,canonicalize,dce
+ * before:
+ *   kernel @add(%m: i32, %n: i32, %x: ptr<f32>)
+ *       grid [4, %m, %n]
+ *       flat
+ *       warps 4
+ *   {
+ *     %b, %c, %z = block_id : i32
+ *     %g = view %x, [%n, %m, 256] : view<f32[?, ?, 256]>
+ *     %0 = mul %b, 64 : i32
+ *     %t = load %g[%z, %c, %0] : tile<f32[1, 1, 64]>
+ *     %1 = add %t, %t : tile<f32[1, 1, 64]>
+ *     store %1, %g[%z, %c, %0]
+ *   }
+ *
+ * after:
+ *   kernel @add(%m: i32, %n: i32, %x: ptr<f32>)
+ *       grid [4 * %m * %n]
+ *       flat [4, %m, %n]
+ *       warps 4
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %3 = max %m, 1 : i32
+ *     %4 = rem %0, 4 : i32
+ *     %5 = div %0, 4 : i32
+ *     %6 = rem %5, %3 : i32
+ *     %7 = div %5, %3 : i32
+ *     %g = view %x, [%n, %m, 256] : view<f32[?, ?, 256]>
+ *     %8 = mul %4, 64 : i32
+ *     %t = load %g[%7, %6, %8] : tile<f32[1, 1, 64]>
+ *     %9 = add %t, %t : tile<f32[1, 1, 64]>
+ *     store %9, %g[%7, %6, %8]
+ *   }
+ *
+ * How. Blocks are numbered x first, then y, then z, which is the order in which the device starts
+ * them in either grid. A dim y or z along which a cluster has several blocks is not moved: they
+ * must stay neighbors. If a cluster has several blocks along x, whole clusters are numbered, so
+ * that later passes see what all blocks of a cluster have in common.
+ *
+ * What remains. `flat` then names the grid that was folded. A launch evaluates it to choose between
+ * this kernel and the one that is not flat, and to name the extent that is too large. The pass runs
+ * after all others that change the grid. It leaves a grid alone that has nothing to fold, as that
+ * of a `persistent` kernel. */
+#include "lib/analysis/grid_fit.h"
+#include "lib/ir/syntax.h"
+#include "passes/common/host_value.h"
+#include "passes/common/replace_results.h"
+#include "passes/pass.h"
+
+typedef struct folding {
+    tile_function *f;
+    tile_context *context;
+    bool folds[3];
+    tile_value extent[3]; /* of the grid that is written */
+    tile_value cluster_x; /* clusters before the block's along x */
+} folding;
+
+static bool find_dims(folding *s) {
+    int64_t known;
+    bool any = false;
+    for (unsigned d = 1; d < 3; d++) {
+        s->folds[d] =
+            tile_grid_folds(s->f, d) && !(tile_expr_is_int(s->f->grid[d], &known) && known == 1);
+        any |= s->folds[d];
+    }
+    return any;
+}
+
+static const tile_expr *extent_of(const folding *s, unsigned d) {
+    return d < s->f->grid_rank ? s->f->grid[d] : tile_expr_int(s->context, 1);
+}
+
+/* False after a diagnostic. */
+static bool check(const folding *s) {
+    const tile_function *f = s->f;
+    const char *before = f->raster || f->is_persistent ? "walk-tiles" : NULL;
+    if (before)
+        tile_error_at(f, TILE_NO_OP,
+                      "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
+                      f->name, f->raster ? "raster" : "persistent", before);
+    for (unsigned d = 0; d < f->grid_rank && !before; d++) {
+        if (!tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) continue;
+        return tile_error_at(
+            f, TILE_NO_OP,
+            "@%s is `flat`, and the kernel cannot compute extent %u of its grid, which "
+            "names num_sms; leave `flat` out, or write a grid of one dim",
+            f->name, d + 1);
+    }
+    return !before;
+}
+
+/* At least 1: otherwise there is no block that could ask. */
+static tile_value find_extent(const folding *s, tile_builder *b, unsigned d) {
+    int64_t known;
+    const tile_expr *expr = extent_of(s, d);
+    if (tile_expr_is_int(expr, &known)) return tile_build_int(b, known < 1 ? 1 : known);
+    tile_value extent = host_value_as(b, host_value(b, expr), TILE_i32);
+    return tile_build_max(b, extent, tile_build_int(b, 1));
+}
+
+static tile_value result(tile_builder *b, tile_value results, unsigned d) {
+    return tile_op_result(b->function, tile_value_def(b->function, results), d);
+}
+
+static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
+    return divisor == 1 ? value : tile_build_div(b, value, tile_build_int(b, divisor));
+}
+
+/* The coordinates in the written grid of the block that the device calls `ids`. */
+static void find_block(folding *s, tile_builder *b, tile_value ids, tile_value id[3]) {
+    int64_t wide = tile_grid_cluster_extent(s->f, 0);
+    tile_value x = result(b, ids, 0), rest = divided(b, x, wide);
+    unsigned last = s->folds[2] ? 2 : 1;
+    for (unsigned d = 0; d < 3; d++) {
+        id[d] = result(b, ids, d);
+        if (d && !s->folds[d]) continue;
+        tile_value extent = d ? s->extent[d] : divided(b, s->extent[0], wide);
+        id[d] = d == last ? rest : tile_build_rem(b, rest, extent);
+        if (d != last) rest = tile_build_div(b, rest, extent);
+    }
+    s->cluster_x = id[0];
+    if (wide == 1) return;
+    tile_value blocks = tile_build_int(b, wide);
+    id[0] = tile_build_add(b, tile_build_mul(b, id[0], blocks), tile_build_rem(b, x, blocks));
+}
+
+/* Whether the operation is block_id x / the blocks of a cluster along x. */
+static bool counts_clusters(const folding *s, tile_op op) {
+    const tile_function *f = s->f;
+    int64_t by;
+    if (tile_op_opcode(f, op) != TILE_OP_div ||
+        !tile_value_is_int(f, tile_operand_rhs(f, op), &by) || by != tile_grid_cluster_extent(f, 0))
+        return false;
+    tile_value x = tile_operand_lhs(f, op);
+    tile_op id = tile_value_def(f, x);
+    return id.id && tile_op_opcode(f, id) == TILE_OP_block_id && !tile_value_at(f, x)->index;
+}
+
+/* What earlier passes have divided to count clusters is the same for all blocks of one. Passes that
+ * share copies between these must see that. */
+static void rename_clusters(tile_pass *pass, const folding *s, size_t old_ops) {
+    for (uint32_t id = 1; id < old_ops && s->f->cluster_rank; id++)
+        if (counts_clusters(s, (tile_op){id}))
+            replace_result(pass, s->f, (tile_op){id}, s->cluster_x);
+}
+
+static void rename_blocks(tile_pass *pass, folding *s) {
+    tile_function *f = s->f;
+    size_t old_ops = f->op_count;
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = f->loc;
+    tile_value ids = tile_build_block_id(&b), id[3], cluster[3];
+    for (unsigned d = 0; d < 3; d++) s->extent[d] = find_extent(s, &b, d);
+    find_block(s, &b, ids, id);
+    cluster[0] = s->cluster_x;
+    for (unsigned d = 1; d < 3 && f->cluster_rank; d++)
+        cluster[d] = divided(&b, id[d], tile_grid_cluster_extent(f, d));
+    rename_clusters(pass, s, old_ops);
+    replace_results(pass, f, f->body, old_ops, TILE_OP_block_id, id);
+    replace_results(pass, f, f->body, old_ops, TILE_OP_grid_dim, s->extent);
+    if (f->cluster_rank) replace_results(pass, f, f->body, old_ops, TILE_OP_cluster_id, cluster);
+}
+
+static void set_grid(const folding *s) {
+    tile_function *f = s->f;
+    const tile_expr *one = tile_expr_int(s->context, 1);
+    unsigned rank = 1;
+    for (unsigned d = 1; d < f->grid_rank; d++) {
+        int64_t known;
+        if (s->folds[d]) {
+            f->grid[0] = tile_expr_multiply(s->context, f->grid[0], f->grid[d]);
+            f->grid[d] = one;
+        }
+        if (!tile_expr_is_int(f->grid[d], &known) || known != 1) rank = d + 1;
+    }
+    f->grid_rank = rank;
+}
+
+tile_status tile_pass_flatten_grid(tile_pass *pass, tile_function *f) {
+    folding s = {.f = f, .context = pass->context};
+    if (!f->is_flat || f->unfolded[0] || !find_dims(&s)) return TILE_OK;
+    if (!check(&s)) return TILE_INVALID;
+    tile_pass_count(pass, "flattened", 1);
+    for (unsigned d = 0; d < 3; d++) f->unfolded[d] = extent_of(&s, d);
+    if (tile_region_first(f, f->body).id) rename_blocks(pass, &s);
+    set_grid(&s);
+    return TILE_OK;
+}

@@ -1,0 +1,492 @@
+/* round-grid: rounds a grid up to whole clusters, with blocks that only meet the others.
+ *
+ * A GPU launches whole clusters. The kernel goes on to see the grid that is written: whoever writes
+ * it need not think of the blocks behind its end, and a shape that is no multiple needs no second
+ * kernel.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * pipeline: round-grid,canonicalize,dce
+ * before:
+ *   kernel @meet(%n: i32, %x: ptr<f32>)
+ *       grid [%n]
+ *       cluster [2]
+ *       warps 4
+ *   {
+ *     %b, %c, %z = block_id : i32
+ *     %g = view %x, [%n, 64] : view<f32[?, 64]>
+ *     %t = load %g[%b, 0] : tile<f32[1, 64]>
+ *     cluster_arrive
+ *     cluster_wait
+ *     store %t, %g[%b, 0]
+ *   }
+ *
+ * after:
+ *   kernel @meet(%n: i32, %x: ptr<f32>)
+ *       grid [ceildiv(%n, 2) * 2]
+ *       cluster [2]
+ *       warps 4
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %3 = lt %0, %n : i1
+ *     %4 = sub %n, 1 : i32
+ *     %5 = max %4, 0 : i32
+ *     %6 = min %0, %5 : i32
+ *     %g = view %x, [%n, 64] : view<f32[?, 64]>
+ *     %7 = if %3 {
+ *       %t = load %g[%6, 0] : tile<f32[1, 64]>
+ *       yield %t
+ *     } else {
+ *       %8 = splat 0.0 : tile<f32[1, 64]>
+ *       yield %8
+ *     }
+ *     cluster_arrive
+ *     cluster_wait
+ *     if %3 {
+ *       store %7, %g[%6, 0]
+ *     }
+ *   }
+ *
+ * How. Between two cluster barriers, what has an effect or needs the result of something that has
+ * one goes into a branch for the blocks of the grid; what lives on behind a barrier is zero in the
+ * others. What only computes stays where it is. A loop or branch with a cluster barrier in it
+ * stays, and its regions are treated likewise: so that the others come to the same barriers as
+ * often, they take the coordinates of the nearest block of the grid, which is one of their cluster.
+ * How often they come must follow from arguments and coordinates; what comes from memory they do
+ * not know.
+ *
+ * On sm_90a blocks of a cluster may share what a `pipelined` loop copies (specialize-warps). So all
+ * of them run one that nobody notices (common_loop.h): those behind the grid do what the nearest
+ * block does, and drop the result.
+ *
+ * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they
+ * decide about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is
+ * launched. */
+#include <string.h>
+
+#include "lib/analysis/pipeline_plan.h"
+#include "lib/analysis/range.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
+#include "passes/common/host_value.h"
+#include "passes/common/replace_results.h"
+#include "passes/grid/common_loop.h"
+#include "passes/pass.h"
+
+typedef struct rounding {
+    tile_pass *pass;
+    tile_function *f;
+    bool rounds[3];
+    bool *meets;        /* by op: it is a cluster barrier, or its regions hold one */
+    bool *common;       /* by op: it stands in a loop that all blocks run */
+    bool *unknown;      /* by value: from memory, which blocks behind the grid do not read */
+    size_t ops, values; /* that these are about; values behind them are those of branches */
+    bool shares;        /* blocks of a cluster may share copies */
+    bool is_lost;       /* blocks behind the grid would not know what to do in such a loop */
+    bool changed, failed;
+    tile_value in_grid; /* i1: the block is one of the grid */
+} rounding;
+
+/* 1. Dims ---------------------------------------------------------------------------------------
+ */
+
+static int64_t cluster_extent(const rounding *r, unsigned d) {
+    int64_t extent;
+    bool known = d < r->f->cluster_rank && tile_expr_is_int(r->f->cluster[d], &extent);
+    return known && extent > 1 ? extent : 1; /* what is no extent is refused later */
+}
+
+/* With num_sms in it, only the launch knows the grid: that one refuses what is not whole. */
+static bool find_dims(rounding *r) {
+    bool any = false;
+    const tile_range *ranges = NULL;
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t cluster = cluster_extent(r, d);
+        if (cluster == 1) continue;
+        if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
+        r->rounds[d] = d >= r->f->grid_rank ||
+                       (!tile_expr_holds(r->f->grid[d], TILE_EXPR_NUM_SMS) &&
+                        tile_range_of_expr(r->f, ranges, r->f->grid[d]).divisor % cluster != 0);
+        any |= r->rounds[d];
+    }
+    return any;
+}
+
+/* 2. What comes from memory ---------------------------------------------------------------------
+ */
+
+static bool find_meetings(rounding *r, tile_region region) {
+    bool any = false;
+    TILE_FOR_EACH_OP (r->f, op, region) {
+        bool meets = tile_op_effects(r->f, op) & TILE_EFFECT_CLUSTER ||
+                     tile_op_opcode(r->f, op) == TILE_OP_alloc_barrier;
+        for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
+            meets |= find_meetings(r, tile_op_region(r->f, op, i));
+        r->meets[op.id] = meets;
+        any |= meets;
+    }
+    return any;
+}
+
+static bool holds_meeting(const rounding *r, tile_op op) {
+    return op.id < r->ops && r->meets[op.id];
+}
+
+static bool is_common(const rounding *r, tile_op op) {
+    return op.id < r->ops && r->common[op.id];
+}
+
+static bool is_unknown(const rounding *r, tile_value value) {
+    return value.id >= r->values || r->unknown[value.id];
+}
+
+static bool needs_grid(const rounding *r, tile_op op);
+
+static bool any_needs_grid(const rounding *r, tile_region region) {
+    TILE_FOR_EACH_OP (r->f, op, region)
+        if (needs_grid(r, op)) return true;
+    return false;
+}
+
+/* Whether only blocks of the grid may execute it. */
+static bool needs_grid(const rounding *r, tile_op op) {
+    const tile_op_data *data = tile_op_at(r->f, op);
+    unsigned effects = tile_op_effects(r->f, op);
+    if (holds_meeting(r, op) || is_common(r, op)) return false;
+    if (data->opcode == TILE_OP_alloc_shared) return false; /* nothing is done, it is only named */
+    for (uint32_t i = 0; i < data->operand_count; i++)
+        if (is_unknown(r, data->operands[i])) return true;
+    for (unsigned i = 0; i < data->region_count; i++)
+        if (any_needs_grid(r, data->regions[i])) return true;
+    return effects & ~(unsigned)(TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR);
+}
+
+static void mark(rounding *r, tile_value value) {
+    if (!value.id || r->unknown[value.id]) return;
+    r->unknown[value.id] = true;
+    r->changed = true;
+}
+
+/* What one way into a region or behind the operation does not know, none does. */
+static void mark_carried(rounding *r, tile_op op) {
+    for (unsigned i = 0; i < tile_carried_count(r->f, op); i++)
+        TILE_FOR_EACH_PLACE (r->f, op, to)
+            TILE_FOR_EACH_PLACE (r->f, op, from)
+                if (tile_goes(r->f, op, from, to) &&
+                    is_unknown(r, tile_carried_sent(r->f, op, from, i)))
+                    mark(r, tile_carried_received(r->f, op, to, i));
+}
+
+static void visit_unknown(rounding *r, tile_op op) {
+    tile_function *f = r->f;
+    if (holds_meeting(r, op))
+        mark_carried(r, op);
+    else if (needs_grid(r, op))
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            mark(r, tile_op_result(f, op, i));
+}
+
+static void refuse_control(rounding *r, tile_op op, tile_value value) {
+    tile_op def = tile_value_def(r->f, value);
+    r->failed = true;
+    tile_error_of(r->f, op,
+                  "a cluster barrier in it depends on memory, which the blocks that round the "
+                  "grid of @%s up to whole clusters do not read; let it depend on arguments and "
+                  "block_id, or make the grid's extents multiples of those of `cluster`",
+                  r->f->name);
+    if (def.id && def.id != op.id)
+        tile_note_at(r->f, def, "this %s decides about it", tile_op_name(r->f, def));
+}
+
+static void check_control(rounding *r, tile_op op) {
+    tile_function *f = r->f;
+    if (!holds_meeting(r, op)) return;
+    for (unsigned i = 0; i < tile_decision_count(f, op) && !r->failed; i++)
+        if (is_unknown(r, tile_decision(f, op, i))) refuse_control(r, op, tile_decision(f, op, i));
+}
+
+/* Who waits for arrivals of other blocks would wait for ever for those that do nothing. */
+static void refuse_remote(rounding *r, tile_op op) {
+    tile_function *f = r->f;
+    bool remote = false;
+    if (tile_op_opcode(f, op) == TILE_OP_map_shared) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
+        remote |= type->kind == TILE_TYPE_SHARED && type->cluster && type->scalar == TILE_barrier;
+    }
+    if (!remote || r->failed) return;
+    r->failed = true;
+    tile_error_at(
+        f, op,
+        "%s at a barrier of another block, and the blocks that round the grid of @%s up to "
+        "whole clusters do nothing; make the grid's extents multiples of those of "
+        "`cluster`",
+        tile_op_name(f, op), f->name);
+}
+
+/* A loop that all blocks run: they come to it, and so to those around it, as to a barrier. */
+static void visit_pipelined(rounding *r, tile_op op) {
+    tile_function *f = r->f;
+    if (tile_op_opcode(f, op) != TILE_OP_for || holds_meeting(r, op) || !common_loop_suits(f, op))
+        return;
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) r->common[inner.id] = true;
+    for (; op.id; op = tile_op_parent(f, op)) r->meets[op.id] = true;
+}
+
+/* Not all blocks know what they would have to do in it. */
+static void check_common(rounding *r, tile_op op) {
+    tile_function *f = r->f;
+    bool around = tile_op_opcode(f, op) == TILE_OP_for && holds_meeting(r, op);
+    for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
+        r->is_lost |= is_unknown(r, tile_op_operand(f, op, i));
+}
+
+static void spread_unknown(rounding *r) {
+    memset(r->meets, 0, r->ops * sizeof *r->meets);
+    memset(r->common, 0, r->ops * sizeof *r->common);
+    memset(r->unknown, 0, r->values * sizeof *r->unknown);
+    find_meetings(r, r->f->body);
+    if (r->shares)
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) visit_pipelined(r, op);
+    do {
+        r->changed = false;
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) visit_unknown(r, op);
+    } while (r->changed);
+}
+
+static void find_unknown(rounding *r) {
+    const tile_target *target = r->pass->target;
+    r->values = r->f->value_count;
+    r->ops = r->f->op_count;
+    r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
+    r->common = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
+    r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
+    r->shares = tile_specializes_warps(target) && tile_target_has(target, TILE_FEATURE_multicast);
+    spread_unknown(r);
+    if (r->shares)
+        TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);
+    if (r->is_lost) {
+        r->shares = false;
+        spread_unknown(r);
+    }
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_control(r, op);
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) refuse_remote(r, op);
+}
+
+/* 3. Coordinates --------------------------------------------------------------------------------
+ */
+
+/* At least 1: otherwise there is no block that could ask. */
+static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d) {
+    int64_t known;
+    if (d >= r->f->grid_rank) return tile_build_int(b, 1);
+    if (tile_expr_is_int(r->f->grid[d], &known)) return tile_build_int(b, known);
+    return host_value_as(b, host_value(b, r->f->grid[d]), TILE_i32);
+}
+
+/* Values that came since are all known. */
+static void extend_unknown(rounding *r) {
+    bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->f->value_count);
+    memcpy(unknown, r->unknown, sizeof *unknown * r->values);
+    r->unknown = unknown;
+    r->values = r->f->value_count;
+}
+
+/* block_id and grid_dim become what the grid that is written says of the nearest of its blocks. */
+static void place_blocks(rounding *r) {
+    tile_function *f = r->f;
+    size_t old_ops = f->op_count;
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = f->loc;
+    tile_op ids = tile_value_def(f, tile_build_block_id(&b));
+    tile_op dims = tile_value_def(f, tile_build_grid_dim(&b));
+    tile_value id[3], extent[3];
+    for (unsigned d = 0; d < 3; d++) {
+        id[d] = tile_op_result(f, ids, d);
+        extent[d] = tile_op_result(f, dims, d);
+        if (!r->rounds[d]) continue;
+        extent[d] = declared_extent(r, &b, d);
+        tile_value inside = tile_build_lt(&b, id[d], extent[d]);
+        r->in_grid = r->in_grid.id ? tile_build_and(&b, r->in_grid, inside) : inside;
+        tile_value last = tile_build_sub(&b, extent[d], tile_build_int(&b, 1));
+        /* Nothing is launched without blocks: boxes begin inside of what is stored. */
+        id[d] = tile_build_min(&b, id[d], tile_build_max(&b, last, tile_build_int(&b, 0)));
+    }
+    replace_results(r->pass, f, f->body, old_ops, TILE_OP_block_id, id);
+    replace_results(r->pass, f, f->body, old_ops, TILE_OP_grid_dim, extent);
+    extend_unknown(r);
+}
+
+/* 4. Branches -----------------------------------------------------------------------------------
+ */
+
+/* Operations of one region that follow each other, but for those that only compute. */
+typedef struct stretch {
+    tile_op *ops;
+    unsigned count;
+} stretch;
+
+static void mark_used(const rounding *r, tile_op op, bool *used) {
+    const tile_op_data *data = tile_op_at(r->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) used[data->operands[i].id] = true;
+    for (unsigned i = 0; i < data->region_count; i++)
+        TILE_FOR_EACH_OP (r->f, inner, data->regions[i]) mark_used(r, inner, used);
+}
+
+static bool has_zero(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE ||
+           type->kind == TILE_TYPE_VECTOR;
+}
+
+/* A view, buffer or pointer that is used behind the stretch is made there, from numbers that are
+ * handed over. False if the operation does more than to make it. */
+static bool may_leave(const rounding *r, tile_op op) {
+    return !tile_op_effects(r->f, op) && !tile_op_at(r->f, op)->region_count;
+}
+
+static void refuse_address(rounding *r, tile_op op) {
+    r->failed = true;
+    tile_error_at(r->f, op,
+                  "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
+                  "round the grid of @%s up to whole clusters have none; make the grid's extents "
+                  "multiples of those of `cluster`",
+                  tile_op_name(r->f, op), r->f->name);
+}
+
+/* Takes operations that make an address for what is behind the stretch out of it, the last ones
+ * first; they go before `end`, in their order. */
+static void move_addresses(rounding *r, stretch *s, tile_op *end, tile_region region, bool *used) {
+    for (unsigned i = s->count; i-- > 0;) {
+        tile_op op = s->ops[i];
+        bool address = false;
+        for (unsigned k = 0; k < tile_op_result_count(r->f, op); k++) {
+            tile_value result = tile_op_result(r->f, op, k);
+            address |= used[result.id] && !has_zero(tile_value_type(r->f, result));
+        }
+        if (!address) continue;
+        if (!may_leave(r, op)) {
+            refuse_address(r, op);
+            return;
+        }
+        tile_move_op(r->f, op, region, *end);
+        *end = op;
+        mark_used(r, op, used);
+        s->count--;
+        for (unsigned k = i; k < s->count; k++) s->ops[k] = s->ops[k + 1];
+    }
+}
+
+/* From `op` on to the end of its region. */
+static void replace_from(tile_function *f, tile_op op, const tile_value *map) {
+    for (; op.id; op = tile_op_next(f, op)) {
+        tile_op_data *data = tile_op_at(f, op);
+        for (uint32_t i = 0; i < data->operand_count; i++)
+            if (map[data->operands[i].id].id) data->operands[i] = map[data->operands[i].id];
+        for (unsigned i = 0; i < data->region_count; i++)
+            tile_replace_values(f, data->regions[i], map);
+    }
+}
+
+/* What is used behind the stretch; returns how many values, in the arena. */
+static unsigned find_leaving(const rounding *r, const stretch *s, const bool *used,
+                             tile_value **leaving, const tile_type ***types) {
+    unsigned capacity = 0, count = 0;
+    for (unsigned i = 0; i < s->count; i++) capacity += tile_op_result_count(r->f, s->ops[i]);
+    *leaving = TILE_NEW_ARRAY(r->pass->scratch, tile_value, capacity + 1u);
+    *types = TILE_NEW_ARRAY(r->pass->scratch, const tile_type *, capacity + 1u);
+    for (unsigned i = 0; i < s->count; i++)
+        for (unsigned k = 0; k < tile_op_result_count(r->f, s->ops[i]); k++) {
+            tile_value result = tile_op_result(r->f, s->ops[i], k);
+            if (!used[result.id]) continue;
+            (*types)[count] = tile_value_type(r->f, result);
+            (*leaving)[count++] = result;
+        }
+    return count;
+}
+
+/* if %in_grid { the stretch  yield leaving } else { yield zeros } */
+static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
+                            const tile_value *leaving, const tile_type **types, unsigned count) {
+    tile_function *f = r->f;
+    tile_op branch = tile_build_if_else(b, r->in_grid, types, count);
+    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
+    inner.loc = b->loc;
+    for (unsigned i = 0; i < s->count; i++) tile_move_op(f, s->ops[i], inner.region, TILE_NO_OP);
+    tile_build_yield(&inner, leaving, count);
+    inner.region = tile_op_region(f, branch, 1);
+    tile_value *zeros = TILE_NEW_ARRAY(r->pass->scratch, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++) zeros[i] = tile_build_zero(&inner, types[i]);
+    tile_build_yield(&inner, zeros, count);
+    return branch;
+}
+
+/* The stretch becomes a branch before `end` (0: at the end of the region). */
+static void close_stretch(rounding *r, stretch *s, tile_op end, tile_region region) {
+    tile_function *f = r->f;
+    if (!s->count || r->failed) return;
+    bool *used = TILE_NEW_ARRAY(r->pass->scratch, bool, f->value_count);
+    for (tile_op op = end; op.id; op = tile_op_next(f, op)) mark_used(r, op, used);
+    tile_loc loc = tile_op_loc(f, s->ops[0]);
+    move_addresses(r, s, &end, region, used);
+    if (!s->count || r->failed) return;
+    tile_value *leaving;
+    const tile_type **types;
+    unsigned count = find_leaving(r, s, used, &leaving, &types);
+    tile_builder b = end.id ? tile_builder_before(f, end) : tile_builder_at_end(f, region);
+    b.loc = loc;
+    tile_op branch = build_branch(r, s, &b, leaving, types, count);
+    tile_value *map = TILE_NEW_ARRAY(r->pass->scratch, tile_value, f->value_count);
+    for (unsigned i = 0; i < count; i++) map[leaving[i].id] = tile_op_result(f, branch, i);
+    replace_from(f, tile_op_next(f, branch), map);
+    s->count = 0;
+}
+
+static void guard_region(rounding *r, tile_region region) {
+    stretch s = {.ops = TILE_NEW_ARRAY(r->pass->scratch, tile_op, r->f->op_count)};
+    for (tile_op op = tile_region_first(r->f, region), next; op.id && !r->failed; op = next) {
+        next = tile_op_next(r->f, op);
+        bool last = tile_op_effects(r->f, op) & TILE_EFFECT_TERMINATOR;
+        if (holds_meeting(r, op) || last) {
+            close_stretch(r, &s, op, region);
+            for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
+                guard_region(r, tile_op_region(r->f, op, i));
+        } else if (needs_grid(r, op)) {
+            s.ops[s.count++] = op;
+        }
+    }
+    close_stretch(r, &s, TILE_NO_OP, region);
+}
+
+/* 5. The grid -----------------------------------------------------------------------------------
+ */
+
+static void round_extents(rounding *r) {
+    tile_function *f = r->f;
+    for (unsigned d = 0; d < 3; d++) {
+        if (!r->rounds[d]) continue;
+        for (; f->grid_rank <= d; f->grid_rank++)
+            f->grid[f->grid_rank] = tile_expr_int(r->pass->context, 1);
+        const tile_expr *cluster = tile_expr_int(r->pass->context, cluster_extent(r, d));
+        const tile_expr *clusters =
+            tile_expr_op(r->pass->context, TILE_OP_ceildiv, f->grid[d], cluster, NULL);
+        f->grid[d] = tile_expr_op(r->pass->context, TILE_OP_mul, clusters, cluster, NULL);
+    }
+}
+
+tile_status tile_pass_round_grid(tile_pass *pass, tile_function *f) {
+    rounding r = {.pass = pass, .f = f};
+    if (!find_dims(&r)) return TILE_OK;
+    tile_pass_count(pass, "rounded", 1);
+    if (tile_region_first(f, f->body).id) {
+        find_unknown(&r);
+        if (r.failed) return TILE_INVALID;
+        place_blocks(&r);
+        guard_region(&r, f->body);
+        if (r.failed) return TILE_INVALID;
+    }
+    round_extents(&r);
+    return TILE_OK;
+}

@@ -1,0 +1,396 @@
+/* Binding parameters: reading values, defaults, search in the tuning space, `where`. */
+#include "passes/instantiate/bind_params.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/describe.h"
+#include "lib/ir/syntax.h"
+#include "lib/support/integer.h"
+#include "lib/support/scalar.h"
+
+static tile_bound_param *find(const tile_bound_params *bound, const char *name) {
+    for (size_t i = 0; i < bound->f->param_count; i++)
+        if (strcmp(bound->f->params[i].name, name) == 0) return &bound->params[i];
+    return NULL;
+}
+
+const tile_bound_param *tile_find_bound(const tile_bound_params *bound, const char *name) {
+    return find(bound, name);
+}
+
+static bool param_value(const char *name, int64_t *value, void *user) {
+    const tile_bound_param *param = find(user, name);
+    if (!param || !param->bound) return false;
+    *value = param->value;
+    return true;
+}
+
+static bool arg_value(unsigned index, int64_t *value, void *user) {
+    const tile_bound_params *bound = user;
+    if (!bound->sizes) return false;
+    *value = tile_bucket(bound->sizes[index]);
+    return true;
+}
+
+tile_bindings tile_param_bindings(tile_bound_params *bound) {
+    return (tile_bindings){.param = param_value, .arg = arg_value, .user = bound};
+}
+
+/* Whether it can be asked only when sizes are known, which they are not. */
+static bool is_open(const tile_bound_params *bound, const tile_expr *where) {
+    return !bound->sizes && tile_expr_holds(where, TILE_EXPR_ARG);
+}
+
+bool tile_asks_sizes(const tile_function *f) {
+    for (size_t i = 0; i < f->where_count; i++)
+        if (tile_expr_holds(f->wheres[i], TILE_EXPR_ARG)) return true;
+    return false;
+}
+
+/* Given values ------------------------------------------------------------------------------- */
+
+static bool read_integer(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 0);
+    return end != text && !*end && !errno;
+}
+
+static bool set_type(tile_bound_param *param, tile_scalar scalar) {
+    param->scalar = scalar;
+    param->value = scalar ? tile_word_value(tile_scalar_name(scalar)) : 0;
+    return scalar != TILE_SCALAR_NONE;
+}
+
+static bool set_word(tile_bound_param *param, const char *word) {
+    param->word = word;
+    param->value = tile_word_value(word);
+    return *word != 0;
+}
+
+/* The kind decides how the text is read; false if it cannot be. */
+static bool read_value(tile_param_kind kind, const char *text, tile_bound_param *param) {
+    switch (kind) {
+    case TILE_PARAM_type: return set_type(param, tile_scalar_of_data(text));
+    case TILE_PARAM_word: return set_word(param, text);
+    case TILE_PARAM_bool:
+        param->value = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+        return param->value || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+    case TILE_PARAM_dim: return read_integer(text, &param->value) && param->value >= 0;
+    case TILE_PARAM_int: return read_integer(text, &param->value);
+    }
+    return false;
+}
+
+static const char *expected_words(tile_param_kind kind) {
+    switch (kind) {
+    case TILE_PARAM_type: return "an element type such as f16";
+    case TILE_PARAM_word: return "a word";
+    case TILE_PARAM_bool: return "true or false";
+    case TILE_PARAM_dim: return "an integer that is not negative";
+    case TILE_PARAM_int: return "an integer";
+    }
+    return "";
+}
+
+static bool bind_given(tile_bound_params *bound, const tile_pass_option *option) {
+    const tile_function *f = bound->f;
+    tile_bound_param *param = find(bound, option->key);
+    if (!param) return true;
+    tile_param_kind kind = f->params[param - bound->params].kind;
+    if (param->bound)
+        return tile_error_at(f, TILE_NO_OP, "the parameter '%s' is given twice", option->key);
+    if (!read_value(kind, option->value, param))
+        return tile_error_at(f, TILE_NO_OP, "the parameter '%s' takes %s, not '%s'", option->key,
+                             expected_words(kind), option->value);
+    return param->bound = true;
+}
+
+/* Defaults and tuning points ----------------------------------------------------------------- */
+
+/* What a default or a point of `tune` gives a parameter. False if it has no value yet. */
+static bool evaluate(tile_bound_params *bound, tile_param_kind kind, const tile_expr *expr,
+                     tile_bound_param *param) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    *param = (tile_bound_param){.bound = true};
+    bool named = kind == TILE_PARAM_word || kind == TILE_PARAM_type;
+    if (named && (!expr || expr->kind != TILE_EXPR_WORD)) return false; /* nobody has verified it */
+    if (kind == TILE_PARAM_word) return set_word(param, expr->name);
+    if (kind == TILE_PARAM_type) return set_type(param, tile_scalar_of_data(expr->name));
+    return tile_expr_eval(expr, &bindings, &param->value);
+}
+
+/* Defaults may use other parameters: goes on until no further one can be evaluated. */
+static void bind_defaults(tile_bound_params *bound) {
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (size_t i = 0; i < bound->f->param_count; i++) {
+            const tile_param_decl *decl = &bound->f->params[i];
+            tile_bound_param *param = &bound->params[i];
+            if (param->bound) continue;
+            tile_bound_param value;
+            if (decl->default_type)
+                param->bound = set_type(param, decl->default_type->scalar);
+            else if (decl->default_expr && evaluate(bound, decl->kind, decl->default_expr, &value))
+                *param = value;
+            progress |= param->bound;
+        }
+    }
+}
+
+static bool has_default(const tile_function *f, size_t i) {
+    return f->params[i].default_expr || f->params[i].default_type;
+}
+
+/* True if the clause has a parameter that only the tuning space can bind. */
+static bool clause_matters(const tile_bound_params *bound, const tile_tune_clause *clause) {
+    for (unsigned n = 0; n < clause->name_count; n++) {
+        const tile_bound_param *param = find(bound, clause->names[n]);
+        if (param && !param->bound && !has_default(bound->f, (size_t)(param - bound->params)))
+            return true;
+    }
+    return false;
+}
+
+/* Binds what the point binds; false, and nothing bound, if it contradicts what is bound. added is a
+ * set of the clause's names. */
+static bool take_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
+                       uint32_t *added) {
+    *added = 0;
+    for (unsigned n = 0; n < clause->name_count; n++) {
+        tile_bound_param *param = find(bound, clause->names[n]), value;
+        bool fits = param && n < 32 &&
+                    evaluate(bound, bound->f->params[param - bound->params].kind,
+                             clause->values[point * clause->name_count + n], &value);
+        if (fits && param->bound)
+            fits = param->value == value.value;
+        else if (fits) {
+            *param = value;
+            *added |= (uint32_t)1 << n;
+        }
+        if (fits) continue;
+        for (unsigned undo = 0; undo < n; undo++)
+            if (*added >> undo & 1) find(bound, clause->names[undo])->bound = false;
+        return false;
+    }
+    return true;
+}
+
+/* The first point that agrees, the last clause varying fastest. Clauses that share no name decide
+ * each for itself; those that do are tried in turn. *reached is the last clause that was looked at.
+ */
+static bool search_points(tile_bound_params *bound, size_t clause_index, size_t *reached) {
+    if (clause_index == bound->f->tune_count) return true;
+    *reached = clause_index > *reached ? clause_index : *reached;
+    const tile_tune_clause *clause = &bound->f->tunes[clause_index];
+    if (!clause_matters(bound, clause)) return search_points(bound, clause_index + 1, reached);
+    for (unsigned point = 0; point < clause->point_count; point++) {
+        uint32_t added;
+        if (!take_point(bound, clause, point, &added)) continue;
+        if (search_points(bound, clause_index + 1, reached)) return true;
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (added >> n & 1) find(bound, clause->names[n])->bound = false;
+    }
+    return false;
+}
+
+static bool fail_missing(const tile_bound_params *bound, const char *name, const char *why,
+                         const char *values) {
+    return tile_error_at(bound->f, TILE_NO_OP, "the parameter '%s' has no value%s%s", name, why,
+                         values);
+}
+
+bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
+                      unsigned option_count, tile_arena *arena, tile_bound_params *bound) {
+    bound->f = f;
+    bound->sizes = NULL;
+    bound->params = TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1);
+    for (unsigned i = 0; i < option_count; i++)
+        if (!bind_given(bound, &options[i])) return false;
+    bind_defaults(bound);
+    size_t reached = 0;
+    if (!search_points(bound, 0, &reached)) {
+        const tile_tune_clause *clause = &f->tunes[reached];
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (!find(bound, clause->names[n])->bound)
+                return fail_missing(bound, clause->names[n], ": no point of `tune` agrees with ",
+                                    tile_bound_text(bound, NULL, arena));
+    }
+    bind_defaults(bound);
+    for (size_t i = 0; i < f->param_count; i++)
+        if (!bound->params[i].bound)
+            return fail_missing(bound, f->params[i].name,
+                                f->params[i].default_expr
+                                    ? ": its default divides by zero, or is of one without a value"
+                                    : "; it needs one",
+                                "");
+    return true;
+}
+
+static bool mentions(const tile_expr *expr, const char *name) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_PARAM) return strcmp(expr->name, name) == 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (mentions(expr->args[i], name)) return true;
+    return false;
+}
+
+/* The whole space ----------------------------------------------------------------------------- */
+
+typedef struct walk {
+    tile_bound_params bound;
+    size_t *where_levels; /* how many clauses have to be taken before a `where` can be asked */
+    tile_arena *arena;
+    tile_point_visit visit;
+    void *user;
+    bool ended;
+} walk;
+
+/* How many clauses are taken when the last one that names the parameter is; 0: none names it. */
+static size_t count_clauses_to(const tile_function *f, const char *param) {
+    for (size_t t = f->tune_count; t > 0; t--)
+        for (unsigned n = 0; n < f->tunes[t - 1].name_count; n++)
+            if (strcmp(f->tunes[t - 1].names[n], param) == 0) return t;
+    return 0;
+}
+
+bool tile_is_tuned(const tile_function *f, const char *param) {
+    return count_clauses_to(f, param) > 0;
+}
+
+/* Those that can be asked since so many clauses are taken. */
+static bool wheres_hold(const walk *w, tile_bound_params *bound, size_t level) {
+    tile_bindings bindings = tile_param_bindings(bound);
+    for (size_t i = 0; i < bound->f->where_count; i++) {
+        int64_t value;
+        if (w->where_levels[i] != level || is_open(bound, bound->f->wheres[i])) continue;
+        if (!tile_expr_eval(bound->f->wheres[i], &bindings, &value) || !value) return false;
+    }
+    return true;
+}
+
+/* Past the last clause where it needs a default that is not known before. */
+static size_t find_where_level(const tile_bound_params *bound, const tile_expr *where) {
+    const tile_function *f = bound->f;
+    size_t level = 0;
+    for (size_t i = 0; i < f->param_count; i++) {
+        if (bound->params[i].bound || !mentions(where, f->params[i].name)) continue;
+        size_t clauses = count_clauses_to(f, f->params[i].name);
+        if (!clauses) return f->tune_count + 1;
+        if (clauses > level) level = clauses;
+    }
+    return level;
+}
+
+/* Defaults may depend on the point, so each has a copy of what is bound. */
+static void visit_point(walk *w) {
+    size_t count = w->bound.f->param_count, size = sizeof *w->bound.params * count;
+    tile_bound_params point = {w->bound.f, tile_arena_copy(w->arena, w->bound.params, size),
+                               w->bound.sizes};
+    bind_defaults(&point);
+    for (size_t i = 0; i < count; i++)
+        if (!point.params[i].bound) return;
+    if (wheres_hold(w, &point, w->bound.f->tune_count + 1)) w->ended = !w->visit(&point, w->user);
+}
+
+static void walk_clauses(walk *w, size_t clause_index) {
+    if (!wheres_hold(w, &w->bound, clause_index)) return;
+    if (clause_index == w->bound.f->tune_count) {
+        visit_point(w);
+        return;
+    }
+    const tile_tune_clause *clause = &w->bound.f->tunes[clause_index];
+    for (unsigned point = 0; point < clause->point_count && !w->ended; point++) {
+        uint32_t added;
+        if (!take_point(&w->bound, clause, point, &added)) continue;
+        walk_clauses(w, clause_index + 1);
+        for (unsigned n = 0; n < clause->name_count; n++)
+            if (added >> n & 1) find(&w->bound, clause->names[n])->bound = false;
+    }
+}
+
+bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
+                       unsigned option_count, const int64_t *sizes, tile_arena *arena,
+                       tile_point_visit visit, void *user) {
+    walk w = {.bound = {f, TILE_NEW_ARRAY(arena, tile_bound_param, f->param_count + 1), sizes},
+              .arena = arena,
+              .visit = visit,
+              .user = user};
+    for (unsigned i = 0; i < option_count; i++)
+        if (!bind_given(&w.bound, &options[i])) return false;
+    bool *given = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
+    for (size_t i = 0; i < f->param_count; i++) given[i] = w.bound.params[i].bound;
+    bind_defaults(&w.bound);
+    for (size_t i = 0; i < f->param_count; i++)
+        w.bound.params[i].bound &= given[i] || !tile_is_tuned(f, f->params[i].name);
+    w.where_levels = TILE_NEW_ARRAY(arena, size_t, f->where_count + 1);
+    for (size_t i = 0; i < f->where_count; i++)
+        w.where_levels[i] = find_where_level(&w.bound, f->wheres[i]);
+    walk_clauses(&w, 0);
+    return true;
+}
+
+const char *tile_bound_value(const tile_bound_params *bound, size_t param, tile_arena *arena) {
+    const tile_bound_param *value = &bound->params[param];
+    switch (bound->f->params[param].kind) {
+    case TILE_PARAM_type: return tile_scalar_name(value->scalar);
+    case TILE_PARAM_word: return value->word;
+    case TILE_PARAM_bool: return value->value ? "true" : "false";
+    case TILE_PARAM_dim:
+    case TILE_PARAM_int: return tile_arena_format(arena, "%" PRId64, value->value);
+    }
+    return "";
+}
+
+/* Words and checks --------------------------------------------------------------------------- */
+
+const char *tile_bound_text(const tile_bound_params *bound, const tile_expr *expr,
+                            tile_arena *arena) {
+    const char *text = "";
+    for (size_t i = 0; i < bound->f->param_count; i++) {
+        const tile_param_decl *decl = &bound->f->params[i];
+        const tile_bound_param *param = &bound->params[i];
+        if (!param->bound || (expr && !mentions(expr, decl->name))) continue;
+        const char *comma = *text ? ", " : "";
+        const char *name = param->word ? param->word : tile_scalar_name(param->scalar);
+        if (decl->kind == TILE_PARAM_type || decl->kind == TILE_PARAM_word)
+            text = tile_arena_format(arena, "%s%s%s = %s", text, comma, decl->name, name);
+        else
+            text = tile_arena_format(arena, "%s%s%s = %" PRId64, text, comma, decl->name,
+                                     param->value);
+    }
+    return text;
+}
+
+bool tile_check_wheres(tile_bound_params *bound, tile_arena *arena) {
+    const tile_function *f = bound->f;
+    tile_bindings bindings = tile_param_bindings(bound);
+    bool holds = true;
+    for (size_t i = 0; i < f->where_count; i++) {
+        int64_t value;
+        if (is_open(bound, f->wheres[i])) continue;
+        const char *clause = tile_expr_text(f, f->wheres[i], arena);
+        if (!tile_expr_eval(f->wheres[i], &bindings, &value))
+            holds =
+                tile_error_at(f, TILE_NO_OP, "`where %s` has no value: it divides by zero, with %s",
+                              clause, tile_bound_text(bound, f->wheres[i], arena));
+        else if (!value)
+            holds = tile_error_at(f, TILE_NO_OP, "`where %s` does not hold: %s", clause,
+                                  tile_bound_text(bound, f->wheres[i], arena));
+    }
+    return holds;
+}
+
+bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindings,
+                                unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (!bindings || !bindings[i].name || !bindings[i].value) {
+            tile_report(context, TILE_ERROR, (tile_loc){0},
+                        "binding %u of %u has no name or no value", i + 1, count);
+            return false;
+        }
+    return true;
+}

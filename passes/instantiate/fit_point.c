@@ -1,0 +1,270 @@
+/* The first point of a tuning space that the target can run.
+ *
+ * Whether it can is known only after the passes: layouts, rings and what is alive at once decide
+ * how much shared memory a kernel needs. They run on a copy, which takes about as long as they do,
+ * and only where an estimate from the kernel's text does not show that there is room enough: most
+ * kernels are never tried. Points that need far more than there is by the estimate are tried last.
+ */
+#include "passes/instantiate/fit_point.h"
+
+#include <string.h>
+
+#include "lib/analysis/variants.h"
+#include "lib/codegen/legal.h"
+#include "lib/ir/syntax.h"
+#include "lib/launch/steps.h"
+#include "lib/support/context.h"
+#include "passes/pass.h"
+#include "passes/split/steps.h"
+
+/* So much that no space makes a compilation last minutes. */
+enum { MOST_TRIALS = 1024 };
+
+typedef struct search {
+    const tile_function *f;
+    const tile_target *target;
+    const tile_pass_option *given;
+    unsigned given_count;
+    tile_arena *arena;
+    bool far; /* whether the points that need far too much are looked at, or the others */
+    unsigned trials;
+    tile_bound_param *found;
+} search;
+
+/* Of the copies' messages the first error. */
+typedef struct cause {
+    tile_arena *arena;
+    const char *text;
+} cause;
+
+static void take_cause(const tile_diagnostic *d, void *user) {
+    cause *c = user;
+    if (d->severity == TILE_ERROR && !c->text)
+        c->text = tile_arena_string(c->arena, d->message, strlen(d->message));
+}
+
+/* Estimates ------------------------------------------------------------------------------------ */
+
+/* A cluster of one block is none: instantiate drops it. */
+static bool has_clusters(const tile_function *f, const tile_bound_params *bound) {
+    tile_bound_params copy = {0};
+    tile_bindings bindings = {0};
+    if (bound) {
+        copy = *bound;
+        bindings = tile_param_bindings(&copy);
+    }
+    for (unsigned d = 0; d < f->cluster_rank; d++) {
+        int64_t extent;
+        if (!tile_expr_eval(f->cluster[d], &bindings, &extent) || extent != 1) return true;
+    }
+    return false;
+}
+
+/* What the estimate leaves open. */
+typedef enum doubt {
+    SURE,
+    OF_SHARED_MEMORY, /* which is known when buffers have been given their places */
+    OF_CODE,          /* and what only emission checks */
+} doubt;
+
+/* Half of the shared memory remains for what passes add: conversions, stores, sums of warps. */
+static doubt estimate(const tile_function *f, const tile_bound_params *bound,
+                      const tile_target *target) {
+    enum { ADDED_BYTES = 16384 };
+    if (f->level == 3) return SURE; /* it is as its author wrote it */
+    tile_fit_estimate e = tile_estimate_fit(f, bound);
+    bool clusters = !tile_target_has(target, TILE_FEATURE_cluster) && has_clusters(f, bound);
+    if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters) return OF_CODE;
+    return 2 * (e.shared_bytes + ADDED_BYTES) > target->max_shared_bytes ? OF_SHARED_MEMORY : SURE;
+}
+
+static bool is_far(const search *s, const tile_bound_params *point) {
+    if (s->f->kind != TILE_KERNEL) return false;
+    return tile_estimate_fit(s->f, point).shared_bytes > 1.5 * s->target->max_shared_bytes;
+}
+
+/* Trials --------------------------------------------------------------------------------------- */
+
+/* Where memory runs out nothing is known of the point. */
+static bool pass(tile_module *module, const char *kernel, const tile_target *target,
+                 const char *pipeline) {
+    const tile_pass_options options = {
+        .size = sizeof options, .target = target, .kernel = kernel, .skip_verify = true};
+    tile_status status = tile_run_passes(module, pipeline, &options);
+    if (status == TILE_OUT_OF_MEMORY) tile_out_of_memory();
+    return status == TILE_OK;
+}
+
+static bool run_passes(tile_module *module, const char *kernel, const tile_target *target,
+                       doubt left) {
+    unsigned ptx_version;
+    if (left == OF_SHARED_MEMORY) return pass(module, kernel, target, tile_shared_memory_passes());
+    return pass(module, kernel, target, tile_default_pipeline(3)) &&
+           tile_emit_check(tile_module_find(module, kernel), target, 0, &ptx_version) == TILE_OK;
+}
+
+static bool try_variant(const tile_function *kernel, const tile_target *target,
+                        const tile_variants *variants, unsigned index, doubt left) {
+    tile_module *copy = tile_module_clone(kernel->module);
+    tile_function *f = tile_module_find(copy, kernel->name);
+    tile_assume_variant(f, variants, index);
+    bool fits = run_passes(copy, kernel->name, target, left);
+    tile_module_destroy(copy);
+    return fits;
+}
+
+/* The variant that relies on most, and the one that relies on nothing. */
+static bool try_kernel(const tile_function *kernel, const tile_target *target) {
+    tile_arena arena = {0};
+    tile_variants variants;
+    doubt left = estimate(kernel, NULL, target);
+    if (left == SURE) return true;
+    tile_derive_variants(kernel, target, &arena, &variants);
+    bool fits =
+        try_variant(kernel, target, &variants, 0, left) &&
+        (variants.count == 1 || try_variant(kernel, target, &variants, variants.count - 1, left));
+    tile_arena_reset(&arena);
+    return fits;
+}
+
+static bool try_plan(const tile_function *plan, const tile_target *target) {
+    tile_steps *steps = tile_steps_create(plan);
+    bool fits = steps != NULL;
+    for (size_t i = 0; fits && i < steps->kernel_count; i++) {
+        const tile_function *kernel = tile_module_find(plan->module, steps->kernels[i]);
+        fits = kernel && try_kernel(kernel, target);
+    }
+    tile_steps_destroy(steps);
+    return fits;
+}
+
+/* Whether the target can run the function with these options; the first error into the cause. */
+static bool try_options(const search *s, const tile_pass_option *options, unsigned count,
+                        cause *why) {
+    tile_arena arena = {0};
+    const tile_diversion diversion =
+        tile_context_divert(tile_function_context(s->f), take_cause, why);
+    tile_module *copy = tile_module_clone(s->f->module);
+    tile_function *f = tile_module_find(copy, s->f->name);
+    bool fits = tile_instantiate_function(f, options, count, s->target, &arena) == TILE_OK;
+    if (fits && tile_takes_steps(f)) fits = tile_make_steps(copy, s->f->name, s->target) == TILE_OK;
+    f = fits ? tile_module_find(copy, s->f->name) : NULL;
+    if (f) fits = f->kind == TILE_PLAN ? try_plan(f, s->target) : try_kernel(f, s->target);
+    tile_module_destroy(copy);
+    tile_context_restore(&diversion);
+    tile_arena_reset(&arena);
+    return fits;
+}
+
+/* Points --------------------------------------------------------------------------------------- */
+
+static bool is_given(const search *s, const char *name) {
+    for (unsigned i = 0; i < s->given_count; i++)
+        if (strcmp(s->given[i].key, name) == 0) return true;
+    return false;
+}
+
+static bool leaves_choice(const search *s) {
+    for (size_t i = 0; i < s->f->param_count; i++) {
+        const char *name = s->f->params[i].name;
+        if (tile_is_tuned(s->f, name) && !is_given(s, name)) return true;
+    }
+    return false;
+}
+
+/* The options that are given and what the point gives the others of `tune`. */
+static tile_pass_option *name_point(const search *s, const tile_bound_params *point,
+                                    unsigned *count) {
+    size_t most = s->given_count + s->f->param_count + 1;
+    tile_pass_option *options = TILE_NEW_ARRAY(s->arena, tile_pass_option, most);
+    *count = 0;
+    for (unsigned i = 0; i < s->given_count; i++) options[(*count)++] = s->given[i];
+    for (size_t i = 0; i < s->f->param_count; i++) {
+        const char *name = s->f->params[i].name;
+        if (tile_is_tuned(s->f, name) && !is_given(s, name))
+            options[(*count)++] = (tile_pass_option){name, tile_bound_value(point, i, s->arena)};
+    }
+    return options;
+}
+
+static bool try_point(const tile_bound_params *point, void *user) {
+    search *s = user;
+    unsigned count;
+    cause none = {.arena = s->arena, .text = ""};
+    if (is_far(s, point) != s->far) return true;
+    tile_pass_option *options = name_point(s, point, &count);
+    if (try_options(s, options, count, &none)) s->found = point->params;
+    return !s->found && ++s->trials < MOST_TRIALS;
+}
+
+/* In the order of the space, those that need far too much by the estimate last. */
+static bool find_point(search *s) {
+    for (unsigned round = 0; round < 2 && !s->found; round++) {
+        s->far = round;
+        if (!tile_visit_points(s->f, s->given, s->given_count, NULL, s->arena, try_point, s)) break;
+    }
+    return s->found != NULL;
+}
+
+/* "block_m = 64, stages = 3": what `tune` gives. */
+static const char *point_text(const search *s, const tile_bound_params *point) {
+    const char *text = "";
+    for (size_t i = 0; i < s->f->param_count; i++) {
+        const char *name = s->f->params[i].name;
+        if (tile_is_tuned(s->f, name) && !is_given(s, name))
+            text = tile_arena_format(s->arena, "%s%s%s = %s", text, *text ? ", " : "", name,
+                                     tile_bound_value(point, i, s->arena));
+    }
+    return text;
+}
+
+static void tell(const search *s, const tile_bound_params *first, const char *error) {
+    const tile_bound_params found = {s->f, s->found, NULL};
+    tile_remark_at(
+        s->f, TILE_NO_OP,
+        "@%s: the first point of 'tune' (%s) does not fit %s: %s; taking the next one that "
+        "fits: %s; --tune finds the fastest, --param NAME=VALUE takes another one",
+        s->f->name, point_text(s, first), s->target->name, error, point_text(s, &found));
+}
+
+void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *options,
+                               unsigned count, const tile_target *target, tile_arena *arena,
+                               tile_bound_params *bound) {
+    search s = {.f = f, .target = target, .given = options, .given_count = count, .arena = arena};
+    cause why = {.arena = arena};
+    unsigned named;
+    if (!target || !f->tune_count || !leaves_choice(&s)) return;
+    if (f->kind == TILE_KERNEL && estimate(f, bound, target) == SURE) return;
+    tile_pass_option *first = name_point(&s, bound, &named);
+    if (try_options(&s, first, named, &why) || !find_point(&s)) return;
+    tell(&s, bound, why.text ? why.text : "it does not compile");
+    memcpy(bound->params, s.found, sizeof *bound->params * f->param_count);
+}
+
+/* Without the values of what `tune` names. */
+void tile_note_fitting_point(const tile_module *module, const char *kernel,
+                             const tile_binding *bindings, unsigned count,
+                             const tile_target *target) {
+    TILE_GUARD(tile_module_context(module), )
+    tile_arena arena = {0};
+    const tile_function *f = tile_module_find(module, kernel);
+    if (!f || !target || !tile_bindings_are_complete(module->context, bindings, count)) return;
+    tile_pass_option *left = TILE_NEW_ARRAY(&arena, tile_pass_option, count + 1u);
+    search s = {.f = f, .target = target, .given = left, .arena = &arena};
+    for (unsigned i = 0; i < count; i++)
+        if (tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)) &&
+            !tile_is_tuned(f, bindings[i].name))
+            left[s.given_count++] = (tile_pass_option){bindings[i].name, bindings[i].value};
+    const tile_diversion diversion = tile_context_divert(tile_function_context(f), NULL, NULL);
+    bool found = f->tune_count && find_point(&s);
+    tile_context_restore(&diversion);
+    if (found) {
+        const tile_bound_params point = {f, s.found, NULL};
+        tile_note_at(
+            f, TILE_NO_OP,
+            "other points of 'tune' fit %s: %s; leave its parameters out to take that one, "
+            "or let --tune find the fastest",
+            target->name, point_text(&s, &point));
+    }
+    tile_arena_reset(&arena);
+}

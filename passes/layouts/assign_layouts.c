@@ -1,0 +1,416 @@
+/* assign-layouts: gives every tile and shared buffer a layout, and makes conversions explicit.
+ *
+ * Where an element lives decides everything: tensor cores want fixed fragments, global memory wants
+ * neighbouring threads on neighbouring 16 bytes, shared memory wants rows spread over its banks.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: allocated, synchronised
+ *
+ * before:
+ *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
+ *     %gc = view %c, [128] : view<f32[128]>
+ *     %t = splat 1.0 : tile<f32[128]>
+ *     store %t, %gc[0]
+ *   }
+ * after:
+ *   #blocked = layout {reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = []}
+ *   kernel @fill(%c: ptr<f32> {divisible = 16}) grid [1] warps 1 {
+ *     %gc = view %c, [128] : view<f32[128]>
+ *     %t = splat 1.0 : tile<f32[128], #blocked>
+ *     store %t, %gc[0]
+ *   }
+ *
+ * The usual way attaches a layout to each operation and then searches for conversions to remove.
+ * Here values that must agree anyway (operands and results of element-wise operations, what loops
+ * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
+ * accumulator of `dot`, an operand of `dot`, a load, a store. Among equally strong ones the
+ * cheapest is taken (wish_cost.c), whatever their order in the text is. Every memory access works
+ * with every layout, so a conversion is needed in few places only: before a `dot` whose operand is
+ * not held as a fragment, before a store that would be narrow, before a `broadcast` of what
+ * somebody else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two
+ * sides have strong wishes. These take their operands' layout rearranged, or their result's. An
+ * operand computed from nothing (`splat`, `iota`) is computed again in the other layout instead.
+ * That is enough because tiles between those points are used element by element. */
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/regions.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/pieces.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
+#include "passes/common/part_check.h"
+#include "passes/expand/prepare.h"
+#include "passes/layouts/assign_layouts.h"
+#include "passes/layouts/wishes.h"
+
+bool wish_is_tile(const assignment *a, tile_value value) {
+    return tile_value_type(a->f, value)->kind == TILE_TYPE_TILE;
+}
+
+unsigned wish_warps_of(const assignment *a, tile_value tile) {
+    return tile_executors_of_value(a->f, tile).warps;
+}
+
+unsigned wish_warps_at(const assignment *a, tile_op op) {
+    return tile_executors_of(a->f, op).warps;
+}
+
+bool layouts_is_atomic_tile(const tile_function *f, tile_op op) {
+    unsigned effects = tile_op_get_info(tile_op_opcode(f, op))->effects;
+    return effects & TILE_EFFECT_ATOMIC &&
+           tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_WHOLE_SET);
+}
+
+tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
+    bool takes = info->operand_count && info->operands[0].form == TILE_FORM_value;
+    if (!takes && !tile_op_result_count(f, op)) return TILE_NO_VALUE;
+    tile_value moved = takes ? tile_first_operand(f, op) : tile_op_result(f, op, 0);
+    return tile_value_type(f, moved)->kind == TILE_TYPE_TILE ? moved : TILE_NO_VALUE;
+}
+
+bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
+                     tile_layout *layout) {
+    unsigned count;
+    tile_gather g;
+    if (tile_op_opcode(f, op) != TILE_OP_copy_async || !tile_gather_of(f, op, &g)) return false;
+    *layout = tile_copy_layout(f, ranges, tile_op_segment(f, op, g.operand, &count), g.type,
+                               tile_executors_of(f, op).warps);
+    return true;
+}
+
+const tile_mma *layouts_choose_mma(const tile_pass *pass, const tile_function *f, tile_op dot,
+                                   bool laid_out) {
+    tile_mma_query query = tile_product_query(f, dot);
+    query.features = pass->target->features;
+    if (!laid_out) query.acc_layout = NULL;
+    return tile_mma_find(&query);
+}
+
+tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
+                              uint32_t extents[TILE_MAX_RANK]) {
+    uint32_t dims[TILE_MAX_RANK];
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, store_async));
+    tile_type_dims(tile, dims);
+    tile_type_dims(tile_value_type(f, tile_operand_ring(f, store_async)), extents);
+    return tile_pieces_layout(dims, extents, tile->rank, tile_executors_of(f, store_async).warps);
+}
+
+/* 1. Classes: values that have one layout. ---------------------------------------------------- */
+
+uint32_t wish_class(assignment *a, tile_value value) {
+    uint32_t id = value.id;
+    while (a->parent[id] != id) id = a->parent[id] = a->parent[a->parent[id]];
+    return id;
+}
+
+static void unite(assignment *a, tile_value x, tile_value y) {
+    if (x.id && y.id && wish_is_tile(a, x) && wish_is_tile(a, y))
+        a->parent[wish_class(a, y)] = wish_class(a, x);
+}
+
+static void unite_carried(assignment *a, tile_op op) {
+    for (unsigned i = 0; i < tile_carried_count(a->f, op); i++)
+        TILE_FOR_EACH_PLACE (a->f, op, at) {
+            unite(a, tile_op_result(a->f, op, i), tile_carried_sent(a->f, op, at, i));
+            unite(a, tile_op_result(a->f, op, i), tile_carried_received(a->f, op, at, i));
+        }
+}
+
+/* What an atomic operation takes and gives, element by element. */
+static void unite_values(assignment *a, tile_op op) {
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(a->f, op));
+    for (unsigned i = 0; i < info->operand_count; i++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(a->f, op, i, &count);
+        if (count == 1) unite(a, tile_op_result(a->f, op, 0), values[0]); /* not with memory */
+    }
+}
+
+/* A predicate with what it is for, and the index tiles of one access. */
+static void unite_gathered(assignment *a, tile_op op) {
+    tile_gather g;
+    tile_value first = TILE_NO_VALUE;
+    if (!tile_gather_of(a->f, op, &g)) return;
+    tile_value moved = layouts_moved_tile(a->f, op);
+    if (moved.id) unite(a, moved, g.predicate);
+    for (unsigned d = 0; g.tiles && d < g.rank; d++) {
+        if (!wish_is_tile(a, g.index[d])) continue;
+        if (first.id) unite(a, first, g.index[d]);
+        first = g.index[d];
+    }
+}
+
+static void unite_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
+    const tile_op_data *data = tile_op_at(f, op);
+    bool elementwise = tile_op_has_trait((tile_opcode)data->opcode, TILE_TRAIT_ELEMENTWISE) ||
+                       (data->opcode == TILE_OP_asm && data->result_count);
+    for (uint32_t i = 0; elementwise && i < data->operand_count; i++)
+        unite(a, data->first_result, data->operands[i]);
+    if (data->opcode == TILE_OP_dot)
+        unite(a, data->first_result, data->operands[data->operand_count - 1]);
+    if (layouts_is_atomic_tile(f, op)) unite_values(a, op);
+    if (data->opcode == TILE_OP_gather) unite(a, data->first_result, tile_operand_at(f, op));
+    unite_gathered(a, op);
+    if (data->opcode == TILE_OP_reduce_arg) unite(a, data->first_result, tile_op_result(f, op, 1));
+    if (data->opcode == TILE_OP_dot_wait) unite(a, data->first_result, tile_operand_src(f, op));
+    if (data->opcode == TILE_OP_unjoin) unite(a, data->first_result, tile_op_result(f, op, 1));
+    if (data->opcode == TILE_OP_join) unite(a, tile_operand_lhs(f, op), tile_operand_rhs(f, op));
+    unite_carried(a, op);
+}
+
+/* 2. Wishes. ---------------------------------------------------------------------------------- */
+
+/* Loads and stores are weighed together. */
+static strength rank_of(strength how_much) {
+    return how_much == WISH_STORE ? WISH_LOAD : how_much;
+}
+
+static layout_candidate *find_candidate(assignment *a, uint32_t id, strength how_much,
+                                        const tile_layout *layout) {
+    for (layout_candidate *at = a->candidates[id]; at; at = at->next)
+        if (at->how_much == how_much && tile_layout_equal(&at->layout, layout)) return at;
+    layout_candidate *more = TILE_NEW(a->pass->scratch, layout_candidate);
+    *more = (layout_candidate){how_much, 0, *layout, a->candidates[id]};
+    return a->candidates[id] = more;
+}
+
+static derived_wish *find_derived(const assignment *a, uint32_t id) {
+    derived_wish *at = a->derived[a->by.id];
+    while (at && at->class != id) at = at->next;
+    return at;
+}
+
+bool wish_is_derived(assignment *a, tile_value tile) {
+    return a->by.id && find_derived(a, wish_class(a, tile));
+}
+
+/* False if it is the same as before. */
+static bool replace_derived(assignment *a, uint32_t id, layout_candidate *candidate) {
+    derived_wish *before = find_derived(a, id);
+    if (before && before->candidate == candidate) return false;
+    if (before) {
+        before->candidate->wishers--;
+        before->candidate = candidate;
+        return true;
+    }
+    derived_wish *more = TILE_NEW(a->pass->scratch, derived_wish);
+    *more = (derived_wish){id, candidate, a->derived[a->by.id]};
+    a->derived[a->by.id] = more;
+    return true;
+}
+
+void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
+    uint32_t id = wish_class(a, value);
+    if (rank_of(how_much) < rank_of(a->wish[id])) return;
+    layout_candidate *candidate = find_candidate(a, id, how_much, layout);
+    if (a->by.id && !replace_derived(a, id, candidate)) return;
+    if (candidate->wishers++ && !a->by.id) return;
+    if (!a->is_fresh[id]) a->fresh[a->fresh_count++] = id;
+    a->is_fresh[id] = true;
+}
+
+/* The strongest of a class's wishes, and how many different ones are as strong. */
+static strength strongest(const assignment *a, uint32_t id, unsigned *count) {
+    strength most = WISH_NONE;
+    for (const layout_candidate *at = a->candidates[id]; at; at = at->next) {
+        if (!at->wishers || rank_of(at->how_much) < rank_of(most)) continue;
+        *count = rank_of(at->how_much) > rank_of(most) ? 1 : *count + 1;
+        if (at->how_much > most) most = at->how_much;
+    }
+    return most;
+}
+
+typedef struct settled {
+    strength how_much;
+    const layout_candidate *best; /* NULL: it stays as it is */
+} settled;
+
+/* Two classes can follow each other without end. */
+enum { MOST_CHANGES = 8 };
+
+static void take(assignment *a, uint32_t id, settled what, wish_visitor *visit, void *user) {
+    bool same = !what.best || (a->wish[id] == what.how_much &&
+                               tile_layout_equal(&a->wanted[id], &what.best->layout));
+    if (same || a->changes[id] == MOST_CHANGES) return;
+    a->changes[id]++;
+    a->wish[id] = what.how_much;
+    a->wanted[id] = what.best->layout;
+    if (visit) visit(id, user);
+}
+
+void wish_settle(assignment *a, wish_visitor *visit, void *user) {
+    settled *list = TILE_NEW_ARRAY(a->pass->scratch, settled, a->fresh_count + 1);
+    for (unsigned choices = 0; choices < 2; choices++) {
+        for (size_t i = 0; i < a->fresh_count; i++) {
+            uint32_t id = a->fresh[i];
+            unsigned count = 0;
+            strength most = strongest(a, id, &count);
+            list[i] = (settled){most, NULL};
+            if ((count > 1) == choices && !(a->kept[id] && most == a->wish[id]))
+                list[i].best = wish_cheapest(a, id, rank_of(most));
+        }
+        for (size_t i = 0; i < a->fresh_count; i++) take(a, a->fresh[i], list[i], visit, user);
+    }
+    for (size_t i = 0; i < a->fresh_count; i++) a->is_fresh[a->fresh[i]] = false;
+    a->fresh_count = 0;
+}
+
+const tile_layout *wish_for(assignment *a, tile_value tile, strength *how_much) {
+    const tile_type *type = tile_value_type(a->f, tile);
+    uint32_t class = wish_class(a, tile);
+    *how_much = type->layout ? WISH_GIVEN : a->wish[class];
+    return type->layout ? type->layout : *how_much ? &a->wanted[class] : NULL;
+}
+
+const tile_layout *wish_layout_of(assignment *a, tile_value tile) {
+    strength ignored;
+    return wish_for(a, tile, &ignored);
+}
+
+void wish_blocked(assignment *a, tile_value value) {
+    enum { WIDEST = 16 };
+    const tile_type *type = tile_value_type(a->f, value);
+    unsigned sizes = a->sizes[wish_class(a, value)];
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(type, dims);
+    for (unsigned bytes = 1; bytes <= WIDEST; bytes *= 2) {
+        if (!(sizes & bytes)) continue;
+        tile_layout layout = tile_layout_blocked(dims, type->rank, WIDEST / bytes, type->rank - 1,
+                                                 wish_warps_of(a, value));
+        wish(a, value, WISH_STORE, &layout);
+    }
+}
+
+static void find_sizes(assignment *a) {
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        const tile_type *type = tile_value_type(a->f, (tile_value){id});
+        if (type->kind == TILE_TYPE_TILE)
+            a->sizes[wish_class(a, (tile_value){id})] |= (uint8_t)tile_scalar_bytes(type->scalar);
+    }
+}
+
+/* A layout that stands in the kernel is kept, so it must be made for the warps that execute. */
+static void check_given(assignment *a, tile_value value) {
+    const tile_layout *given = tile_value_type(a->f, value)->layout;
+    if (!wish_is_tile(a, value) || !given || 1u << given->warp_bits == wish_warps_of(a, value))
+        return;
+    tile_op def = tile_value_def(a->f, value);
+    a->status = TILE_INVALID;
+    tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
+                "this tile's layout is for %u warps, and the operation has %u",
+                1u << given->warp_bits, wish_warps_of(a, value));
+}
+
+/* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
+static void check_values(assignment *a, tile_op op) {
+    tile_function *f = a->f;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        check_given(a, tile_op_result(f, op, i));
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++) {
+        tile_region region = tile_op_region(f, op, r);
+        for (unsigned i = 0; i < tile_region_at(f, region)->arg_count; i++)
+            check_given(a, tile_region_arg(f, region, i));
+    }
+}
+
+/* What is handled with it element by element is held as it is. */
+static void wish_given(assignment *a, tile_value value) {
+    const tile_layout *given = tile_value_type(a->f, value)->layout;
+    if (wish_is_tile(a, value) && given) wish(a, value, WISH_GIVEN, given);
+}
+
+/* 3. Types get their layouts. ----------------------------------------------------------------- */
+
+/* Classes that nobody has a wish for: each of their values has one, by the size of its elements. */
+static void wish_for_others(assignment *a) {
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        tile_value value = {id};
+        if (wish_is_tile(a, value) && !wish_layout_of(a, value)) wish_blocked(a, value);
+    }
+    wish_settle(a, NULL, NULL);
+}
+
+static void set_layouts(assignment *a) {
+    tile_context *context = a->pass->context;
+    for (uint32_t id = 1; id < a->value_count; id++) {
+        tile_value value = {id};
+        const tile_type *type = tile_value_type(a->f, value);
+        const tile_layout *shared = &a->shared[tile_shared_source(a->f, value).id];
+        if (type->kind == TILE_TYPE_SHARED && !type->layout && shared->rank)
+            tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, shared);
+        if (type->kind != TILE_TYPE_TILE || type->layout) continue;
+        uint32_t class = wish_class(a, value);
+        tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->wanted[class]);
+    }
+}
+
+static assignment start(tile_pass *pass, tile_function *f) {
+    size_t count = f->value_count;
+    tile_arena *scratch = pass->scratch;
+    assignment a = {.pass = pass, .f = f, .value_count = count};
+    a.ranges = tile_range_analyse(f, scratch);
+    a.parent = TILE_NEW_ARRAY(scratch, uint32_t, count);
+    a.sizes = TILE_NEW_ARRAY(scratch, uint8_t, count);
+    a.wish = TILE_NEW_ARRAY(scratch, strength, count);
+    a.wanted = TILE_NEW_ARRAY(scratch, tile_layout, count);
+    a.shared = TILE_NEW_ARRAY(scratch, tile_layout, count);
+    a.lines = TILE_NEW_ARRAY(scratch, lines, count);
+    a.candidates = TILE_NEW_ARRAY(scratch, layout_candidate *, count);
+    a.uses = TILE_NEW_ARRAY(scratch, layout_use *, count);
+    a.fresh = TILE_NEW_ARRAY(scratch, uint32_t, count);
+    a.is_fresh = TILE_NEW_ARRAY(scratch, bool, count);
+    a.changes = TILE_NEW_ARRAY(scratch, uint8_t, count);
+    a.derived = TILE_NEW_ARRAY(scratch, derived_wish *, f->op_count);
+    a.kept = TILE_NEW_ARRAY(scratch, bool, count);
+    a.noted = TILE_NEW_ARRAY(scratch, struct noted *, count);
+    for (uint32_t id = 0; id < count; id++) a.parent[id] = id;
+    return a;
+}
+
+/* What operations want themselves, sums first, as operands follow from them. */
+static void wish_all(assignment *a) {
+    tile_function *f = a->f;
+    for (uint32_t id = 1; id < a->value_count; id++) wish_given(a, (tile_value){id});
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_sums(a, op);
+    wish_settle(a, NULL, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
+    wish_settle(a, NULL, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_order(a, op);
+    a->ordered = true;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
+    wish_settle(a, NULL, NULL);
+}
+
+tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
+    if (prepare_concats(pass, f) != TILE_OK) return TILE_INVALID;
+    prepare_histograms(pass, f);
+    prepare_copies(f);
+    prepare_rounding(pass, f);
+    prepare_dots(pass, f);
+    assignment a = start(pass, f);
+    a.status = check_uniform(pass, f);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) unite_op(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_values(&a, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (!check_part_begins(pass, f, op, a.ranges)) a.status = TILE_INVALID;
+    if (a.status != TILE_OK) return a.status;
+    a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
+    if (a.status != TILE_OK) return a.status;
+    find_sizes(&a);
+    wish_find_uses(&a);
+    wish_all(&a);
+    passages list = wish_find_passages(&a);
+    wish_lines(&a, &list);
+    wish_derived(&a, &list);
+    wish_for_others(&a);
+    set_layouts(&a);
+    spread_buffers(pass, f, a.ranges);
+    convert_layouts(pass, f, a.ranges);
+    return TILE_OK;
+}

@@ -1,0 +1,554 @@
+/* Conversions, the last part of assign-layouts: before a `dot` whose operand is not held as a
+ * fragment, before a store that would be narrow, before a `broadcast` whose operand is held as
+ * somebody else wants it, and where elements are only rearranged, but held otherwise than their
+ * users want. What only one thread gets of an atomic operation goes through a buffer,
+ * too. */
+#include <string.h>
+
+#include "lib/analysis/conversion.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/liveness.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/analysis/rearranged.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/layout.h"
+#include "lib/layout/pieces.h"
+#include "lib/layout/reduce.h"
+#include "lib/ops/atomic.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/reduce.h"
+#include "lib/ops/shape.h"
+#include "passes/common/warpgroup.h"
+#include "passes/expand/prepare.h"
+#include "passes/layouts/assign_layouts.h"
+
+/* A conversion that has been made; others behind it in its region, or deeper, share it. */
+typedef struct made {
+    tile_value result;
+    tile_region region;
+    struct made *next;
+} made;
+
+typedef struct conversions {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    store_widening widening;
+    tile_value *instead; /* by value: what operations behind take instead of it; 0: itself */
+    made **made;         /* by value: what it has been converted to */
+    size_t room;         /* of these two */
+} conversions;
+
+static void make_room(conversions *c, tile_value value) {
+    if (value.id < c->room) return;
+    size_t room = c->f->value_count * (size_t)2;
+    tile_value *instead = TILE_NEW_ARRAY(c->pass->scratch, tile_value, room);
+    made **list = TILE_NEW_ARRAY(c->pass->scratch, made *, room);
+    if (c->room) memcpy(instead, c->instead, sizeof *instead * c->room);
+    if (c->room) memcpy(list, c->made, sizeof *list * c->room);
+    c->instead = instead;
+    c->made = list;
+    c->room = room;
+}
+
+/* Before later operations are looked at: they are the ones that use the value. */
+static void use_instead(conversions *c, tile_value value, tile_value other) {
+    make_room(c, value);
+    c->instead[value.id] = other;
+}
+
+static void take_instead(conversions *c, tile_op op) {
+    tile_op_data *data = tile_op_at(c->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) {
+        uint32_t id = data->operands[i].id;
+        if (id >= c->room || !c->instead[id].id) continue;
+        /* what it is made of stays */
+        if (tile_value_def(c->f, c->instead[id]).id != op.id) data->operands[i] = c->instead[id];
+    }
+}
+
+/* Of a buffer that a tile goes through. */
+static const tile_type *buffer_type(const conversions *c, const tile_type *tile) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(tile, dims);
+    tile_layout spread = tile_layout_shared_swizzled(dims, tile->rank, tile->rank - 1,
+                                                     tile_scalar_bytes(tile->scalar));
+    tile_type draft = *tile;
+    draft.kind = TILE_TYPE_SHARED;
+    draft.layout = &spread;
+    return tile_type_get(c->pass->context, &draft);
+}
+
+/* The same for one that goes from one layout to another. */
+static const tile_type *exchange_type(const conversions *c, const tile_type *from,
+                                      const tile_layout *to) {
+    tile_type draft = *buffer_type(c, from);
+    tile_layout between = tile_layout_between(from->layout, to, tile_scalar_bytes(from->scalar));
+    draft.layout = &between;
+    return tile_type_get(c->pass->context, &draft);
+}
+
+static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
+                             const tile_layout *result);
+
+static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
+    tile_value again = tile_build_iota(b, to);
+    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
+    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
+    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
+    return again;
+}
+
+/* Through the registers of each thread where they have what is wanted in another order, by
+ * shuffles where warps have it and that is cheaper, else through a buffer. */
+static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, const tile_type *to) {
+    const tile_type *from = tile_value_type(c->f, tile);
+    if (tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
+        return tile_build_convert_layout(b, tile, TILE_NO_VALUE, to);
+    tile_value buffer = tile_build_alloc_shared(b, exchange_type(c, from, to->layout));
+    if (c->f->sync_explicit) /* nobody knows when its threads are done with it */
+        c->widening.exchanged += tile_type_elements(from) * tile_scalar_bytes(from->scalar);
+    tile_value converted = tile_build_convert_layout(b, tile, buffer, to);
+    tile_build_free_shared(b, buffer);
+    tile_pass_count(c->pass, "conversions", 1);
+    return converted;
+}
+
+static tile_region home_of(const tile_function *f, tile_value value) {
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind == TILE_VALUE_RESULT) return tile_op_at(f, (tile_op){data->owner})->parent;
+    return data->kind == TILE_VALUE_REGION ? (tile_region){data->owner} : f->body;
+}
+
+tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile) {
+    tile_region home = home_of(f, tile);
+    for (tile_op parent; tile_op_at(f, op)->parent.id != home.id; op = parent) {
+        parent = tile_op_parent(f, op);
+        if (!parent.id || !tile_repeats(f, parent)) break;
+    }
+    return op;
+}
+
+static bool encloses(const conversions *c, tile_region region, tile_op op) {
+    for (; op.id; op = tile_op_parent(c->f, op))
+        if (tile_op_at(c->f, op)->parent.id == region.id) return true;
+    return false;
+}
+
+/* What has been made where op can see it; 0 if there is nothing. */
+static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
+                            const tile_type *to) {
+    made *m = tile.id < c->room ? c->made[tile.id] : NULL;
+    while (m && (tile_value_type(c->f, m->result) != to || !encloses(c, m->region, op)))
+        m = m->next;
+    return m ? m->result : TILE_NO_VALUE;
+}
+
+/* By an exchange that is hoisted, and shared by all that need it. */
+static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, const tile_type *to) {
+    tile_value known = find_made(c, op, tile, to);
+    if (known.id) return known;
+    tile_builder b = tile_builder_before(c->f, layouts_place_of(c->f, op, tile));
+    b.loc = tile_op_loc(c->f, op);
+    made *m = TILE_NEW(c->pass->scratch, made);
+    *m = (made){.result = exchange(c, &b, tile, to), .region = b.region};
+    make_room(c, tile);
+    m->next = c->made[tile.id];
+    c->made[tile.id] = m;
+    return m->result;
+}
+
+/* What it has been converted from, if that is held as it is wanted, or moves nothing twice. */
+static tile_value find_source(const conversions *c, tile_value tile) {
+    for (tile_op def; def = tile_value_def(c->f, tile), def.id;) {
+        if (tile_op_opcode(c->f, def) != TILE_OP_convert_layout) break;
+        tile = tile_operand_src(c->f, def);
+    }
+    return tile;
+}
+
+/* A tile in another layout, before op: computed again if it comes from nothing or is a broadcast,
+ * whose operand has fewer elements to move; else through a buffer. */
+static tile_value convert(conversions *c, tile_op op, tile_value tile, const tile_layout *layout) {
+    tile_builder b = tile_builder_before(c->f, op);
+    tile = find_source(c, tile);
+    const tile_type *from = tile_value_type(c->f, tile);
+    const tile_type *to = tile_type_with_layout(c->pass->context, from, layout);
+    tile_op def = tile_value_def(c->f, tile);
+    if (from == to) return tile;
+    if (tile_op_opcode(c->f, def) == TILE_OP_splat)
+        return tile_build_splat(&b, tile_operand_src(c->f, def), to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
+        return tile_build_broadcast(&b, repeatable(c, op, tile_operand_src(c->f, def), layout), to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
+        const tile_op_data *data = tile_op_at(c->f, def);
+        return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
+                                 to);
+    }
+    return share_exchange(c, op, tile, to);
+}
+
+/* The operand of a broadcast before op whose result has this layout. */
+static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
+                             const tile_layout *result) {
+    const tile_type *type = tile_value_type(c->f, tile);
+    tile_layout narrow = tile_broadcast_layout(type, result);
+    return tile_layout_equal(&narrow, type->layout) ? tile : convert(c, op, tile, &narrow);
+}
+
+/* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
+ * tile is put there first. */
+static void put_operand_in_shared(conversions *c, tile_op op, unsigned operand, tile_value tile) {
+    tile_builder b = tile_builder_before(c->f, op);
+    const tile_type *type = buffer_type(c, tile_value_type(c->f, tile));
+    if (warpgroup_takes(c->f, op)) {
+        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(c->f, op, operand));
+        type = tile_type_with_layout(c->pass->context, type, &layout);
+    }
+    tile_value buffer = tile_build_alloc_shared(&b, type);
+    if (c->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(c->f, op));
+    tile_build_store_shared(&b, tile, buffer, NULL, 0);
+    if (c->f->sync_explicit) tile_build_sync_for(&b, tile_executors_of(c->f, op));
+    prepare_set_operand(c->f, op, operand, buffer);
+    b.before = tile_op_at(c->f, op)->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+/* The classes may have given the accumulator another layout than its dot wants. */
+static void explain_layout(conversions *c, tile_op op) {
+    char why[160];
+    tile_mma_query query = tile_product_query(c->f, op);
+    query.features = c->pass->target->features;
+    if (!layouts_choose_mma(c->pass, c->f, op, false)) return; /* has been told */
+    tile_mma_explain(&query, why, sizeof why);
+    tile_remark_at(c->f, op, "dot: %s; an fma loop in each thread computes it", why);
+}
+
+static void take_fragment(conversions *c, tile_op op, unsigned operand, const tile_layout *layout) {
+    unsigned count;
+    tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+    if (!tile_layout_equal(layout, tile_value_type(c->f, value)->layout))
+        prepare_set_operand(c->f, op, operand, convert(c, op, value, layout));
+}
+
+/* An operand that lies transposed in shared memory, which no other instruction takes in place, is
+ * turned in registers. */
+static void turn_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
+    static const unsigned source[] = {1, 0};
+    unsigned count;
+    uint32_t dims[TILE_MAX_RANK];
+    tile_layout turned;
+    if (!tile_op_has_attr(c->f, op, trans)) return;
+    const tile_value *element = tile_op_segment(c->f, op, operand, &count);
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value tile = prepare_tile(&b, element, count);
+    const tile_type *type = tile_value_type(c->f, tile);
+    tile_type_dims(type, dims);
+    tile_layout layout = tile_layout_blocked(dims, 2, 1, 1, tile_executors_of(c->f, op).warps);
+    tile_value_at(c->f, tile)->type = tile_type_with_layout(c->pass->context, type, &layout);
+    tile_value result = tile_build_transpose(&b, tile, NULL);
+    tile_type_dims(tile_value_type(c->f, result), dims);
+    tile_layout_rearrange(&layout, dims, 2, source, &turned);
+    tile_value_at(c->f, result)->type =
+        tile_type_with_layout(c->pass->context, tile_value_type(c->f, result), &turned);
+    prepare_set_operand(c->f, op, operand, result);
+    tile_op_remove_attr(c->f, op, trans);
+}
+
+/* False if the layouts have become such that the dot is left to mma. */
+static bool convert_for_warpgroup(conversions *c, tile_op op) {
+    unsigned count, row_dim = TILE_WGMMA_PLAIN;
+    uint32_t columns;
+    warpgroup_plan plan;
+    tile_layout fragment;
+    const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
+        row_dim = TILE_WGMMA_EXCHANGED;
+    unsigned first = warpgroup_first(row_dim);
+    tile_value second = tile_op_segment(c->f, op, 1 - first, &count)[0];
+    if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
+        if (tile_value_type(c->f, second)->kind == TILE_TYPE_TILE) {
+            put_operand_in_shared(c, op, 1 - first, second);
+            warpgroup_end_at_once(c->f, op,
+                                  "an operand goes through a buffer, which is filled "
+                                  "again while later products are under way");
+        }
+        if (warpgroup_fragment(c->f, op, acc->layout, row_dim, &fragment))
+            take_fragment(c, op, first, &fragment);
+    }
+    const char *fault = warpgroup_find_plan(c->f, op, &plan);
+    if (!fault) return true;
+    tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
+    tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
+    turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
+    turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
+    tile_missed_at(c->f, op, "no wgmma", NULL, "%s", fault);
+    return false;
+}
+
+static void convert_dot_operands(conversions *c, tile_op op) {
+    unsigned count;
+    if (warpgroup_takes(c->f, op) && convert_for_warpgroup(c, op)) return;
+    const tile_layout *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    const tile_mma *row = layouts_choose_mma(c->pass, c->f, op, true);
+    if (!row) explain_layout(c, op);
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+        const tile_type *type = tile_value_type(c->f, value);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        if (!row) {
+            put_operand_in_shared(c, op, operand, value);
+            continue;
+        }
+        tile_layout layout = tile_product_fragment(row, acc, operand, type);
+        take_fragment(c, op, operand, &layout);
+    }
+}
+
+static void convert_repeated(conversions *c, tile_op op) {
+    const tile_layout *result = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_operand_src(c->f, op), result));
+}
+
+/* A buffer of its own for op, its row's last operand. */
+static void append_buffer(conversions *c, tile_op op, unsigned operand, const tile_type *type) {
+    tile_builder b = tile_builder_before(c->f, op);
+    tile_value buffer = tile_build_alloc_shared(&b, type);
+    tile_op_data *data = tile_op_at(c->f, op);
+    tile_value *operands =
+        TILE_NEW_ARRAY(&c->f->module->arena, tile_value, data->operand_count + 1u);
+    memcpy(operands, data->operands, sizeof *operands * data->operand_count);
+    operands[data->operand_count++] = buffer;
+    data->operands = operands;
+    data->segment[operand] = 1;
+    b.before = data->next;
+    tile_build_free_shared(&b, buffer);
+}
+
+/* Rearranged elements ---------------------------------------------------------------------------
+ */
+
+static bool is_held_so(const conversions *c, tile_value tile, const tile_layout *layout) {
+    return tile_layout_same_threads(tile_value_type(c->f, tile)->layout, layout);
+}
+
+/* The layouts that the operands must have beside a result held so; false if there are none. */
+static bool find_operands(const conversions *c, tile_op op, const tile_layout *result,
+                          tile_layout *layouts) {
+    bool found = true;
+    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && found; i++)
+        found = tile_layout_of_operand(c->f, op, i, result, &layouts[i]);
+    return found;
+}
+
+static void convert_operands(conversions *c, tile_op op, const tile_layout *layouts) {
+    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op); i++) {
+        tile_value tile = tile_op_operand(c->f, op, i);
+        if (is_held_so(c, tile, &layouts[i])) continue;
+        tile_value converted = convert(c, op, tile, &layouts[i]);
+        tile_op_at(c->f, op)->operands[i] = converted;
+    }
+}
+
+/* The results get this layout, and are converted to the one that they had behind the operation. */
+static void convert_results(conversions *c, tile_op op, const tile_layout *natural) {
+    for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
+        tile_value result = tile_op_result(c->f, op, r);
+        const tile_type *wanted = tile_value_type(c->f, result);
+        if (is_held_so(c, result, natural)) continue;
+        tile_value_at(c->f, result)->type =
+            tile_type_with_layout(c->pass->context, wanted, natural);
+        tile_builder b = tile_builder_before(c->f, op);
+        b.before = tile_op_next(c->f, op);
+        use_instead(c, result, exchange(c, &b, result, wanted));
+    }
+}
+
+/* A place for all elements, row by row, as the operation's last operand. */
+static void give_row_buffer(conversions *c, tile_op op) {
+    const tile_op_data *data = tile_op_at(c->f, op);
+    unsigned place = tile_op_get_info((tile_opcode)data->opcode)->operand_count - 1u;
+    if (data->segment[place]) return;
+    tile_type draft = *tile_value_type(c->f, data->operands[0]);
+    int64_t elements = tile_type_elements(&draft);
+    while (!tile_layout_admits_extent(elements)) elements++;
+    draft.rank = 1;
+    draft.dims[0] = tile_expr_int(c->pass->context, elements);
+    append_buffer(c, op, place, buffer_type(c, &draft));
+}
+
+/* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand
+ * is held so that parts of it can be taken as they are: the smaller side is converted. */
+static void convert_rearranged(conversions *c, tile_op op) {
+    unsigned count = tile_rearranged_operands(c->f, op);
+    tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
+    const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    const tile_layout *held = tile_value_type(c->f, tile_first_operand(c->f, op))->layout;
+    if (!tile_can_rearrange(c->f, op)) {
+        give_row_buffer(c, op);
+        return;
+    }
+    bool direct = find_operands(c, op, wanted, layouts);
+    bool fits = direct && tile_op_result_count(c->f, op) == 1;
+    for (unsigned i = 0; i < count && fits; i++)
+        fits = is_held_so(c, tile_op_operand(c->f, op, i), &layouts[i]);
+    if (fits) return;
+    bool forward = tile_layout_of_result(c->f, op, 0, held, &natural);
+    if (forward && (count == 1 || !direct)) {
+        if (find_operands(c, op, &natural, layouts)) convert_operands(c, op, layouts);
+        convert_results(c, op, &natural);
+        return;
+    }
+    convert_operands(c, op, layouts);
+    convert_results(c, op, wanted);
+}
+
+/* Index tiles are held by those who hold their points' elements, a predicate as what it is for. */
+static void convert_gathered(conversions *c, tile_op op) {
+    tile_gather g;
+    tile_layout points, copied;
+    tile_value moved = layouts_moved_tile(c->f, op);
+    bool copies = layouts_of_copy(c->f, c->ranges, op, &copied);
+    if ((!moved.id && !copies) || !tile_gather_of(c->f, op, &g)) return;
+    const tile_layout *layout = copies ? &copied : tile_value_type(c->f, moved)->layout;
+    if (g.tiles) points = tile_points_layout(g.shape, layout, false);
+    tile_op_data *data = tile_op_at(c->f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++, data = tile_op_at(c->f, op)) {
+        tile_value value = data->operands[i];
+        const tile_type *type = tile_value_type(c->f, value);
+        bool index =
+            g.index && data->operands + i >= g.index && data->operands + i < g.index + g.rank;
+        const tile_layout *wanted = index ? &points : value.id == g.predicate.id ? layout : NULL;
+        if (type->kind != TILE_TYPE_TILE || !wanted || tile_layout_equal(wanted, type->layout))
+            continue;
+        tile_value held = convert(c, op, value, wanted);
+        tile_op_at(c->f, op)->operands[i] = held;
+    }
+}
+
+static void convert_for_pieces(conversions *c, tile_op op) {
+    uint32_t extents[TILE_MAX_RANK];
+    tile_pieces pieces;
+    tile_value tile = tile_operand_src(c->f, op);
+    tile_layout layout = layouts_of_pieces(c->f, op, extents);
+    if (!tile_pieces_cut(tile_value_type(c->f, tile)->layout, extents, &pieces) &&
+        tile_pieces_cut(&layout, extents, &pieces))
+        prepare_set_operand(c->f, op, 0, convert(c, op, tile, &layout));
+}
+
+/* What one thread gets and others need, too, goes through a buffer. */
+static void give_buffer(conversions *c, tile_op op) {
+    tile_value result = tile_op_result(c->f, op, 0);
+    const tile_type *type = tile_value_type(c->f, result);
+    bool whole = type->kind == TILE_TYPE_TILE;
+    unsigned last = tile_op_get_info(tile_op_opcode(c->f, op))->operand_count - 1u;
+    if (tile_op_at(c->f, op)->segment[last] || !tile_value_is_used(c->f, result) ||
+        (whole && !tile_layout_redundant_threads(type->layout)))
+        return;
+    tile_type draft = *type;
+    if (!whole) {
+        draft.rank = 1;
+        draft.dims[0] = tile_expr_int(c->pass->context, 1);
+    }
+    append_buffer(c, op, last, buffer_type(c, &draft));
+}
+
+/* What warps have of a row goes through a buffer; and what threads have that are to hold it
+ * otherwise. */
+static void give_cells(conversions *c, tile_op op) {
+    tile_reduction reduction;
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
+                    *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (tile_op_at(c->f, op)->segment[1] || !tile_reduction_of(c->f, op, &reduction)) return;
+    tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
+    if (!tile_reduce_exchanges(&plan, to->layout)) return;
+    tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
+    append_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
+    if (tile_op_opcode(c->f, op) == TILE_OP_reduce_arg)
+        append_buffer(c, op, 2, tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+}
+
+/* The result is made in this layout, and converted for its users. */
+static void make_result(conversions *c, tile_op op, const tile_layout *layout) {
+    tile_value result = tile_op_result(c->f, op, 0);
+    const tile_type *wanted = tile_value_type(c->f, result);
+    if (tile_layout_equal(layout, wanted->layout)) return;
+    tile_value_at(c->f, result)->type = tile_type_with_layout(c->pass->context, wanted, layout);
+    tile_builder b = tile_builder_before(c->f, op);
+    b.before = tile_op_at(c->f, op)->next;
+    use_instead(c, result, exchange(c, &b, result, wanted));
+}
+
+/* A scan or sort: its rows lie as it takes them. */
+static void convert_rows(conversions *c, tile_op op) {
+    tile_value src = tile_operand_src(c->f, op);
+    const tile_layout *held = tile_value_type(c->f, src)->layout,
+                      *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_layout layout = tile_rows_layout(c->f, op, tile_executors_of(c->f, op).warps);
+    if (tile_rows_fit(c->f, op, wanted))
+        layout = *wanted;
+    else if (tile_rows_fit(c->f, op, held))
+        layout = *held;
+    if (!tile_layout_equal(&layout, held))
+        prepare_set_operand(c->f, op, 0, convert(c, op, src, &layout));
+    make_result(c, op, &layout);
+    const tile_type *buffer = tile_rows_buffer(c->f, op, &layout);
+    if (buffer && !tile_op_at(c->f, op)->segment[1]) append_buffer(c, op, 1, buffer);
+}
+
+/* What others hold is found in a buffer. */
+static void give_source(conversions *c, tile_op op) {
+    const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
+    tile_value at = tile_operand_at(c->f, op);
+    if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
+        prepare_set_operand(c->f, op, 1, convert(c, op, at, layout));
+    tile_lookup_plan plan;
+    const tile_type *src = tile_value_type(c->f, tile_operand_src(c->f, op));
+    unsigned axis = (unsigned)tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0);
+    if (tile_op_at(c->f, op)->segment[2] || tile_gather_shuffles(src, layout, axis, &plan)) return;
+    append_buffer(c, op, 2, buffer_type(c, src));
+}
+
+/* One that the text has without a buffer. */
+static void give_exchange(conversions *c, tile_op op) {
+    const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
+                    *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
+    if (tile_op_at(c->f, op)->segment[1] ||
+        tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
+        return;
+    append_buffer(c, op, 1, exchange_type(c, from, to->layout));
+    tile_pass_count(c->pass, "conversions", 1);
+}
+
+static void convert_region(conversions *c, tile_region region) {
+    TILE_FOR_EACH_OP (c->f, op, region) {
+        tile_opcode opcode = tile_op_opcode(c->f, op);
+        tile_layout wide;
+        take_instead(c, op);
+        if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
+        if (opcode == TILE_OP_convert_layout) give_exchange(c, op);
+        if (opcode == TILE_OP_store && widen_store(&c->widening, op, &wide))
+            prepare_set_operand(c->f, op, 0, convert(c, op, tile_operand_src(c->f, op), &wide));
+        convert_gathered(c, op);
+        if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
+        if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
+        if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) give_cells(c, op);
+        if (opcode == TILE_OP_scan || opcode == TILE_OP_sort) convert_rows(c, op);
+        if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
+        if (opcode == TILE_OP_gather) give_source(c, op);
+        if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
+        if (opcode == TILE_OP_parallel) continue; /* elements are not exchanged */
+        for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
+            convert_region(c, tile_op_region(c->f, op, r));
+    }
+}
+
+void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges) {
+    conversions c = {.pass = pass, .f = f, .ranges = ranges};
+    c.widening = (store_widening){
+        pass, f, ranges, tile_live_shared_bytes(f, pass->scratch), (uint32_t)f->op_count, 0};
+    convert_region(&c, f->body);
+}

@@ -1,0 +1,70 @@
+/* Stores that would be narrow, as dots or loads hold their tiles otherwise: what they should have.
+ */
+#include "lib/analysis/access.h"
+#include "lib/analysis/conversion.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/liveness.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/layout.h"
+#include "lib/ops/gather.h"
+#include "passes/layouts/assign_layouts.h"
+
+/* Consecutive elements that one thread has along dim d. */
+static unsigned run_along(const tile_layout *layout, unsigned d) {
+    unsigned shift = tile_layout_dim_shift(layout, d), bits = 0, before;
+    do {
+        before = bits;
+        for (unsigned i = 0; i < layout->reg_bits; i++)
+            bits += layout->reg[i] == 1u << (shift + bits);
+    } while (bits > before && bits < layout->dim_bits[d]);
+    return 1u << bits;
+}
+
+/* The same of a warp: with what lanes have next to these. */
+static unsigned reach_along(const tile_layout *layout, unsigned d) {
+    unsigned reach = run_along(layout, d), shift = tile_layout_dim_shift(layout, d), before;
+    do {
+        before = reach;
+        for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+            if (layout->lane[i] == reach << shift) reach *= 2;
+    } while (reach > before && reach >> layout->dim_bits[d] == 0);
+    return reach;
+}
+
+/* Whether threads can exchange the tile's elements through a buffer before op. */
+static bool has_room(const store_widening *w, tile_op op, const tile_type *tile) {
+    int64_t taken = w->exchanged + (op.id < w->op_count ? w->shared_bytes[op.id] : 0);
+    int64_t bytes = tile_type_elements(tile) * tile_scalar_bytes(tile->scalar) *
+                    tile_executors_of(w->f, op).groups;
+    if (taken + bytes <= (int64_t)w->pass->target->max_shared_bytes) return true;
+    tile_missed_at(w->f, op, "narrow accesses", "take smaller buffers or fewer stages",
+                   "shared memory has no room for its threads to exchange elements");
+    return false;
+}
+
+/* A store whose lanes lie apart fills no sectors; one whose accesses are narrower than they could
+ * be takes more of them. */
+bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
+    enum { SECTOR = 32 };
+    unsigned count;
+    tile_gather g;
+    tile_value tile = tile_operand_src(w->f, op);
+    const tile_type *type = tile_value_type(w->f, tile);
+    if (type->kind != TILE_TYPE_TILE || !tile_gather_of(w->f, op, &g)) return false;
+    const tile_value *element = tile_operands_dst(w->f, op, &count);
+    const tile_type *view = tile_value_type(w->f, element[0]);
+    if (view->kind != TILE_TYPE_VIEW || view->layout) return false;
+    tile_access_facts facts = tile_view_access(w->f, w->ranges, element);
+    unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element[0])->rank, type->rank);
+    if (d == type->rank) return false;
+    if (g.predicate.id && !tile_is_repeated(w->f, g.predicate, d))
+        return false; /* one by one anyway */
+    unsigned now = run_along(type->layout, d), bytes = tile_scalar_bytes(type->scalar);
+    *wide = tile_access_layout(w->f, w->ranges, element, type, tile_executors_of(w->f, op).warps);
+    unsigned then = run_along(wide, d);
+    bool narrow = now < facts.width && now < then;
+    bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&
+                     reach_along(wide, d) > reach_along(type->layout, d);
+    if (!narrow && !scattered) return false;
+    return tile_conversion_of(type, wide, NULL) != TILE_CONVERTS_BY_MEMORY || has_room(w, op, type);
+}

@@ -1,0 +1,75 @@
+/* To which operations it matters how a class of tiles is held, and how often they are executed. */
+#include "lib/analysis/rearranged.h"
+#include "lib/ir/regions.h"
+#include "lib/ops/gather.h"
+#include "passes/layouts/assign_layouts.h"
+#include "passes/layouts/wishes.h"
+
+/* Of an unknown loop; counted of a known one; of everything. */
+enum { TURNS = 8, MOST_TURNS = 1 << 12, MOST_WEIGHT = 1 << 24 };
+
+static uint64_t turns_of(const tile_function *f, tile_op loop) {
+    int64_t begin, end, step;
+    if (tile_op_opcode(f, loop) != TILE_OP_for ||
+        !tile_value_is_int(f, tile_operand_begin(f, loop), &begin) ||
+        !tile_value_is_int(f, tile_operand_end(f, loop), &end) ||
+        !tile_value_is_int(f, tile_operand_step(f, loop), &step) || step <= 0)
+        return TURNS;
+    if (begin >= end) return 1;
+    uint64_t turns = ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1;
+    return turns < MOST_TURNS ? turns : MOST_TURNS;
+}
+
+uint64_t wish_weight(const assignment *a, tile_op op) {
+    uint64_t weight = 1;
+    for (op = tile_op_parent(a->f, op); op.id && weight < MOST_WEIGHT;
+         op = tile_op_parent(a->f, op))
+        if (tile_repeats(a->f, op)) weight *= turns_of(a->f, op);
+    return weight < MOST_WEIGHT ? weight : MOST_WEIGHT;
+}
+
+uint64_t wish_weight_of_conversion(const assignment *a, tile_op op, tile_value tile) {
+    return wish_weight(a, layouts_place_of(a->f, op, tile));
+}
+
+static void add_use(assignment *a, tile_value tile, tile_op op) {
+    if (!tile.id || !wish_is_tile(a, tile)) return;
+    uint32_t class = wish_class(a, tile);
+    if (a->uses[class] && a->uses[class]->op.id == op.id) return;
+    layout_use *use = TILE_NEW(a->pass->scratch, layout_use);
+    *use = (layout_use){op, a->uses[class]};
+    a->uses[class] = use;
+}
+
+static bool matters(const tile_function *f, tile_op op) {
+    tile_gather g;
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_dot:
+    case TILE_OP_gather:
+    case TILE_OP_load_shared:
+    case TILE_OP_store_shared:
+    case TILE_OP_store_async:
+    case TILE_OP_broadcast:
+    case TILE_OP_convert_layout:
+    case TILE_OP_reduce:
+    case TILE_OP_reduce_arg:
+    case TILE_OP_scan:
+    case TILE_OP_sort: return true;
+    default: break; /* what accesses memory, and what only moves elements */
+    }
+    return tile_gather_of(f, op, &g) || layouts_is_atomic_tile(f, op) ||
+           tile_is_rearrangement(f, op);
+}
+
+static void note_op(assignment *a, tile_op op) {
+    tile_function *f = a->f;
+    const tile_op_data *data = tile_op_at(f, op);
+    if (!matters(f, op)) return;
+    for (uint32_t i = 0; i < data->operand_count; i++) add_use(a, data->operands[i], op);
+    for (unsigned r = 0; r < tile_op_result_count(f, op); r++)
+        add_use(a, tile_op_result(f, op, r), op);
+}
+
+void wish_find_uses(assignment *a) {
+    TILE_FOR_EACH_OP_INSIDE (a->f, op, a->f->body) note_op(a, op);
+}

@@ -1,0 +1,39 @@
+/* pipeline-dots in parts: what belongs to which stage of a loop, and the loop that is made of them.
+ */
+#ifndef TILE_PASSES_LOOPS_PIPELINE_DOTS_H
+#define TILE_PASSES_LOOPS_PIPELINE_DOTS_H
+
+#include "passes/pass.h"
+
+typedef struct dot_stages {
+    tile_pass *pass;
+    tile_function *f;
+    tile_op loop;
+    tile_region body;
+    bool *late;       /* by value: the second stage computes it */
+    bool *second;     /* by op of the body: the second stage runs it */
+    uint8_t *depth;   /* by value: how many products of its iteration it hangs on, in a row */
+    bool *wanted;     /* by op of the body: what does more than compute hangs on it, in its stage */
+    bool *handed;     /* by op of the first stage: it waits for the second one's products */
+    tile_op last[2];  /* product of each stage, in the text */
+    unsigned dots[2]; /* of each stage */
+    bool *ahead;      /* by op: dot_stages_ahead is it, of something that is carried */
+    tile_value *kept; /* of the first stage, that the second one wants */
+    unsigned kept_count;
+    unsigned turns; /* the first of the warpgroups' barriers; 0: they take no turns */
+} dot_stages;
+
+/* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could
+ * have it otherwise. */
+bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop);
+
+/* Whether the value is computed again where it is wanted, as that takes fewer registers than to
+ * carry it: the operation that does, or none. */
+tile_op dot_stages_again(const dot_stages *s, tile_value value);
+
+/* What all of the second stage that a carried value goes into is: an operation on it and on what
+ * the first stage has, as a sum's rescaling. The result is carried in its stead: the iteration that
+ * has both computes it. None where it goes elsewhere, too. */
+tile_op dot_stages_ahead(const dot_stages *s, unsigned carried);
+
+#endif

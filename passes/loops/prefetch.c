@@ -1,0 +1,466 @@
+/* prefetch: loads the fragments of a loop's dots one step of k ahead, across the loop's own end.
+ *
+ * ldmatrix takes some 30 cycles, a barrier and the wait before it more: a warp whose next fragments
+ * are in registers already issues mma meanwhile. On an H200 a 128x256x64 loop takes 18 % less time,
+ * a 128x128x64 one 9 %.
+ *
+ * level: 2 to 2
+ * requires: instantiated, laid_out
+ * keeps: instantiated, laid_out
+ * breaks: allocated, synchronised
+ *
+ * pipeline: prefetch
+ * before:
+ *   #sum = layout {reg = [[0, 1], [8, 0], [0, 8]],
+ *     lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []}
+ *   #sx = layout {offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16],
+ *     [1, 0], [2, 8], [4, 16], [8, 0]]}
+ *   #sy = layout {offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 8],
+ *     [8, 0], [16, 0]]}
+ *
+ *   kernel @sum(%p: ptr<f16>, %n: i32)
+ *       grid [1]
+ *       warps 1
+ *   {
+ *     %z = splat 0.0 : tile<f32[16, 16], #sum>
+ *     %x = alloc_shared : shared<f16[2][16, 32], #sx>
+ *     %y = alloc_shared : shared<f16[2][32, 16], #sy>
+ *     %s, %c = for %i = 0 to %n step 1 iter (%sum = %z, %stage = 0) {
+ *       wait_group 0
+ *       %new = dot %x[%stage], %y[%stage], %sum : tile<f32[16, 16], #sum>
+ *       %next = sub 1, %stage : i32
+ *       yield %new, %next
+ *     }
+ *   }
+ *
+ * after:
+ *   #sum = layout {reg = [[0, 1], [8, 0], [0, 8]],
+ *     lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []}
+ *   #sx = layout {offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16],
+ *     [1, 0], [2, 8], [4, 16], [8, 0]]}
+ *   #sy = layout {offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 8],
+ *     [8, 0], [16, 0]]}
+ *   #rhs = layout {reg = [[1, 0], [8, 0], [0, 8]],
+ *     lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = []}
+ *
+ *   kernel @sum(%p: ptr<f16>, %n: i32)
+ *       grid [1]
+ *       warps 1
+ *   {
+ *     %z = splat 0.0 : tile<f32[16, 16], #sum>
+ *     %x = alloc_shared : shared<f16[2][16, 32], #sx>
+ *     %y = alloc_shared : shared<f16[2][32, 16], #sy>
+ *     wait_group 0
+ *     %0 = load_shared %x[0, 0, 0] {speculative} : tile<f16[16, 16], #sum>
+ *     %1 = load_shared %y[0, 0, 0] {speculative} : tile<f16[16, 16], #rhs>
+ *     %s, %c, %2, %3 = for %i = 0 to %n step 1 iter (%sum = %z, %stage = 0, %4 = %0, %5 = %1) {
+ *       %6 = load_shared %x[%stage, 0, 16] : tile<f16[16, 16], #sum>
+ *       %7 = load_shared %y[%stage, 16, 0] : tile<f16[16, 16], #rhs>
+ *       %8 = dot %4, %5, %sum : tile<f32[16, 16], #sum>
+ *       %next = sub 1, %stage : i32
+ *       wait_group 0
+ *       %9 = load_shared %x[%next, 0, 0] {speculative} : tile<f16[16, 16], #sum>
+ *       %10 = load_shared %y[%next, 0, 0] {speculative} : tile<f16[16, 16], #rhs>
+ *       %11 = dot %6, %7, %8 : tile<f32[16, 16], #sum>
+ *       yield %11, %next, %9, %10
+ *     }
+ *   }
+ *
+ * The usual way (Triton's pass of this name, CUTLASS by hand) is followed here: with n steps of the
+ * instruction's depth in a k-tile,
+ *
+ *     for {  wait  copies, commit  dot %x[%stage], %y[%stage]  yield, next stage  }
+ *
+ * becomes
+ *
+ *     wait  load step 0 of %x[first stage], %y[first stage]  copies, commit
+ *     for iter (those) {
+ *       load step 1   dot step 0   load step 2   dot step 1   ..   dot step n - 2
+ *       wait  load step 0 of the next stage  copies, commit  dot step n - 1
+ *       yield .., those
+ *     }
+ *
+ * so that the wait, the barrier that insert-barriers puts behind it, the first loads of the next
+ * tile and the copies have the last step's mma beside them. One barrier a k-tile does as before.
+ * The copies run a whole iteration ahead for each stage but one, and stand before the mma
+ * (measured: 320 us with the copies at the head of a 128x128x32 loop, 293 so). Where the
+ * accumulators are large and so the mma are many, the loads come before them: in the memory's queue
+ * they would wait for them (311). Where they are small the loop waits for memory, and the copies
+ * come first (2 to 3 % of a 128x64x32 loop). This could be done while tiles are lowered. Here the
+ * steps are dots of their own and their operands tiles, so that insert-barriers sees every access
+ * where it is, and the CPU device runs and checks the result at both levels.
+ *
+ * With large accumulators and three steps or more, one step's mma do not cover all copies and their
+ * addresses: a tail without mma is left. There only the waits and barriers move, and the copies
+ * behind them are dealt out, one after the other, over the steps but the last:
+ *
+ *     for iter (those) {
+ *       load step 1   copy a   dot step 0   load step 2   copy b, commit   dot step 1   ..
+ *       wait  load step 0 of the next stage  dot step n - 1
+ *       yield .., those
+ *     }
+ *
+ * Groups are committed and waited for in the same order as in the text.
+ *
+ * What is allowed. What stands at the body's head moves to its end and before the loop, in the same
+ * order, run once more: waits, under `sync explicit` the barriers, commits, and copies in a branch
+ * whose condition does not hold beyond the loop's end. Where it might, because the variable of an
+ * iteration that does not exist wraps around, the branch also asks whether the iteration exists.
+ * The first loads go there, too, and before such copies. So from the head to the dot there may only
+ * be what orders nothing and writes no shared memory at once: copies in the background (what they
+ * write cannot be read before another wait), loads, other dots, pure operations. The stage must be
+ * the loop's own counter or the same in each iteration.
+ *
+ * The last iteration loads what no dot takes. It may be what nobody has written (`speculative`);
+ * the stage must exist (the range of the counter), and under `sync explicit`, where nobody puts a
+ * barrier behind the loop, the user must have one there, so that no write behind it meets those
+ * loads.
+ *
+ * Registers: two steps' fragments live at once, and one step's round the loop. A dot that leaves no
+ * room for them beside its accumulator stays as it is, and one of a single step, all of whose
+ * fragments would live twice. */
+#include "passes/loops/prefetch.h"
+
+#include "lib/ir/regions.h"
+#include "lib/layout/mma.h"
+#include "passes/common/loop_ahead.h"
+
+/* Loads of steps ------------------------------------------------------------------------------- */
+
+static tile_value load_step(const prefetch *p, tile_builder *b, const dot_plan *product, unsigned i,
+                            tile_value stage, int64_t step) {
+    const dot_operand *operand = &product->operands[i];
+    tile_value index[3];
+    unsigned count = 0;
+    if (stage.id) index[count++] = stage;
+    tile_value at = tile_build_int(b, step * product->depth), zero = tile_build_int(b, 0);
+    index[count++] = i == TILE_MMA_LHS ? zero : at;
+    index[count++] = i == TILE_MMA_LHS ? at : zero;
+    b->loc = tile_op_loc(p->f, operand->load.id ? operand->load : product->dot);
+    return tile_build_load_shared(b, operand->buffer, index, count, operand->part);
+}
+
+/* Step 0 of the iteration that comes next; with from TILE_AROUND, of the first one. */
+static tile_value load_ahead(const prefetch *p, tile_builder *b, const dot_plan *product,
+                             unsigned i, int from) {
+    tile_value stage = prefetch_stage(p, product, i);
+    int index = stage.id ? prefetch_carried(p, stage) : -1;
+    if (index >= 0) stage = tile_carried_sent(p->f, p->loop, from, (unsigned)index);
+    tile_value tile = load_step(p, b, product, i, stage, 0);
+    tile_op_set_flag(p->f, tile_value_def(p->f, tile), TILE_ATTR_speculative);
+    return tile;
+}
+
+/* The head of the body ------------------------------------------------------------------------ */
+
+/* A value of the body for the iteration that the map describes: pure operations of it are built
+ * again. */
+static void map_value(const prefetch *p, tile_builder *b, tile_value value, tile_value *map,
+                      size_t map_count) {
+    tile_op def = tile_value_def(p->f, value);
+    if (value.id >= map_count || map[value.id].id || !def.id ||
+        tile_op_at(p->f, def)->parent.id != p->body.id)
+        return;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, def); i++)
+        map_value(p, b, tile_op_operand(p->f, def, i), map, map_count);
+    tile_clone_op(b, def, map, map_count);
+}
+
+/* With s stages and the next iteration's being %n = (%stage + 1) mod s, (%n + s - 1) mod s is
+ * %stage. */
+static void name_stage(const prefetch *p, tile_op copy) {
+    tile_function *f = p->f;
+    tile_op_data *data = tile_op_at(f, copy);
+    int64_t numbers[4] = {0};
+    unsigned count, at = 0;
+    const tile_value *target = tile_operands_dst(f, copy, &count);
+    tile_value value = count == 2 ? target[1] : TILE_NO_VALUE;
+    static const tile_opcode wanted[4] = {TILE_OP_mod, TILE_OP_add, TILE_OP_mod, TILE_OP_add};
+    for (; value.id && at < 4; at++) {
+        tile_op def = tile_value_def(f, value);
+        if (!def.id || tile_op_opcode(f, def) != wanted[at] ||
+            !tile_value_is_int(f, tile_operand_rhs(f, def), &numbers[at]))
+            return;
+        value = tile_operand_lhs(f, def);
+    }
+    int64_t stages = numbers[0];
+    if (at < 4 || value.id >= p->value_count || stages != numbers[2] ||
+        (numbers[1] + numbers[3]) % stages != 0 || p->ranges[value.id].min < 0 ||
+        p->ranges[value.id].max >= stages)
+        return;
+    data->operands[target + 1 - data->operands] = value;
+}
+
+/* i1: there is the iteration that the map describes. */
+static tile_value iteration_exists(const prefetch *p, tile_builder *b, const tile_value *map,
+                                   int from) {
+    const loop_ahead ahead = loop_ahead_of(p->f, p->loop, p->ranges, p->value_count);
+    if (from == TILE_AROUND) return tile_build_lt(b, ahead.begin, ahead.end);
+    return loop_ahead_exists(b, &ahead, map[tile_region_arg(p->f, p->body, 0).id], 1);
+}
+
+/* Copies for an iteration that does not exist are not made, also where its variable wraps. */
+static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const tile_value *map,
+                         int from) {
+    tile_function *f = p->f;
+    tile_builder b = tile_builder_before(f, again);
+    if (prefetch_condition_ends(p, tile_operand_condition(f, branch), from)) return;
+    b.loc = tile_op_loc(f, branch);
+    tile_value condition = tile_operand_condition(f, again);
+    condition = tile_build_and(&b, condition, iteration_exists(p, &b, map, from));
+    tile_set_operand(f, again, TILE_OPERAND_condition, condition);
+}
+
+/* What stands at the head, again at the builder's place for the iteration that the map describes.
+ */
+static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count, int from) {
+    tile_function *f = p->f;
+    for (unsigned i = 0; i < p->moved; i++) {
+        tile_op head = p->heads[i];
+        b->loc = tile_op_loc(f, head);
+        for (unsigned k = 0; k < tile_op_operand_count(f, head); k++)
+            map_value(p, b, tile_op_operand(f, head, k), map, map_count);
+        for (unsigned r = 0; r < tile_op_at(f, head)->region_count; r++)
+            TILE_FOR_EACH_OP (f, inner, tile_op_region(f, head, r))
+                for (unsigned k = 0; k < tile_op_operand_count(f, inner); k++)
+                    map_value(p, b, tile_op_operand(f, inner, k), map, map_count);
+        tile_op again = tile_clone_op(b, head, map, map_count);
+        if (tile_op_opcode(f, head) == TILE_OP_if) guard_copies(p, head, again, map, from);
+        for (unsigned r = 0; r < tile_op_at(f, again)->region_count; r++)
+            TILE_FOR_EACH_OP (f, inner, tile_op_region(f, again, r))
+                if (tile_op_opcode(f, inner) == TILE_OP_copy_async) name_stage(p, inner);
+    }
+}
+
+/* What moves of the body's head, once before the loop for the first iteration, and then at the end
+ * of each one for the next. */
+static void move_heads(prefetch *p) {
+    tile_function *f = p->f;
+    tile_value iv = tile_region_arg(f, p->body, 0);
+    bool copies = false; /* else nothing of it depends on the iteration */
+    for (unsigned i = 0; i < p->moved; i++) copies |= tile_op_opcode(f, p->heads[i]) == TILE_OP_if;
+    for (int from = TILE_AROUND; from <= 0; from++) {
+        size_t count = f->value_count;
+        tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, count);
+        tile_builder b = tile_builder_before(
+            f, from == TILE_AROUND ? p->loop : tile_region_at(f, p->body)->last);
+        if (from == TILE_AROUND)
+            map[iv.id] = tile_operand_begin(f, p->loop);
+        else if (copies)
+            map[iv.id] = tile_build_add(&b, iv, tile_operand_step(f, p->loop));
+        for (unsigned i = 0; i < tile_carried_count(f, p->loop); i++)
+            map[tile_carried_received(f, p->loop, 0, i).id] =
+                tile_carried_sent(f, p->loop, from, i);
+        clone_heads(p, &b, map, count, from);
+    }
+    for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->heads[i]);
+}
+
+/* Copies that stay ----------------------------------------------------------------------------- */
+
+static tile_op copy_of_region(const tile_function *f, tile_region region, unsigned index) {
+    TILE_FOR_EACH_OP (f, op, region)
+        if (tile_op_opcode(f, op) == TILE_OP_copy_async && index-- == 0) return op;
+    return TILE_NO_OP;
+}
+
+/* The branch again at the builder's place, with its copy number `index` only. */
+static void build_branch(const prefetch *p, tile_builder *b, tile_op branch, unsigned index) {
+    tile_function *f = p->f;
+    size_t count = f->value_count;
+    tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, count);
+    b->loc = tile_op_loc(f, branch);
+    tile_region body = tile_op_region(f, tile_clone_op(b, branch, map, count), 0);
+    tile_op kept = copy_of_region(f, body, index), copy;
+    for (unsigned i = 0; (copy = copy_of_region(f, body, i)).id;)
+        if (copy.id == kept.id)
+            i++;
+        else
+            tile_erase_op(f, copy);
+}
+
+/* Deals the copies out, over the places beside the first dot's steps: calls with place from 0 to
+ * places - 1 put there what is due, in order. */
+static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsigned places) {
+    tile_function *f = p->f;
+    unsigned count = 0, seen = 0;
+    for (unsigned i = p->moved; i < p->head_count; i++)
+        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if)
+            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, p->heads[i], 0), k).id; k++)
+                count++;
+    for (unsigned i = p->moved; i < p->head_count; i++) {
+        tile_op head = p->heads[i];
+        if (tile_op_opcode(f, head) == TILE_OP_if) {
+            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, head, 0), k).id; k++, seen++)
+                if (seen * places / count == place) build_branch(p, b, head, k);
+        } else if ((seen ? (seen - 1) * places / count : 0) == place) {
+            tile_move_op(f, head, p->body, b->before);
+        }
+    }
+    for (unsigned i = p->moved; place + 1 == places && i < p->head_count; i++)
+        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if) tile_erase_op(f, p->heads[i]);
+}
+
+/* Fragments round the loop --------------------------------------------------------------------- */
+
+/* Where loads stand at `end` of a region: with large accumulators before the copies that follow the
+ * last wait, which the memory's queue would put them behind; else the copies come first. */
+static tile_op place_of_loads(const prefetch *p, tile_op end) {
+    const tile_function *f = p->f;
+    if (!prefetch_is_large(p)) return end;
+    for (tile_op op = tile_op_at(f, end)->prev; op.id; op = tile_op_at(f, op)->prev) {
+        tile_opcode opcode = tile_op_opcode(f, op);
+        bool copies =
+            opcode == TILE_OP_copy_async || opcode == TILE_OP_commit_group || opcode == TILE_OP_if;
+        if (!copies || !prefetch_lets_loads_pass(f, op)) return end;
+        end = op;
+    }
+    return end;
+}
+
+static void carry_fragments(prefetch *p) {
+    tile_function *f = p->f;
+    tile_value *tiles = TILE_NEW_ARRAY(p->pass->scratch, tile_value, 2 * p->count);
+    tile_builder before = tile_builder_before(f, place_of_loads(p, p->loop));
+    unsigned added = 0, was = tile_carried_count(f, p->loop);
+    for (unsigned i = 0; i < 2 * p->count; i++) {
+        dot_operand *operand = &p->products[i / 2].operands[i % 2];
+        if (operand->shared) continue;
+        operand->carried = was + added;
+        tiles[added++] = load_ahead(p, &before, &p->products[i / 2], i % 2, TILE_AROUND);
+    }
+    tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value,
+                                     f->value_count + 1 + tile_carry_limit(f, p->loop, added));
+    tile_carry(f, p->loop, NULL, tiles, added, map);
+    tile_op_remove_attr(f, p->loop,
+                        TILE_ATTR_finite); /* what is ahead of the end may be anything */
+    tile_replace_values(f, f->body, map);
+    for (unsigned i = 0; i < 2 * p->count; i++) {
+        dot_operand *operand = &p->products[i / 2].operands[i % 2];
+        if (!operand->shared)
+            operand->next = tile_carried_received(f, p->loop, 0, operand->carried);
+    }
+}
+
+static tile_value fragment_of(const dot_operand *operand) {
+    return operand->shared ? operand->shared->next : operand->next;
+}
+
+static tile_value build_step(const prefetch *p, tile_builder *b, const dot_plan *product,
+                             tile_value lhs, tile_value rhs, tile_value acc) {
+    tile_value sum = tile_build_dot(b, lhs, NULL, 0, rhs, NULL, 0, acc);
+    tile_op_data *data = tile_op_at(p->f, tile_value_def(p->f, sum));
+    data->attrs = tile_op_at(p->f, product->dot)->attrs; /* which nobody changes */
+    data->attr_count = tile_op_at(p->f, product->dot)->attr_count;
+    return sum;
+}
+
+typedef struct last_step {
+    tile_value lhs, rhs, acc;
+} last_step;
+
+/* All steps but the last, in the dot's place, each behind the loads of the next. The first dot's
+ * second step is loaded at the head of the body: ptxas does not move it before the copies there,
+ * which have the memory's queue busy. */
+static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
+    dot_plan *product = &p->products[index];
+    unsigned count;
+    tile_builder b = tile_builder_before(p->f, product->dot);
+    tile_builder head = tile_builder_before(p->f, tile_region_first(p->f, p->body));
+    last_step last = {.acc = *tile_op_segment(p->f, product->dot, TILE_MMA_ACC, &count)};
+    for (int64_t s = 0; s < product->steps; s++) {
+        tile_value now[2];
+        for (unsigned i = 0; i < 2; i++) {
+            const dot_operand *operand = &product->operands[i];
+            unsigned at = 2 * index + i;
+            if (operand->shared) /* the operand of the same number of steps there */
+                while (&p->products[at / 2].operands[at % 2] != operand->shared) at--;
+            now[i] = steps[at][s];
+            if (operand->shared || s + 1 == product->steps) continue;
+            steps[at][s + 1] = load_step(p, index == 0 && s == 0 ? &head : &b, product, i,
+                                         prefetch_stage(p, product, i), s + 1);
+        }
+        if (index == 0 && s + 1 < product->steps && p->moved < p->head_count)
+            deal_copies(p, &b, (unsigned)s, (unsigned)product->steps - 1);
+        b.loc = tile_op_loc(p->f, product->dot);
+        if (s + 1 == product->steps)
+            last = (last_step){now[0], now[1], last.acc};
+        else
+            last.acc = build_step(p, &b, product, now[0], now[1], last.acc);
+    }
+    return last;
+}
+
+static void rebuild(prefetch *p) {
+    tile_function *f = p->f;
+    move_heads(p);
+    carry_fragments(p);
+    last_step *last = TILE_NEW_ARRAY(p->pass->scratch, last_step, p->count);
+    tile_value **steps = TILE_NEW_ARRAY(p->pass->scratch, tile_value *, 2 * p->count);
+    for (unsigned i = 0; i < 2 * p->count; i++) {
+        steps[i] = TILE_NEW_ARRAY(p->pass->scratch, tile_value, (size_t)p->products[i / 2].steps);
+        steps[i][0] = fragment_of(&p->products[i / 2].operands[i % 2]);
+    }
+    for (unsigned i = 0; i < p->count; i++) last[i] = build_steps(p, steps, i);
+    tile_builder end = tile_builder_before(f, tile_region_at(f, p->body)->last);
+    tile_builder loads = tile_builder_before(f, place_of_loads(p, end.before));
+    for (unsigned i = 0; i < 2 * p->count; i++) {
+        const dot_operand *operand = &p->products[i / 2].operands[i % 2];
+        if (operand->shared) continue;
+        tile_value tile = load_ahead(p, &loads, &p->products[i / 2], i % 2, 0);
+        tile_carried_send(f, p->loop, 0, operand->carried, tile);
+    }
+    tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, f->value_count + p->count);
+    for (unsigned i = 0; i < p->count; i++) {
+        const dot_plan *product = &p->products[i];
+        tile_builder b = product->last_at_end ? end : tile_builder_before(f, product->dot);
+        b.loc = tile_op_loc(f, product->dot);
+        map[tile_op_result(f, product->dot, 0).id] =
+            build_step(p, &b, product, last[i].lhs, last[i].rhs, last[i].acc);
+    }
+    tile_replace_values(f, p->body, map);
+    for (unsigned i = 0; i < p->count; i++) {
+        tile_erase_op(f, p->products[i].dot);
+        for (unsigned k = 0; k < 2; k++)
+            if (p->products[i].operands[k].load.id)
+                tile_erase_op(f, p->products[i].operands[k].load);
+    }
+}
+
+/* Room for what a loop's body may have, and no more: there may be many loops. */
+static void make_room(prefetch *p) {
+    size_t heads = 0, dots = 0;
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
+        heads++;
+        dots += tile_op_opcode(p->f, op) == TILE_OP_dot;
+    }
+    p->heads = TILE_NEW_ARRAY(p->pass->scratch, tile_op, heads + 1);
+    p->products = TILE_NEW_ARRAY(p->pass->scratch, dot_plan, dots + 1);
+}
+
+tile_status tile_pass_prefetch(tile_pass *pass, tile_function *f) {
+    long count = 0;
+    tile_op *loops = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    unsigned loop_count = 0;
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_opcode(f, op) == TILE_OP_for && !tile_op_has_attr(f, op, TILE_ATTR_pipelined))
+            loops[loop_count++] = op;
+    const tile_range *ranges = loop_count ? tile_range_analyse(f, pass->scratch) : NULL;
+    const uint32_t *uses = loop_count ? tile_count_uses(f, pass->scratch) : NULL;
+    size_t value_count = f->value_count;
+    for (unsigned i = 0; i < loop_count; i++) {
+        prefetch p = {.pass = pass,
+                      .f = f,
+                      .ranges = ranges,
+                      .uses = uses,
+                      .value_count = value_count,
+                      .loop = loops[i],
+                      .body = tile_op_region(f, loops[i], 0)};
+        make_room(&p);
+        if (!prefetch_plan(&p)) continue;
+        rebuild(&p);
+        count += p.count;
+    }
+    tile_pass_count(pass, "dots whose fragments are loaded ahead", count);
+    return TILE_OK;
+}

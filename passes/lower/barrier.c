@@ -1,0 +1,216 @@
+/* Barriers in shared memory: initialised by one thread of the block, or several; each
+ * warp arrives by its first lane, all threads wait for themselves. */
+#include "passes/lower/lower.h"
+
+enum { LANES = 1 << TILE_LANE_BITS };
+
+/* Making --------------------------------------------------------------------------------------- */
+
+void lower_alloc_barrier(lowering *l, tile_op op) {
+    tile_value old = tile_op_result(&l->old, op, 0);
+    if (l->map[old.id].id) return; /* lower_begin_barriers has made it */
+    tile_value buffer = tile_build_alloc_shared(&l->builder, tile_value_type(&l->old, old));
+    tile_op_set_int(l->f, tile_value_def(l->f, buffer), TILE_ATTR_offset,
+                    tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
+    tile_value_at(l->f, buffer)->name = tile_value_at(&l->old, old)->name;
+    l->map[old.id] = buffer;
+    l->fresh_barriers = tile_arena_grow(l->pass->scratch, l->fresh_barriers, l->fresh_count,
+                                        &l->fresh_capacity, sizeof *l->fresh_barriers);
+    l->fresh_barriers[l->fresh_count++] = op;
+}
+
+/* A branch that these threads take; where what it does is built. */
+static tile_builder begin_if(lowering *l, tile_builder *outer, tile_value condition) {
+    tile_op branch = tile_build_if_else(outer, condition, NULL, 0);
+    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 1));
+    inner.loc = outer->loc;
+    tile_build_yield(&inner, NULL, 0);
+    inner.region = tile_op_region(l->f, branch, 0);
+    return inner;
+}
+
+static int64_t barriers_of(const lowering *l, tile_op alloc) {
+    return tile_type_elements(tile_value_type(&l->old, tile_op_result(&l->old, alloc, 0)));
+}
+
+/* The first `threads` threads of the block initialise one buffer: so many at a time. */
+static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t threads) {
+    tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
+    int64_t total = barriers_of(l, alloc);
+    tile_value count = lower_int(l, tile_op_attr_int(&l->old, alloc, TILE_ATTR_count, 1));
+    for (int64_t first = 0; first < total; first += threads) {
+        tile_builder inner = *b;
+        if (total - first < threads)
+            inner = begin_if(l, b, tile_build_lt(b, l->thread, lower_int(l, total - first)));
+        tile_value index =
+            first ? tile_build_add(&inner, l->thread, lower_int(l, first)) : l->thread;
+        tile_build_mbarrier_init(&inner, buffer, &index, 1, count);
+        if (total - first < threads) tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+/* By one thread, one after the other: their addresses are constants, and each instruction takes one
+ * address for all threads. */
+static void init_in_turn(lowering *l, tile_builder *b) {
+    for (size_t i = 0; i < l->fresh_count; i++) {
+        tile_op alloc = l->fresh_barriers[i];
+        tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
+        tile_value count = lower_int(l, tile_op_attr_int(&l->old, alloc, TILE_ATTR_count, 1));
+        for (int64_t k = 0; k < barriers_of(l, alloc); k++) {
+            tile_value index = lower_int(l, k);
+            tile_build_mbarrier_init(b, buffer, &index, 1, count);
+        }
+    }
+}
+
+/* The second warp's first thread makes a few: the first warp may have copies to begin with. */
+static tile_value find_makers(lowering *l, int64_t threads) {
+    if (threads > 1) return tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
+    return tile_build_eq(&l->builder, l->thread, lower_int(l, l->who.warps > 1 ? LANES : 0));
+}
+
+static void init_fresh(lowering *l) {
+    enum { MOST_IN_TURN = 32 };
+    int64_t threads = 0, total = 0, all = (int64_t)LANES * l->who.warps;
+    for (size_t i = 0; i < l->fresh_count; i++) {
+        int64_t barriers = barriers_of(l, l->fresh_barriers[i]);
+        threads = barriers > threads ? barriers : threads;
+        total += barriers;
+    }
+    threads = total <= MOST_IN_TURN ? 1 : threads > all ? all : threads;
+    tile_builder inner = begin_if(l, &l->builder, find_makers(l, threads));
+    if (threads == 1) init_in_turn(l, &inner);
+    for (size_t i = 0; i < l->fresh_count && threads > 1; i++)
+        init_buffer(l, &inner, l->fresh_barriers[i], threads);
+    tile_build_mbarrier_fence(&inner);
+    tile_build_yield(&inner, NULL, 0);
+    l->fresh_count = 0;
+    l->fresh_unmet = true;
+}
+
+bool lower_is_arithmetic(const tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
+    bool quiet = !(tile_op_effects(f, op) & ~(structure | TILE_EFFECT_ALLOC));
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && quiet; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
+            quiet &=
+                lower_is_arithmetic(f, inner) && tile_op_opcode(f, inner) != TILE_OP_alloc_barrier;
+    return quiet;
+}
+
+void lower_begin_barriers(lowering *l) {
+    TILE_FOR_EACH_OP (&l->old, op, l->old.body) {
+        if (!lower_is_arithmetic(&l->old, op)) break;
+        if (tile_op_opcode(&l->old, op) == TILE_OP_alloc_barrier) lower_alloc_barrier(l, op);
+    }
+    if (l->fresh_count) init_fresh(l);
+}
+
+void lower_meet_barriers(lowering *l) {
+    if (l->fresh_count) init_fresh(l);
+    if (!l->fresh_unmet) return;
+    l->fresh_unmet = false;
+    if (l->f->cluster_rank) {
+        tile_build_cluster_arrive(&l->builder);
+        tile_build_cluster_wait(&l->builder);
+    } else {
+        tile_build_sync_for(&l->builder, l->who);
+    }
+}
+
+/* Using ---------------------------------------------------------------------------------------- */
+
+static void keep_scope(lowering *l, tile_op op) {
+    tile_op made = tile_region_at(l->f, l->builder.region)->last;
+    tile_op_at(l->f, made)->attrs = tile_op_at(&l->old, op)->attrs;
+    tile_op_at(l->f, made)->attr_count = tile_op_at(&l->old, op)->attr_count;
+}
+
+/* The set's first arrival expects the bytes of its copies, too. Who makes the others; none. */
+static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile_value index,
+                                    tile_value first, int64_t bytes) {
+    bool alone = l->who.warps == 1;
+    tile_value leader = alone ? first : tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
+    tile_build_mbarrier_expect(&l->builder, lower_mapped(l, element[0]), &index, 1,
+                               lower_int(l, bytes), leader);
+    if (alone) return TILE_NO_VALUE;
+    return lower_and(l, first, tile_build_ne(&l->builder, l->thread, lower_int(l, 0)));
+}
+
+/* The lanes meet first: the arrival orders what its own thread did. */
+void lower_barrier_arrive(lowering *l, tile_op op) {
+    unsigned count;
+    const tile_value *element = tile_operands_bar(&l->old, op, &count);
+    tile_value index = lower_mapped(l, element[1]);
+    tile_build_sync_warp(&l->builder);
+    tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, LANES - 1));
+    tile_value first = tile_build_eq(&l->builder, lane, lower_int(l, 0));
+    int64_t bytes = lower_arriving_bytes(l, op);
+    if (bytes) first = expect_and_arrive(l, element, index, first, bytes);
+    if (!first.id) return;
+    tile_build_mbarrier_arrive(&l->builder, lower_mapped(l, element[0]), &index, 1, first);
+    keep_scope(l, op);
+}
+
+void lower_barrier_wait(lowering *l, tile_op op) {
+    unsigned count;
+    const tile_value *element = tile_operands_bar(&l->old, op, &count);
+    tile_value index = lower_mapped(l, element[1]);
+    tile_value parity = lower_mapped(l, tile_operand_parity(&l->old, op));
+    tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element[0]), &index, 1, parity);
+    keep_scope(l, op);
+}
+
+/* Turns ---------------------------------------------------------------------------------------- */
+
+/* At the barrier of group g the ones before it arrive, and it waits. */
+static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barrier) {
+    tile_value number = lower_int(l, barrier), warps = lower_int(l, 2 * TILE_WARPS_OF_TURN);
+    if (passes)
+        tile_build_sync_arrive(b, number, warps);
+    else
+        tile_build_sync(b, number, warps);
+}
+
+/* if warpgroup == g { its turn } else { the turns of those behind it }: numbers of barriers are
+ * constants, as ptxas would reserve all of them otherwise. */
+static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
+                        unsigned g) {
+    unsigned count = tile_turns_of(l->who);
+    bool passes = tile_op_opcode(&l->old, op) == TILE_OP_pass_turn;
+    bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
+    int64_t first = 1;
+    tile_value_is_int(&l->old, tile_operand_first(&l->old, op), &first);
+    if (edge) g = passes ? count - 1 : 0;
+    unsigned barrier = (unsigned)first + (passes ? (g + 1) % count : g);
+    if (!edge && g + 1 == count) {
+        build_turn(l, b, passes, barrier);
+        return;
+    }
+    tile_op branch = tile_build_if_else(b, tile_build_eq(b, warpgroup, lower_int(l, g)), NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, r));
+        inner.loc = b->loc;
+        if (r == 0)
+            build_turn(l, &inner, passes, barrier);
+        else if (!edge)
+            build_turns(l, &inner, op, warpgroup, g + 1);
+        tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+/* Which one of all groups' the thread's is. */
+static tile_value find_warpgroup(lowering *l) {
+    unsigned own = l->who.warps / TILE_WARPS_OF_TURN;
+    tile_value group = l->who.groups > 1 ? tile_region_arg(l->f, l->who.role, 0) : TILE_NO_VALUE;
+    if (own == 1 && group.id) return group;
+    tile_value warpgroup =
+        tile_build_div(&l->builder, l->thread, lower_int(l, LANES * TILE_WARPS_OF_TURN));
+    if (!group.id) return warpgroup;
+    return tile_build_add(&l->builder, tile_build_mul(&l->builder, group, lower_int(l, own)),
+                          warpgroup);
+}
+
+void lower_turn(lowering *l, tile_op op) {
+    build_turns(l, &l->builder, op, find_warpgroup(l), 0);
+}

@@ -1,0 +1,118 @@
+/* The sectors that a tile covers of a view, each asked for by one thread.
+ *
+ * Rows lie along the view's dim of stride 1. A point every 32 bytes of a row, and one at its end,
+ * meet all of its sectors, wherever it begins:
+ *
+ *     sectors   |       |       |       |       |
+ *     row             [xxxxxxxxxxxxxxxxxx]
+ *     points          *       *       *  *
+ *
+ * A point outside of the view is moved to where the view begins or ends; if all of the row is
+ * outside, or the row itself, nothing is asked for. */
+#include "lib/analysis/access.h"
+#include "passes/lower/lower.h"
+
+enum { SECTOR = 32 };
+
+typedef struct sectors {
+    lowering *l;
+    const lower_view *view;
+    unsigned rank, first; /* of the tile; the view's dim that is its first one */
+    unsigned along;       /* its dim along which rows lie; rank: none does */
+    tile_value start[TILE_MAX_RANK];
+    int64_t extent[TILE_MAX_RANK], points[TILE_MAX_RANK], step[TILE_MAX_RANK];
+    tile_value offset;    /* i64: of the dims before the tile's */
+    tile_value predicate; /* these are inside, and so is some of each row */
+} sectors;
+
+static tile_value number(const sectors *s, int64_t value) {
+    return lower_int(s->l, value);
+}
+
+static tile_value limit_of(const sectors *s, unsigned d) {
+    return s->view->limits[s->first + d];
+}
+
+/* Point % extent and, in *point, point / extent. */
+static tile_value take_coordinate(const sectors *s, tile_value *point, int64_t extent) {
+    tile_builder *b = &s->l->builder;
+    tile_value whole = *point;
+    if (extent == 1) return number(s, 0);
+    *point = tile_build_div(b, whole, number(s, extent));
+    return tile_build_rem(b, whole, number(s, extent));
+}
+
+/* Asks for one point; tail: the last element of a row. */
+static void ask(const sectors *s, tile_value point, tile_value predicate, bool tail) {
+    lowering *l = s->l;
+    tile_builder *b = &l->builder;
+    tile_value offset = s->offset;
+    for (unsigned i = s->rank + 1; i-- > 0;) {
+        /* neighbouring threads go along rows */
+        unsigned d = i == s->rank ? s->along : i;
+        if (d == s->rank || (i < s->rank && d == s->along)) continue;
+        bool row = d == s->along;
+        tile_value at =
+            tail && row ? number(s, s->extent[d] - 1) : take_coordinate(s, &point, s->points[d]);
+        if (!(tail && row)) at = lower_mul(l, at, number(s, s->step[d]));
+        at = lower_add(l, s->start[d], at);
+        if (row) {
+            tile_value last = tile_build_sub(b, limit_of(s, d), number(s, 1));
+            at = tile_build_min(b, tile_build_max(b, at, number(s, 0)), last);
+        }
+        predicate = lower_and(l, predicate, tile_build_ult(b, at, limit_of(s, d)));
+        offset = lower_add(l, offset,
+                           lower_mul(l, lower_to_long(l, at), s->view->strides[s->first + d]));
+    }
+    tile_build_prefetch_l2_thread(b, s->view->base, &offset, 1, predicate);
+}
+
+/* All points, dealt out to the threads. */
+static void ask_for_all(sectors *s, bool tail) {
+    lowering *l = s->l;
+    int64_t points = 1, threads = (int64_t)l->who.warps << TILE_LANE_BITS;
+    for (unsigned d = 0; d < s->rank; d++) points *= tail && d == s->along ? 1 : s->points[d];
+    for (int64_t first = 0; first < points; first += threads) {
+        tile_value point = lower_add(l, l->thread, number(s, first)), predicate = s->predicate;
+        if (first + threads > points)
+            predicate =
+                lower_and(l, predicate, tile_build_lt(&l->builder, point, number(s, points)));
+        ask(s, point, predicate, tail);
+    }
+}
+
+static void set_along(sectors *s, unsigned bytes) {
+    lowering *l = s->l;
+    unsigned d = s->along;
+    s->step[d] = bytes < SECTOR ? SECTOR / bytes : 1;
+    s->points[d] = (s->extent[d] + s->step[d] - 1) / s->step[d];
+    tile_value end = lower_add(l, s->start[d], number(s, s->extent[d]));
+    s->predicate =
+        lower_and(l, s->predicate, tile_build_lt(&l->builder, s->start[d], limit_of(s, d)));
+    s->predicate = lower_and(l, s->predicate, tile_build_gt(&l->builder, end, number(s, 0)));
+}
+
+void lower_prefetch(lowering *l, tile_op op) {
+    unsigned count, rank;
+    const tile_value *element = tile_operands_src(&l->old, op, &count),
+                     *extents = tile_operands_extents(&l->old, op, &rank);
+    const tile_type *view = tile_value_type(&l->old, element[0]);
+    tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
+    sectors s = {.l = l, .view = l->views[element[0].id], .rank = rank};
+    s.first = view->rank - rank;
+    s.along = tile_unit_dim(&facts, view->rank, rank);
+    s.offset = lower_view_offset(l, element, 1 + s.first);
+    for (unsigned d = 0; d < s.first; d++)
+        s.predicate = lower_and(
+            l, s.predicate,
+            tile_build_ult(&l->builder, lower_mapped(l, element[1 + d]), s.view->limits[d]));
+    for (unsigned d = 0; d < rank; d++) {
+        s.start[d] = lower_mapped(l, element[1 + s.first + d]);
+        s.step[d] = s.extent[d] = 1;
+        tile_value_is_int(&l->old, extents[d], &s.extent[d]);
+        s.points[d] = s.extent[d];
+    }
+    if (s.along < rank) set_along(&s, tile_scalar_bytes(view->scalar));
+    ask_for_all(&s, false);
+    if (s.along < rank && s.extent[s.along] > 1) ask_for_all(&s, true);
+}

@@ -1,0 +1,358 @@
+/* store_async: a tile goes to its view piece by piece, through a ring of buffers.
+ *
+ *     stage       0     1     0     1        of each group of four warps
+ *     written     ===== =====   ===== =====    by all of its threads
+ *     barrier     |          |  |          |   of the group alone
+ *     under way              ----------    --------  started by one thread
+ *
+ * Two pieces, or more small ones, are written, fenced and started together: a fence and a barrier
+ * for each cost more than it gains to start the first one earlier, but behind the last tile nothing
+ * hides the copies, and larger batches begin too late (2048^3: 3 %). The barrier before a round
+ * through the ring, where it may still be read, is behind the wait of the thread that started the
+ * copies.
+ *
+ * What only the tile needs is computed with its pieces (late.c), or, where it is long, with
+ * smaller parts of them, grains.
+ *
+ * A group is no executing set, and its barrier has a number that nobody else uses; where there is
+ * none, the set's own serves. */
+#include "lib/analysis/access.h"
+#include "lib/ir/regions.h"
+#include "lib/layout/pieces.h"
+#include "lib/ops/shape.h"
+#include "lib/support/scalar.h"
+#include "passes/lower/lower.h"
+
+enum { LANES = 1 << TILE_LANE_BITS };
+
+typedef struct store {
+    tile_op op;
+    tile_value buffer; /* of the old body */
+    const tile_value *element;
+    const tile_type *type, *ring;
+    tile_pieces pieces;
+    tile_pieces grains;              /* what is computed at once: pieces, or parts of them */
+    unsigned stages;                 /* of a group */
+    tile_value first;                /* element offset of the group's stages */
+    tile_value begin[TILE_MAX_RANK]; /* where its pieces begin, beside what registers add */
+    tile_value starts;               /* i1: the thread that starts copies */
+    unsigned number;                 /* of the first group's barrier; 0: the set's */
+    lower_boxes *boxes;              /* NULL: ordinary stores */
+    lower_late late;                 /* what is computed for each piece */
+    lower_piece *each;               /* by grain */
+    unsigned loaded, together; /* pieces: loads of which are under way; that are started at once */
+} store;
+
+/* Groups --------------------------------------------------------------------------------------- */
+
+static uint32_t group_threads(const store *s) {
+    return (uint32_t)LANES << s->pieces.group_bits;
+}
+
+/* The number of the group's first thread. */
+static tile_value first_thread(lowering *l, const store *s) {
+    uint32_t all = group_threads(s) * s->pieces.groups;
+    return tile_build_and(&l->builder, l->thread, lower_int(l, all - group_threads(s)));
+}
+
+/* What the group's first warp adds to coordinate d. */
+static tile_value group_coordinate(lowering *l, const store *s, unsigned d) {
+    const tile_layout *layout = s->type->layout;
+    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
+    for (unsigned i = s->pieces.group_bits; i < layout->warp_bits; i++)
+        bases[TILE_LANE_BITS + i] = tile_layout_coordinate(layout, layout->warp[i], d);
+    return lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
+}
+
+/* The first of as many numbers as there are groups, the same ones wherever the set meets. */
+static unsigned find_numbers(lowering *l, const store *s) {
+    tile_region role = l->who.role;
+    unsigned i = 0, groups = s->pieces.groups;
+    if (groups == 1 || l->who.groups > 1) return 0;
+    while (i < l->met_count && l->met_in[i].id != role.id) i++;
+    if (i < l->met_count) return l->met_first[i];
+    unsigned first = tile_find_barriers(&l->old, l->numbers_taken, groups);
+    if (!first) return 0;
+    l->numbers_taken |= ((UINT32_C(1) << groups) - 1) << first;
+    l->met_in[l->met_count] = role;
+    l->met_first[l->met_count++] = first;
+    return first;
+}
+
+/* if the group is this one { its barrier } else { .. } */
+static void meet_from(lowering *l, const store *s, tile_value thread, unsigned group) {
+    tile_value warps = lower_int(l, INT64_C(1) << s->pieces.group_bits);
+    if (group + 1 == s->pieces.groups) {
+        tile_build_sync(&l->builder, lower_int(l, s->number + group), warps);
+        return;
+    }
+    tile_value here =
+        tile_build_eq(&l->builder, thread, lower_int(l, (int64_t)group * group_threads(s)));
+    tile_op branch = tile_build_if_else(&l->builder, here, NULL, 0);
+    tile_builder outer = l->builder;
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    tile_build_sync(&l->builder, lower_int(l, s->number + group), warps);
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    meet_from(l, s, thread, group + 1);
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder = outer;
+}
+
+static void meet(lowering *l, const store *s) {
+    if (s->number)
+        meet_from(l, s, first_thread(l, s), 0);
+    else
+        tile_build_sync_for(&l->builder, l->who);
+}
+
+/* Pieces --------------------------------------------------------------------------------------- */
+
+static const tile_type *piece_type(lowering *l, const store *s, const tile_layout *layout) {
+    tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = s->ring->scalar, .rank = s->ring->rank};
+    for (unsigned d = 0; d < draft.rank; d++) draft.dims[d] = s->ring->dims[d];
+    draft.layout = layout;
+    return tile_type_get(tile_function_context(l->f), &draft);
+}
+
+/* By all threads of the group, from where they have written it. */
+static void store_read(lowering *l, const store *s, tile_value stage, const tile_value *ahead) {
+    tile_layout layout =
+        tile_access_layout(&l->old, l->ranges, s->element, s->ring, 1u << s->pieces.group_bits);
+    const tile_type *type = piece_type(l, s, &layout);
+    lower_shared_map map = lower_map_stage(l, s->buffer, stage, &layout);
+    lower_store_piece(l, s->op, lower_load_mapped(l, &map, type, true), type, s->element, ahead);
+}
+
+/* Until all stages of the group have been read; copied: in the background, too. */
+static void await_stages(lowering *l, const store *s, bool copied) {
+    if (copied) {
+        tile_build_bulk_wait(&l->builder, lower_int(l, 0));
+        tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_read);
+    }
+    meet(l, s);
+}
+
+/* Where a piece is behind the group's first stage. */
+static uint32_t stage_offset(const store *s, unsigned piece) {
+    return piece % s->stages * (uint32_t)tile_type_elements(s->ring);
+}
+
+static tile_value stage_of(lowering *l, const store *s, unsigned piece) {
+    return lower_add(l, s->first, lower_int(l, stage_offset(s, piece)));
+}
+
+/* What a register of the group's first thread adds to the coordinates, from the group's begin. */
+static void place_register(const store *s, uint32_t register_, uint32_t *at) {
+    for (unsigned d = 0; d < s->type->rank; d++)
+        at[d] = (uint32_t)lower_register_coordinate(s->type->layout, register_, d);
+}
+
+/* Where grain g begins in its piece, and which piece that is. */
+static unsigned place_grain(const store *s, unsigned g, uint32_t *inside) {
+    uint32_t at[TILE_MAX_RANK], begin[TILE_MAX_RANK];
+    unsigned piece = 0;
+    place_register(s, tile_pieces_register(&s->grains, s->type->layout, g, 0), at);
+    for (bool found = false; !found; piece += !found) {
+        place_register(s, tile_pieces_register(&s->pieces, s->type->layout, piece, 0), begin);
+        found = true;
+        for (unsigned d = 0; d < s->type->rank; d++) {
+            inside[d] = at[d] - begin[d];
+            found &= at[d] >= begin[d] && inside[d] < tile_layout_extent(&s->pieces.piece, d);
+        }
+    }
+    return piece;
+}
+
+/* Where a piece begins behind the tile's first element. */
+static void find_ahead(lowering *l, const store *s, uint32_t first, tile_value *ahead) {
+    for (unsigned d = 0; d < s->type->rank; d++)
+        ahead[d] = lower_add(l, s->begin[d],
+                             lower_int(l, lower_register_coordinate(s->type->layout, first, d)));
+}
+
+/* Loads what comes up to below piece `end`. */
+static void load_ahead(lowering *l, store *s, unsigned end) {
+    uint32_t inside[TILE_MAX_RANK];
+    for (; s->loaded < end && s->loaded < s->pieces.count; s->loaded++)
+        for (unsigned g = 0; g < s->grains.count; g++) {
+            tile_value ahead[TILE_MAX_RANK];
+            if (place_grain(s, g, inside) != s->loaded) continue;
+            find_ahead(l, s, tile_pieces_register(&s->grains, s->type->layout, g, 0), ahead);
+            s->each[g] = lower_start_piece(l, &s->late, g, ahead);
+            lower_load_late(l, &s->each[g]);
+        }
+}
+
+/* A constant distance in the ring's memory: grains and stages share the registers of addresses. */
+static lower_shared_map map_grain(lowering *l, const store *s, unsigned piece,
+                                  const uint32_t *inside) {
+    const tile_layout *memory = s->ring->layout;
+    lower_shared_map map = lower_map_stage(l, s->buffer, s->first, &s->grains.piece);
+    uint32_t index = 0;
+    for (unsigned d = 0; d < s->type->rank; d++)
+        index |= inside[d] << tile_layout_dim_shift(memory, d);
+    map.origin = stage_offset(s, piece) | tile_layout_offset_of(memory, index);
+    return map;
+}
+
+static tile_value make_zeros(lowering *l, const store *s) {
+    return tile_build_zero(&l->builder,
+                           tile_type_vector(tile_function_context(l->f), s->type->scalar,
+                                            tile_layout_registers(&s->grains.piece)));
+}
+
+/* i1: the grain begins inside of the view. */
+static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
+    const lower_view *view = l->views[s->element[0].id];
+    unsigned first = tile_value_type(&l->old, s->element[0])->rank - s->type->rank;
+    tile_value inside = TILE_NO_VALUE;
+    for (unsigned d = 0; d < s->type->rank; d++) {
+        tile_value index = lower_mapped(l, s->element[1 + first + d]);
+        tile_value start = lower_add(l, index, s->each[g].ahead[d]);
+        inside = lower_and(l, inside, tile_build_ult(&l->builder, start, view->limits[first + d]));
+    }
+    return inside;
+}
+
+/* What takes long is skipped where the view has nothing of it. ptxas moves no arithmetic over the
+ * branch: without one it interleaves that of many elements, for which registers are missing. */
+static void write_grain(lowering *l, store *s, unsigned piece, unsigned g, const uint32_t *inside) {
+    lower_shared_map map = map_grain(l, s, piece, inside);
+    const tile_type *type = piece_type(l, s, &s->grains.piece);
+    if (!s->late.is_long) {
+        lower_store_mapped(l, lower_compute_late(l, &s->each[g]), &map, type);
+        return;
+    }
+    tile_op branch = tile_build_if_else(&l->builder, begins_inside(l, s, g), NULL, 0);
+    tile_builder outer = l->builder;
+    l->builder.region = tile_op_region(l->f, branch, 0);
+    lower_store_mapped(l, lower_compute_late(l, &s->each[g]), &map, type);
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder.region = tile_op_region(l->f, branch, 1);
+    lower_store_mapped(l, make_zeros(l, s), &map, type);
+    tile_build_yield(&l->builder, NULL, 0);
+    l->builder = outer;
+}
+
+static void write_piece(lowering *l, store *s, unsigned piece) {
+    uint32_t inside[TILE_MAX_RANK];
+    for (unsigned g = 0; g < s->grains.count; g++)
+        if (place_grain(s, g, inside) == piece) write_grain(l, s, piece, g, inside);
+}
+
+/* Pieces `first` to below `end`. */
+static void store_batch(lowering *l, store *s, unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++) write_piece(l, s, i);
+    if (s->boxes) tile_build_fence_async(&l->builder);
+    meet(l, s);
+    load_ahead(l, s, end + s->together);
+    if (s->boxes) lower_begin_boxes(l, s->boxes, s->starts);
+    for (unsigned i = first; i < end; i++) {
+        tile_value ahead[TILE_MAX_RANK];
+        find_ahead(l, s, tile_pieces_register(&s->pieces, s->type->layout, i, 0), ahead);
+        if (s->boxes)
+            lower_store_boxes(l, s->op, s->boxes, stage_of(l, s, i), ahead);
+        else
+            store_read(l, s, stage_of(l, s, i), ahead);
+    }
+    if (s->boxes) lower_end_boxes(l, s->boxes);
+}
+
+/* Whether copies out of the ring may be under way: this store's or another one's. */
+static bool is_copied(lowering *l, const store *s) {
+    bool copied = s->boxes;
+    for (uint32_t id = 1; id < l->old.op_count && !copied; id++) {
+        const tile_op_data *data = &l->old.ops[id];
+        if (data->opcode == TILE_OP_store_async &&
+            tile_operand_ring(&l->old, (tile_op){id}).id == s->buffer.id)
+            copied = lower_has_boxes(l, (tile_op){id});
+    }
+    return copied;
+}
+
+/* Whether the ring may have been filled before. */
+static bool is_reused(const lowering *l, const store *s) {
+    bool reused = false;
+    for (tile_op at = s->op; at.id; at = tile_op_parent(&l->old, at))
+        reused |= tile_op_opcode(&l->old, at) != TILE_OP_roles && tile_repeats(&l->old, at);
+    for (uint32_t id = 1; id < l->old.op_count; id++)
+        for (uint32_t i = 0; l->old.ops[id].opcode && i < l->old.ops[id].operand_count; i++)
+            reused |= id != s->op.id && l->old.ops[id].operands[i].id == s->buffer.id &&
+                      l->old.ops[id].opcode != TILE_OP_free_shared;
+    return reused;
+}
+
+static unsigned least(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
+static void take_operands(const lowering *l, tile_op op, store *s) {
+    unsigned count;
+    uint32_t extents[TILE_MAX_RANK];
+    *s = (store){.op = op};
+    s->element = tile_operands_dst(&l->old, op, &count);
+    s->buffer = tile_operand_ring(&l->old, op);
+    s->type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
+    s->ring = tile_value_type(&l->old, s->buffer);
+    tile_type_dims(s->ring, extents);
+    tile_pieces_cut(s->type->layout, extents, &s->pieces); /* lower_check has seen to it */
+    s->stages = (unsigned)tile_type_stage_count(s->ring) / s->pieces.groups;
+}
+
+/* Parts of pieces that are so small that a chain of much arithmetic for each has registers. */
+static void cut_grains(store *s) {
+    enum { FEW = 8 /* elements of a thread */ };
+    uint32_t extents[TILE_MAX_RANK];
+    tile_pieces smaller;
+    for (unsigned d = 0; d < s->type->rank; d++)
+        extents[d] = tile_layout_extent(&s->pieces.piece, d);
+    for (unsigned d = s->type->rank; d-- > 0;)
+        while (tile_layout_registers(&s->grains.piece) > FEW && extents[d] > 1) {
+            extents[d] /= 2;
+            if (!tile_pieces_cut(s->type->layout, extents, &smaller)) {
+                extents[d] *= 2;
+                break;
+            }
+            s->grains = smaller;
+        }
+}
+
+/* What the pieces of a round need is loaded together, too, while the round before it is started:
+ * behind its barrier, over which ptxas moves no loads, as registers would be missing there. */
+static void plan_loads(lowering *l, store *s) {
+    enum { ROOM = 192 /* bytes of a thread */, BATCH = 8192 /* bytes of a group */ };
+    s->grains = s->pieces;
+    s->late = lower_start_late(l, s->op, &s->grains);
+    int64_t bytes = tile_type_elements(s->ring) * tile_scalar_bytes(s->ring->scalar);
+    unsigned loaded = lower_loaded_bytes(l, &s->late);
+    s->together = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
+    if (loaded * s->together > ROOM) s->together = loaded < ROOM ? ROOM / loaded : 1;
+    if (s->late.is_long) {
+        cut_grains(s);
+        s->late = lower_start_late(l, s->op, &s->grains);
+    }
+    s->each = TILE_NEW_ARRAY(l->pass->scratch, lower_piece, s->grains.count);
+}
+
+void lower_store_async(lowering *l, tile_op op) {
+    store s;
+    take_operands(l, op, &s);
+    plan_loads(l, &s);
+    s.boxes = lower_find_boxes(l, op);
+    s.number = find_numbers(l, &s);
+    tile_value thread = s.pieces.groups > 1 ? first_thread(l, &s) : lower_int(l, 0);
+    int64_t share = s.stages * tile_type_elements(s.ring) / group_threads(&s);
+    s.first = lower_mul(l, thread, lower_int(l, share));
+    for (unsigned d = 0; d < s.type->rank; d++) s.begin[d] = group_coordinate(l, &s, d);
+    if (s.boxes) s.starts = tile_build_eq(&l->builder, l->thread, thread);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    load_ahead(l, &s, s.together);
+    if (is_reused(l, &s)) await_stages(l, &s, is_copied(l, &s));
+    for (unsigned i = 0, end; i < s.pieces.count; i = end) {
+        unsigned round = i - i % s.stages + s.stages;
+        if (i && i % s.stages == 0) await_stages(l, &s, s.boxes != NULL);
+        end = least(i + s.together, least(round, s.pieces.count));
+        store_batch(l, &s, i, end);
+    }
+}

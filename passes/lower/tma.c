@@ -1,0 +1,494 @@
+/* Copies by the tensor memory accelerator: boxes, which one thread of the set starts.
+ *
+ * A shared layout is tiled by boxes (lib/layout/wgmma.h): dense arrays under a swizzle. Each is one
+ * transfer. A map may have its dims in any order but for the innermost one, along which elements of
+ * the array and of the box lie side by side. What the array must have beside that only the launch
+ * knows; a variant of the kernel that is launched where it holds has arguments with `tensor_map`.
+ *
+ * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of
+ * its place, for all of them. Where that cannot be, each copies all for itself. */
+#include "lib/analysis/tensor_map.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/wgmma.h"
+#include "passes/lower/lower.h"
+
+enum { LANES = 1 << TILE_LANE_BITS, BOX_ALIGNMENT = 128, NO_SWIZZLE = 16, MAX_BOXES = 64 };
+
+typedef struct tma_copy {
+    const tile_value *view, *buffer, *bar; /* of the old body; bar NULL: there is none */
+    const tile_type *view_type, *type;     /* type: the buffer's */
+    bool in;
+    unsigned leading;             /* dims of the view before those of the buffer */
+    unsigned rank;                /* of the map */
+    unsigned dims[TILE_MAX_RANK]; /* of the view, outermost first */
+    tile_tma_box box;
+    int64_t boxes;
+    int64_t sharers;      /* blocks that copy it together; 1: none */
+    unsigned sharing_dim; /* of the cluster: along which they differ */
+    unsigned cut;         /* dim of the buffer: each of them has a share along it */
+    uint32_t distance;    /* in the buffer, from one share to the next */
+} tma_copy;
+
+typedef struct branch {
+    tile_builder outer;
+    tile_region open[3];
+    unsigned depth;
+} branch;
+
+struct lower_boxes {
+    tma_copy copy;
+    tile_value map;
+    branch chosen; /* of the thread that starts copies */
+};
+
+static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
+    unsigned count, barriers = 0;
+    bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
+    const tile_value *from =
+        ring ? tile_operands_ring(&l->old, op, &count) : tile_operands_src(&l->old, op, &count);
+    const tile_value *to = tile_operands_dst(&l->old, op, &count);
+    const tile_value *bar = ring ? NULL : tile_operands_bar(&l->old, op, &barriers);
+    c->in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
+    c->view = c->in ? from : to;
+    c->buffer = c->in ? to : from;
+    c->bar = barriers ? bar : NULL;
+    c->view_type = tile_value_type(&l->old, c->view[0]);
+    c->type = tile_value_type(&l->old, c->buffer[0]);
+    c->leading = c->view_type->rank - c->type->rank;
+    c->sharers = 1;
+    if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
+    int64_t dim = tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
+    c->sharing_dim = (unsigned)dim;
+    if (c->sharing_dim < l->f->cluster_rank)
+        tile_expr_is_int(l->f->cluster[c->sharing_dim], &c->sharers);
+}
+
+/* Conditions ----------------------------------------------------------------------------------- */
+
+static tile_number number_of(const tile_expr *expr, int64_t divisor) {
+    int64_t value;
+    return tile_expr_is_int(expr, &value) ? tile_number_of(value) : tile_number_unknown(divisor);
+}
+
+static tile_number stride_of(const tma_copy *c, unsigned dim) {
+    if (c->view_type->has_strides) return number_of(c->view_type->strides[dim], 1);
+    return dim + 1 == c->view_type->rank ? tile_number_of(1) : tile_number_unknown(1);
+}
+
+/* Dims of the map: those before the buffer's, then the box's from its outermost one inwards. */
+static void order_dims(tma_copy *c) {
+    for (unsigned d = 0; d < c->leading; d++) c->dims[c->rank++] = d;
+    for (unsigned i = c->type->rank; i-- > 0;) c->dims[c->rank++] = c->leading + c->box.order[i];
+}
+
+static int64_t box_extent(const tma_copy *c, unsigned dim) {
+    return dim < c->leading ? 1 : c->box.extent[dim - c->leading];
+}
+
+/* NULL, or what the hardware's rules say against it, for all that is known. */
+static const char *broken_rule(const tma_copy *c) {
+    tile_map_facts facts = {.scalar = c->type->scalar, .rank = c->rank};
+    const tile_map_rule *rule;
+    facts.swizzle = c->box.swizzle == NO_SWIZZLE ? 0 : c->box.swizzle;
+    facts.address = tile_number_unknown(1);
+    for (unsigned i = 0; i < c->rank && i < TILE_MAX_RANK; i++) {
+        facts.box[i] = box_extent(c, c->dims[i]);
+        facts.extents[i] = number_of(c->view_type->dims[c->dims[i]], 1);
+        facts.strides[i] = stride_of(c, c->dims[i]);
+    }
+    return tile_map_judge(&facts, &rule) == TILE_NO ? rule->words : NULL;
+}
+
+/* Where it begins along the rows: at a multiple of 16 bytes, or the instruction is illegal. */
+static bool begins_aligned(const lowering *l, const tma_copy *c) {
+    enum { UNIT = 16 };
+    tile_range at = l->ranges[c->view[1 + c->dims[c->rank - 1]].id];
+    return at.divisor % UNIT * tile_scalar_bytes(c->type->scalar) % UNIT == 0;
+}
+
+/* Not below 0 unless it has left i32, and then nothing is inside of the view anyway. */
+static bool is_natural(const lowering *l, tile_value value, unsigned depth) {
+    enum { DEEP = 16 };
+    if (l->ranges[value.id].min >= 0) return true;
+    tile_op def = tile_value_def(&l->old, value);
+    tile_opcode opcode = def.id ? tile_op_opcode(&l->old, def) : TILE_OP_NONE;
+    if (depth == DEEP || (opcode != TILE_OP_add && opcode != TILE_OP_mul && opcode != TILE_OP_shl))
+        return false;
+    return is_natural(l, tile_operand_lhs(&l->old, def), depth + 1) &&
+           is_natural(l, tile_operand_rhs(&l->old, def), depth + 1);
+}
+
+/* A box that is stored begins nowhere below 0: the instruction is illegal. */
+static bool begins_inside(const lowering *l, const tma_copy *c) {
+    bool natural = true;
+    for (unsigned d = 0; d < c->view_type->rank && !c->in; d++)
+        natural = natural && is_natural(l, c->view[1 + d], 0);
+    return natural;
+}
+
+static bool is_aligned(const tma_copy *c) {
+    int64_t box = 1, bytes = tile_scalar_bytes(c->type->scalar);
+    for (unsigned d = 0; d < c->type->rank; d++) box *= c->box.extent[d];
+    return (c->boxes == 1 || box * bytes % BOX_ALIGNMENT == 0) &&
+           (!c->type->stages || tile_type_elements(c->type) * bytes % BOX_ALIGNMENT == 0);
+}
+
+/* Shares ------------------------------------------------------------------------------------- */
+
+static int64_t boxes_along(const tma_copy *c, unsigned dim) {
+    return tile_type_dim(c->type, dim) / c->box.extent[dim];
+}
+
+/* Where box `number` of share `share` begins, by dim of the buffer. */
+static void find_box(const tma_copy *c, int64_t number, int64_t share,
+                     uint32_t begin[TILE_MAX_RANK]) {
+    for (unsigned d = c->type->rank; d-- > 0;) {
+        int64_t count = boxes_along(c, d) / (d == c->cut ? c->sharers : 1);
+        begin[d] = (uint32_t)(number % count) * c->box.extent[d];
+        if (d == c->cut) begin[d] += (uint32_t)(share * count) * c->box.extent[d];
+        number /= count;
+    }
+}
+
+static uint32_t offset_of_box(const tma_copy *c, int64_t number, int64_t share) {
+    uint32_t begin[TILE_MAX_RANK] = {0};
+    find_box(c, number, share, begin);
+    return tile_layout_offset_of(c->type->layout, tile_layout_index(c->type->layout, begin));
+}
+
+/* A box is cut where that leaves each part in one piece: along its outermost dim. */
+static bool choose_cut(tma_copy *c) {
+    enum { ATOM_ROWS = 8 };
+    unsigned last = c->type->rank;
+    for (c->cut = 0; c->cut < c->type->rank; c->cut++)
+        if (boxes_along(c, c->cut) % c->sharers == 0) return true;
+    while (last > 0 && c->box.extent[c->box.order[last - 1]] == 1) last--;
+    if (last < 2) return false;
+    c->cut = c->box.order[last - 1];
+    uint32_t *extent = &c->box.extent[c->cut], share = *extent / (uint32_t)c->sharers;
+    if (*extent % (uint32_t)c->sharers || share % ATOM_ROWS) return false;
+    *extent = share;
+    c->boxes *= c->sharers;
+    return true;
+}
+
+/* Shares lie at equal distances, or everybody copies all. */
+static void share_boxes(tma_copy *c) {
+    tma_copy own = *c;
+    bool equal = c->sharers > 1 && choose_cut(c);
+    c->distance = equal ? offset_of_box(c, 0, 1) : 0;
+    for (int64_t i = 0; equal && i < c->boxes / c->sharers; i++)
+        for (int64_t share = 1; share < c->sharers && equal; share++)
+            equal = offset_of_box(c, i, share) ==
+                    offset_of_box(c, i, 0) + (uint32_t)share * c->distance;
+    if (equal) return;
+    *c = own;
+    c->sharers = 1;
+}
+
+/* NULL, or why not; *remedy: what to write, or NULL. */
+static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy) {
+    const char *rule;
+    *remedy = NULL;
+    if (l->pass->target && !tile_target_has(l->pass->target, TILE_FEATURE_tma))
+        return "the target has none";
+    if (c->type->scalar != c->view_type->scalar) {
+        *remedy = "make the buffer's element type that of the view";
+        return "a tensor copy does not convert elements";
+    }
+    if ((rule = tile_view_lacks_map(&l->old, c->view[0], l->pass->scratch, remedy))) return rule;
+    if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box)) {
+        *remedy = "let its rows be 16 bytes or more, and leave the layout to the compiler";
+        return "the buffer's layout has no 16 bytes side by side";
+    }
+    c->boxes = 1;
+    for (unsigned d = 0; d < c->type->rank; d++) c->boxes *= boxes_along(c, d);
+    share_boxes(c);
+    order_dims(c);
+    if ((rule = broken_rule(c))) {
+        *remedy = "see the rules of tensor maps";
+        return tile_arena_format(l->pass->scratch, "a tensor map needs %s", rule);
+    }
+    if (!begins_aligned(l, c)) {
+        *remedy = "let the innermost coordinate be a multiple of 16 bytes";
+        return "the copy may begin where no multiple of 16 bytes of a row does";
+    }
+    if (!begins_inside(l, c)) {
+        *remedy = "let no coordinate be below 0";
+        return "the copy may begin before the view does";
+    }
+    if (c->boxes > MAX_BOXES) {
+        *remedy = "copy it in parts, or give the buffer extents that are powers of two";
+        return tile_arena_format(l->pass->scratch,
+                                 "the buffer consists of %lld boxes, and a copy starts %d at most",
+                                 (long long)c->boxes, MAX_BOXES);
+    }
+    if (!is_aligned(c)) {
+        *remedy = "let them be such multiples, or copy rows of 128 bytes";
+        return "the buffer's stages, or the boxes it consists of, are no multiples of 128 bytes";
+    }
+    return NULL;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+static void open_branch(lowering *l, branch *b, tile_value condition) {
+    tile_op op = tile_build_if_else(&l->builder, condition, NULL, 0);
+    tile_builder other = tile_builder_at_end(l->f, tile_op_region(l->f, op, 1));
+    other.loc = l->builder.loc;
+    tile_build_yield(&other, NULL, 0);
+    b->open[b->depth++] = tile_op_region(l->f, op, 0);
+    l->builder.region = b->open[b->depth - 1];
+}
+
+/* One thread: of one warp, the one that is elected, which ptxas needs no branch for; of more, the
+ * first. An election behind a branch on the thread would make ptxas take the warps for diverged
+ * wherever they come from there, such as in the next tile's loop, and keep what it computes for
+ * wgmma out of uniform registers. */
+static branch open_elected(lowering *l) {
+    branch b = {.outer = l->builder};
+    open_branch(l, &b,
+                l->who.warps > 1 ? tile_build_eq(&l->builder, l->thread, lower_int(l, 0))
+                                 : tile_build_elect(&l->builder));
+    return b;
+}
+
+static void close_branch(lowering *l, branch *b) {
+    while (b->depth-- > 0) {
+        l->builder.region = b->open[b->depth];
+        tile_build_yield(&l->builder, NULL, 0);
+    }
+    l->builder = b->outer;
+}
+
+/* What only range analysis cannot exclude: a coordinate that has left i32. */
+static void guard_store(lowering *l, const tma_copy *c, branch *b) {
+    tile_value inside = TILE_NO_VALUE;
+    for (unsigned d = 0; d < c->view_type->rank; d++)
+        if (l->ranges[c->view[1 + d].id].min < 0)
+            inside = lower_and(
+                l, inside,
+                tile_build_ge(&l->builder, lower_mapped(l, c->view[1 + d]), lower_int(l, 0)));
+    if (inside.id) open_branch(l, b, inside);
+}
+
+static tile_value build_map(lowering *l, const tma_copy *c) {
+    const lower_view *view = l->views[c->view[0].id];
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    tile_type type = {.kind = TILE_TYPE_MAP, .scalar = c->type->scalar, .rank = c->rank};
+    for (unsigned i = 0; i < c->rank; i++) {
+        extents[i] = view->extents[c->dims[i]];
+        strides[i] = view->strides[c->dims[i]];
+        type.dims[i] = tile_expr_int(tile_function_context(l->f), box_extent(c, c->dims[i]));
+    }
+    tile_value map =
+        tile_build_tensor_map(&l->builder, view->base, extents, c->rank, strides, c->rank,
+                              tile_type_get(tile_function_context(l->f), &type));
+    if (c->box.swizzle != NO_SWIZZLE)
+        tile_op_set_int(l->f, tile_value_def(l->f, map), TILE_ATTR_swizzle, c->box.swizzle);
+    return map;
+}
+
+/* Where a copy's boxes come from and go. */
+typedef struct placement {
+    tile_value map, stage;    /* stage: where it begins in the buffer */
+    const tile_value *ahead;  /* how far behind its coordinates the copy begins, by the buffer's
+                                 dims, or NULL */
+    tile_value share, blocks; /* this block's place among those that share, and who they are; 0: it
+                                 does not share */
+} placement;
+
+static void find_share(lowering *l, const tma_copy *c, placement *p) {
+    int64_t all = 1, before = 1, mask = 0, extent;
+    if (c->sharers == 1) return;
+    for (unsigned d = 0; d < l->f->cluster_rank; d++) {
+        if (!tile_expr_is_int(l->f->cluster[d], &extent)) extent = 1;
+        all *= extent;
+        if (d < c->sharing_dim) before *= extent;
+    }
+    for (int64_t i = 0; i < c->sharers; i++) mask |= INT64_C(1) << i * before;
+    p->share = tile_build_cluster_rank(&l->builder);
+    p->blocks = lower_int(l, mask);
+    if (all == c->sharers) return;
+    tile_value rank = p->share, step = lower_int(l, before);
+    p->share = tile_build_rem(&l->builder, tile_build_div(&l->builder, rank, step),
+                              lower_int(l, c->sharers));
+    tile_value first = tile_build_sub(&l->builder, rank, lower_mul(l, p->share, step));
+    p->blocks = tile_build_shl(&l->builder, p->blocks, first);
+}
+
+/* The share's place * length, for a block that shares; else nothing. */
+static tile_value add_share(lowering *l, const placement *p, tile_value value, int64_t length) {
+    if (!p->share.id) return value;
+    return lower_add(l, value, lower_mul(l, p->share, lower_int(l, length)));
+}
+
+static void build_box(lowering *l, tile_op op, const tma_copy *c, const placement *p,
+                      int64_t number) {
+    uint32_t begin[TILE_MAX_RANK] = {0};
+    tile_value at[TILE_MAX_RANK], buffer = lower_mapped(l, c->buffer[0]);
+    find_box(c, number, 0, begin);
+    for (unsigned i = 0; i < c->rank; i++) {
+        unsigned dim = c->dims[i];
+        at[i] = lower_mapped(l, c->view[1 + dim]);
+        if (dim < c->leading) continue;
+        if (p->ahead) at[i] = lower_add(l, at[i], p->ahead[dim - c->leading]);
+        at[i] = lower_add(l, at[i], lower_int(l, begin[dim - c->leading]));
+        if (dim - c->leading == c->cut)
+            at[i] = add_share(l, p, at[i], tile_type_dim(c->type, c->cut) / c->sharers);
+    }
+    tile_value place = lower_add(l, p->stage, lower_int(l, offset_of_box(c, number, 0)));
+    place = add_share(l, p, place, c->distance);
+    if (c->in) {
+        tile_value index = lower_mapped(l, c->bar[1]);
+        tile_build_tma_load(&l->builder, p->map, at, c->rank, buffer, &place, 1,
+                            lower_mapped(l, c->bar[0]), &index, 1, p->blocks);
+    } else {
+        tile_build_tma_store(&l->builder, buffer, &place, 1, p->map, at, c->rank);
+    }
+    lower_keep_cache(l, op);
+}
+
+int64_t lower_tma_bytes(const lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    if (find_plan(l, &c, &remedy)) return 0;
+    return tile_type_elements(c.type) * tile_scalar_bytes(c.type->scalar);
+}
+
+/* Neighbours with only arithmetic between them are started by one thread in one go, where the last
+ * one stands. */
+static bool is_load(const lowering *l, tile_op op) {
+    return tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
+           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && lower_tma_bytes(l, op) > 0;
+}
+
+static bool has_later_neighbour(const lowering *l, tile_op op) {
+    do op = tile_op_next(&l->old, op);
+    while (op.id && !tile_op_effects(&l->old, op));
+    return op.id && is_load(l, op);
+}
+
+static tile_op first_neighbour(const lowering *l, tile_op op) {
+    tile_op first = op;
+    for (op = tile_op_at(&l->old, op)->prev; op.id; op = tile_op_at(&l->old, op)->prev) {
+        if (!tile_op_effects(&l->old, op)) continue;
+        if (!is_load(l, op)) break;
+        first = op;
+    }
+    return first;
+}
+
+/* In the elected thread. */
+static void build_copy(lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    find_plan(l, &c, &remedy);
+    l->builder.loc = tile_op_loc(&l->old, op);
+    tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
+                                                  lower_int(l, tile_type_elements(c.type)))
+                                      : lower_int(l, 0);
+    if (c.in && !lower_arrival_of(l, op).id) {
+        tile_value index = lower_mapped(l, c.bar[1]);
+        tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
+                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
+        tile_op last = tile_region_at(l->f, l->builder.region)->last;
+        tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
+    }
+    placement p = {.map = build_map(l, &c), .stage = stage};
+    find_share(l, &c, &p);
+    for (int64_t i = 0; i < c.boxes / c.sharers; i++) build_box(l, op, &c, &p, i);
+}
+
+/* Pieces --------------------------------------------------------------------------------------- */
+
+lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
+    lower_boxes *boxes = TILE_NEW(l->pass->scratch, lower_boxes);
+    const char *remedy;
+    take_operands(l, op, &boxes->copy);
+    const char *why = find_plan(l, &boxes->copy, &remedy);
+    if (why) {
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
+        return NULL;
+    }
+    boxes->map = build_map(l, &boxes->copy);
+    return boxes;
+}
+
+bool lower_has_boxes(const lowering *l, tile_op op) {
+    tma_copy copy = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &copy);
+    return !find_plan(l, &copy, &remedy);
+}
+
+void lower_begin_boxes(lowering *l, lower_boxes *boxes, tile_value starts) {
+    boxes->chosen = (branch){.outer = l->builder};
+    open_branch(l, &boxes->chosen, starts);
+    guard_store(l, &boxes->copy, &boxes->chosen);
+}
+
+void lower_store_boxes(lowering *l, tile_op op, const lower_boxes *boxes, tile_value stage,
+                       const tile_value *ahead) {
+    const placement p = {.map = boxes->map, .stage = stage, .ahead = ahead};
+    for (int64_t i = 0; i < boxes->copy.boxes; i++) build_box(l, op, &boxes->copy, &p, i);
+}
+
+void lower_end_boxes(lowering *l, lower_boxes *boxes) {
+    tile_build_bulk_commit(&l->builder);
+    close_branch(l, &boxes->chosen);
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+bool lower_tma(lowering *l, tile_op op) {
+    tma_copy c = {.rank = 0};
+    const char *remedy;
+    take_operands(l, op, &c);
+    const char *why = find_plan(l, &c, &remedy);
+    if (why) {
+        tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
+        return false;
+    }
+    if (c.in && has_later_neighbour(l, op)) return true;
+    branch elected = open_elected(l);
+    if (!c.in) guard_store(l, &c, &elected);
+    for (tile_op at = c.in ? first_neighbour(l, op) : op;; at = tile_op_next(&l->old, at)) {
+        if (at.id == op.id || is_load(l, at)) build_copy(l, at);
+        if (at.id == op.id) break;
+    }
+    close_branch(l, &elected);
+    return true;
+}
+
+/* Arrivals ------------------------------------------------------------------------------------- */
+
+static bool same_element(const lowering *l, tile_op a, unsigned i, tile_op b, unsigned k) {
+    unsigned m, n;
+    const tile_value *x = tile_op_segment(&l->old, a, i, &m),
+                     *y = tile_op_segment(&l->old, b, k, &n);
+    return m == n && m == 2 && x[0].id == y[0].id && x[1].id == y[1].id;
+}
+
+/* Between the two only more copies and arithmetic stand: nobody can tell when bytes are expected.
+ */
+tile_op lower_arrival_of(const lowering *l, tile_op copy) {
+    for (tile_op op = tile_op_next(&l->old, copy); op.id; op = tile_op_next(&l->old, op)) {
+        tile_opcode opcode = tile_op_opcode(&l->old, op);
+        if (opcode == TILE_OP_barrier_arrive && same_element(l, copy, 2, op, 0)) return op;
+        if (tile_op_effects(&l->old, op) && opcode != TILE_OP_copy_async) return TILE_NO_OP;
+    }
+    return TILE_NO_OP;
+}
+
+int64_t lower_arriving_bytes(const lowering *l, tile_op arrive) {
+    int64_t bytes = 0;
+    for (tile_op op = tile_op_at(&l->old, arrive)->prev; op.id; op = tile_op_at(&l->old, op)->prev)
+        if (tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
+            tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER &&
+            lower_arrival_of(l, op).id == arrive.id)
+            bytes += lower_tma_bytes(l, op);
+    return bytes;
+}

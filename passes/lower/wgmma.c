@@ -1,0 +1,495 @@
+/* dot by a warpgroup: descriptors of its operands, one wgmma after the other.
+ *
+ * A warpgroup's share of the accumulator is cut into blocks of one instruction each, 64 rows and as
+ * many columns as lie side by side; for each 32 bytes of k each block gets one product. An operand
+ * in shared memory is named where it lies: the block's and the step's offset are constants, stage
+ * and warpgroup are added once. Then all products are a group, and the wait for it gives the
+ * accumulator back.
+ *
+ * Sums of 8-bit floats leave the tensor cores every 128 elements of k, unless the dot is `fast`.
+ *
+ * With `async` the wait is dot_wait's. Where blocks of other rows have the same sums the dot waits
+ * by itself: pending registers have one user. */
+#include <math.h>
+
+#include "lib/analysis/product.h"
+#include "lib/ir/regions.h"
+#include "lib/layout/layout.h"
+#include "lib/ops/gather.h"
+#include "lib/support/scalar.h"
+#include "passes/common/warpgroup.h"
+#include "passes/lower/lower.h"
+
+/* An operand of the product: lhs [m, k] or rhs [k, n]; a buffer may hold it transposed. */
+typedef struct source {
+    const tile_layout *layout;
+    tile_scalar scalar;
+    unsigned k_dim;
+    tile_value fragment;             /* a tile's registers; none for a buffer */
+    tile_value buffer, begin;        /* i32: stage and warpgroup, in elements */
+    const tile_wgmma_matrix *matrix; /* of a buffer */
+} source;
+
+/* Where a block begins, in the first warpgroup's share. */
+typedef struct block_place {
+    uint32_t row, column;
+} block_place;
+
+/* Blocks of the accumulator. */
+typedef struct block_list {
+    const tile_layout *layout;
+    tile_scalar scalar;
+    unsigned row_dim;
+    uint32_t columns;
+    unsigned count, size; /* registers of one */
+    block_place *at;
+    int64_t *order; /* block after block: which register */
+    tile_value *parts;
+} block_list;
+
+/* 1. Operands. -------------------------------------------------------------------------------- */
+
+/* What the warps' numbers add to where an operand begins: the warpgroups' steps along its other
+ * dim.
+ */
+static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layout *acc,
+                                  unsigned acc_dim) {
+    uint32_t bases[TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS] = {0};
+    unsigned bytes = tile_scalar_bytes(s->scalar);
+    for (unsigned i = 2; i < acc->warp_bits; i++) {
+        uint32_t at[2] = {0};
+        at[1 - s->k_dim] = tile_layout_coordinate(acc, acc->warp[i], acc_dim);
+        bases[TILE_LANE_BITS + i] = tile_wgmma_start(s->layout, s->matrix, bytes, at) / bytes;
+    }
+    return lower_thread_map(l, bases, TILE_LANE_BITS + acc->warp_bits);
+}
+
+static source find_source(lowering *l, tile_op op, unsigned operand, const warpgroup_plan *plan,
+                          const tile_layout *acc) {
+    unsigned count;
+    const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
+    const tile_type *type = tile_value_type(&l->old, element[0]);
+    source s = {.layout = type->layout,
+                .scalar = type->scalar,
+                .k_dim = tile_product_k_dim(&l->old, op, operand)};
+    if (type->kind == TILE_TYPE_TILE) {
+        s.fragment = lower_mapped(l, element[0]);
+        return s;
+    }
+    s.buffer = lower_mapped(l, element[0]);
+    s.matrix = &plan->matrix[operand];
+    tile_value stage = type->stages ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
+    unsigned acc_dim = operand == TILE_MMA_LHS ? 0 : 1;
+    s.begin = lower_add(l, stage, warpgroup_begin(l, &s, acc, acc_dim));
+    return s;
+}
+
+static tile_value name_matrix(lowering *l, const source *s, uint32_t along, uint32_t k) {
+    const tile_wgmma_matrix *m = s->matrix;
+    unsigned bytes = tile_scalar_bytes(s->scalar);
+    uint32_t at[2];
+    at[s->k_dim] = k;
+    at[1 - s->k_dim] = along;
+    uint32_t start = tile_wgmma_start(s->layout, m, bytes, at) / bytes;
+    tile_value offset = lower_add(l, s->begin, lower_int(l, start));
+    const tile_type *type =
+        tile_type_descriptor(tile_function_context(l->f), s->scalar, m->mn_major);
+    tile_value descriptor = tile_build_wgmma_descriptor(&l->builder, s->buffer, &offset, 1, type);
+    tile_op def = tile_value_def(l->f, descriptor);
+    if (m->swizzle > 16) tile_op_set_int(l->f, def, TILE_ATTR_swizzle, m->swizzle);
+    tile_op_set_int(l->f, def, TILE_ATTR_leading, m->leading);
+    tile_op_set_int(l->f, def, TILE_ATTR_stride, m->stride);
+    return descriptor;
+}
+
+/* The registers of a tile that hold 64 rows x 32 bytes: 16 bytes of each thread in a row. */
+static tile_value take_fragment(lowering *l, const source *s, uint32_t along, uint32_t k) {
+    unsigned size = 16 / tile_scalar_bytes(s->scalar);
+    uint32_t at[2], first = 0;
+    at[s->k_dim] = k;
+    at[1 - s->k_dim] = along;
+    uint32_t index = tile_layout_index(s->layout, at);
+    while (tile_layout_apply(s->layout, first, 0, 0) != index) first += size;
+    if (tile_layout_registers(s->layout) == size) return s->fragment;
+    return tile_build_extract(&l->builder, s->fragment, lower_int(l, first),
+                              lower_part_type(l, s->scalar, size));
+}
+
+/* 2. The accumulator. ------------------------------------------------------------------------- */
+
+static const tile_type *block_type(lowering *l, const block_list *list) {
+    return lower_part_type(l, list->scalar, list->size);
+}
+
+/* The register of thread 0 that holds an element; there is one. */
+static int64_t find_register(const tile_layout *layout, const uint32_t at[2]) {
+    uint32_t index = tile_layout_index(layout, at), r = 0;
+    while (tile_layout_apply(layout, r, 0, 0) != index) r++;
+    return r;
+}
+
+/* Registers of a block in the instruction's order: two columns, then row 8, then 8 columns on. */
+static void order_block(const block_list *list, unsigned block) {
+    int64_t *order = list->order + (size_t)block * list->size;
+    for (unsigned i = 0; i < list->size; i++) {
+        uint32_t at[2];
+        at[list->row_dim] = list->at[block].row + 8 * (i / 2 % 2);
+        at[1 - list->row_dim] = list->at[block].column + 8 * (i / 4) + i % 2;
+        order[i] = find_register(list->layout, at);
+    }
+}
+
+static block_list find_blocks(lowering *l, const tile_type *acc, const warpgroup_plan *plan) {
+    const tile_layout *layout = acc->layout;
+    block_list list = {.layout = layout, .scalar = acc->scalar};
+    list.row_dim = plan->row_dim;
+    list.columns = plan->columns;
+    uint32_t registers = tile_layout_registers(layout);
+    list.size = plan->columns / 2;
+    unsigned most = registers / list.size;
+    list.at = TILE_NEW_ARRAY(l->pass->scratch, block_place, most);
+    list.order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    list.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, most);
+    for (uint32_t r = 0; r < registers; r++) {
+        uint32_t index = tile_layout_apply(layout, r, 0, 0);
+        uint32_t row = tile_layout_coordinate(layout, index, plan->row_dim);
+        uint32_t column = tile_layout_coordinate(layout, index, 1 - plan->row_dim);
+        if (row % TILE_WGMMA_ROWS || column % plan->columns) continue;
+        list.at[list.count] = (block_place){row, column};
+        order_block(&list, list.count++);
+    }
+    return list;
+}
+
+static bool is_in_row(const int64_t *order, unsigned count) {
+    bool in_row = true;
+    for (unsigned i = 1; i < count; i++) in_row &= order[i] == order[0] + i;
+    return in_row;
+}
+
+static tile_value permute(lowering *l, tile_value from, const int64_t *order, unsigned count) {
+    const tile_type *type = tile_value_type(l->f, from);
+    tile_value picked = tile_build_permute(
+        &l->builder, from, tile_type_vector(tile_function_context(l->f), type->scalar, count));
+    tile_op_set_list(l->f, tile_value_def(l->f, picked), TILE_ATTR_order, order, count);
+    return picked;
+}
+
+static void cut_blocks(lowering *l, block_list *list, tile_value acc) {
+    bool one = tile_type_elements(tile_value_type(l->f, acc)) == list->size;
+    for (unsigned b = 0; b < list->count; b++) {
+        const int64_t *order = list->order + (size_t)b * list->size;
+        bool in_row = is_in_row(order, list->size);
+        list->parts[b] = in_row && one ? acc
+                         : in_row ? tile_build_extract(&l->builder, acc, lower_int(l, order[0]),
+                                                       block_type(l, list))
+                                  : permute(l, acc, order, list->size);
+    }
+}
+
+static tile_value join_blocks(lowering *l, const block_list *list) {
+    unsigned registers = list->count * list->size;
+    tile_value all = list->count == 1 ? list->parts[0]
+                                      : tile_build_concat(&l->builder, list->parts, list->count);
+    if (is_in_row(list->order, registers)) return all;
+    int64_t *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
+    for (unsigned i = 0; i < registers; i++) back[list->order[i]] = i;
+    return permute(l, all, back, registers);
+}
+
+/* 3. Products. -------------------------------------------------------------------------------- */
+
+static bool is_zero(const tile_function *f, tile_value value) {
+    tile_op splat = tile_value_def(f, value);
+    if (!splat.id || tile_op_opcode(f, splat) != TILE_OP_splat) return false;
+    const tile_value_data *data = tile_value_at(f, tile_operand_src(f, splat));
+    return data->kind == TILE_VALUE_CONSTANT &&
+           (data->expr->kind == TILE_EXPR_FLOAT
+                ? data->expr->number == 0 && !signbit(data->expr->number)
+                : data->expr->kind == TILE_EXPR_INT && data->expr->integer == 0);
+}
+
+static tile_value flag(lowering *l, bool value) {
+    tile_context *context = tile_function_context(l->f);
+    return tile_function_constant(l->f, tile_type_scalar(context, TILE_i1),
+                                  tile_expr_int(context, value));
+}
+
+/* The first operand of each product, step by step and block by block; fragments stand before the
+ * fence. */
+static tile_value *take_first(lowering *l, const warpgroup_plan *plan, const block_list *list,
+                              const source *first) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    tile_value *operands =
+        TILE_NEW_ARRAY(l->pass->scratch, tile_value, depth / plan->depth * list->count + 1u);
+    for (uint32_t k = 0, at = 0; first->fragment.id && k < depth; k += plan->depth)
+        for (unsigned b = 0; b < list->count; b++)
+            operands[at++] = take_fragment(l, first, list->at[b].row, k);
+    return operands;
+}
+
+/* Steps of k whose products are added in the tensor cores. */
+typedef struct span {
+    uint32_t from, to;
+    unsigned first, end; /* blocks */
+    bool starts;         /* from nothing */
+    tile_value keep;     /* or unless this holds; 0: none */
+} span;
+
+static bool is_inside(const tile_function *f, tile_op op, tile_op outer) {
+    while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
+    return op.id != 0;
+}
+
+/* Whether a loop around it computes its bounds anew. It may run in one turn of that and not in the
+ * next, and if sums began with nothing, the zeros of such a turn would reach the products of
+ * another one: ptxas then ends each of these before the next (C7515). */
+static bool has_own_bounds(const tile_function *f, tile_op loop) {
+    bool own = false;
+    for (tile_op at = tile_op_parent(f, loop); at.id; at = tile_op_parent(f, at))
+        for (unsigned i = 0; i < 2 && tile_repeats(f, at); i++)
+            own |= is_inside(f, tile_value_def(f, tile_op_operand(f, loop, i)), at);
+    return own;
+}
+
+bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
+    const tile_function *f = &l->old;
+    unsigned uses = 0, count;
+    if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_surely_runs(f, loop) ||
+        has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
+        return false;
+    tile_value sums = tile_carried_received(f, loop, 0, index);
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        tile_op op = {id};
+        for (unsigned i = 0; f->ops[id].opcode && i < tile_op_operand_count(f, op); i++) {
+            if (tile_op_operand(f, op, i).id != sums.id) continue;
+            bool product = warpgroup_takes(f, op) && tile_op_has_attr(f, op, TILE_ATTR_async) &&
+                           !warpgroup_promotes(f, op) &&
+                           tile_op_segment(f, op, TILE_MMA_ACC, &count)->id == sums.id &&
+                           tile_op_at(f, op)->parent.id == tile_op_region(f, loop, 0).id;
+            if (!product) return false;
+            uses++;
+        }
+    }
+    return uses == 1;
+}
+
+/* Whether it is not the first iteration; no value where sums do not start so. */
+static tile_value is_later(lowering *l, tile_value acc) {
+    const tile_value_data *data = tile_value_at(&l->old, acc);
+    if (data->kind != TILE_VALUE_REGION) return TILE_NO_VALUE;
+    tile_region region = {data->owner};
+    tile_op loop = tile_region_at(&l->old, region)->parent;
+    unsigned own = tile_region_own_args(&l->old, region);
+    if (!loop.id || data->index < own || !lower_starts_sums(l, loop, data->index - own))
+        return TILE_NO_VALUE;
+    return tile_build_ne(&l->builder, lower_mapped(l, tile_region_arg(&l->old, region, 0)),
+                         lower_mapped(l, tile_operand_begin(&l->old, loop)));
+}
+
+static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
+                     const source *first, const tile_value *fragments, const source *second,
+                     span ks) {
+    for (uint32_t k = ks.from; k < ks.to; k += plan->depth)
+        for (unsigned b = ks.first; b < ks.end; b++) {
+            unsigned at = k / plan->depth * list->count + b;
+            tile_value one =
+                first->fragment.id ? fragments[at] : name_matrix(l, first, list->at[b].row, k);
+            tile_value other = name_matrix(l, second, list->at[b].column, k);
+            list->parts[b] = tile_build_wgmma(
+                &l->builder, one, other, list->parts[b],
+                k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts),
+                TILE_NO_VALUE);
+            lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
+        }
+    tile_build_wgmma_commit(&l->builder);
+}
+
+/* Nothing is kept of a zero: its registers need not be written. */
+static void start_blocks(lowering *l, block_list *list) {
+    for (unsigned b = 0; b < list->count; b++)
+        list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
+}
+
+/* But not for the `left` latest groups. */
+static void wait_for_blocks(lowering *l, block_list *list, int64_t left) {
+    tile_value *accs = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    for (unsigned b = 0; b < list->count; b++) accs[b] = list->parts[b];
+    tile_value done = tile_build_wgmma_wait(&l->builder, lower_int(l, left), accs, list->count);
+    for (unsigned b = 0; b < list->count; b++) list->parts[b].id = done.id + b;
+}
+
+/* The tensor cores keep some 14 bits of a sum of 8-bit floats: so many elements along k are added
+ * there, then the sums are added up as f32. */
+enum { PROMOTED_DEPTH = 128 };
+
+/* One block after the other, so that the tensor cores' own sums take the registers of one: while a
+ * warpgroup adds up, another one's products run. */
+static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *plan, block_list *list,
+                              const source *first, const tile_value *fragments,
+                              const source *second, bool starts) {
+    uint32_t depth = tile_layout_extent(first->layout, first->k_dim);
+    for (uint32_t k = 0; k < depth; k += PROMOTED_DEPTH) {
+        uint32_t to = k + PROMOTED_DEPTH < depth ? k + PROMOTED_DEPTH : depth;
+        for (unsigned b = 0; b < list->count; b++) {
+            span ks = {.from = k, .to = to, .first = b, .end = b + 1, .starts = true};
+            tile_value sum = list->parts[b];
+            list->parts[b] = tile_build_undefined(&l->builder, block_type(l, list));
+            tile_build_wgmma_fence(&l->builder);
+            multiply(l, op, plan, list, first, fragments, second, ks);
+            list->parts[b] =
+                tile_build_wgmma_wait(&l->builder, lower_int(l, 0), &list->parts[b], 1);
+            if (k || !starts) list->parts[b] = tile_build_add(&l->builder, sum, list->parts[b]);
+        }
+    }
+}
+
+/* Whether a product has the same sums in all rows of the instruction: its first operand, in
+ * registers, and what is added to are repeated along them. */
+static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *plan) {
+    const tile_function *f = &l->old;
+    unsigned count, order = warpgroup_first(plan->row_dim);
+    tile_value first = tile_op_segment(f, op, order, &count)[0];
+    tile_value acc = tile_op_segment(f, op, TILE_MMA_ACC, &count)[0];
+    if (tile_value_type(f, first)->kind != TILE_TYPE_TILE ||
+        !tile_is_repeated(f, first, 1 - tile_product_k_dim(f, op, order)))
+        return false;
+    if (tile_is_repeated(f, acc, plan->row_dim == TILE_WGMMA_EXCHANGED)) return true;
+    warpgroup_plan before;
+    tile_op dot = tile_value_def(f, acc);
+    while (dot.id && tile_op_opcode(f, dot) == TILE_OP_dot_wait)
+        dot = tile_value_def(f, tile_operand_src(f, dot));
+    return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_takes(f, dot) &&
+           !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
+           has_equal_rows(l, dot, &before);
+}
+
+/* The blocks of the first rows, where the others have the same sums. Products that are alike in all
+ * that they take would also be one for ptxas, which then waits to copy what that gives (C7517). */
+static block_list first_rows(lowering *l, const block_list *list) {
+    block_list first = *list;
+    first.count = 0;
+    first.at = TILE_NEW_ARRAY(l->pass->scratch, block_place, list->count);
+    first.order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, list->count * list->size);
+    first.parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, list->count);
+    for (unsigned b = 0; b < list->count; b++) {
+        if (list->at[b].row) continue;
+        first.at[first.count] = list->at[b];
+        order_block(&first, first.count++);
+    }
+    return first;
+}
+
+static void repeat_rows(block_list *list, const block_list *first) {
+    for (unsigned b = 0; b < list->count; b++)
+        for (unsigned i = 0; i < first->count; i++)
+            if (first->at[i].column == list->at[b].column) list->parts[b] = first->parts[i];
+}
+
+tile_value lower_wgmma(lowering *l, tile_op op) {
+    unsigned count;
+    warpgroup_plan plan;
+    const char *fault = warpgroup_find_plan(&l->old, op, &plan);
+    (void)fault; /* check.c has seen to it */
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    const tile_type *type = tile_value_type(&l->old, acc);
+    bool starts = is_zero(&l->old, acc);
+    unsigned order = warpgroup_first(plan.row_dim);
+    source first = find_source(l, op, order, &plan, type->layout);
+    source second = find_source(l, op, 1 - order, &plan, type->layout);
+    block_list all = find_blocks(l, type, &plan);
+    bool repeats = has_equal_rows(l, op, &plan);
+    bool async = tile_op_has_attr(&l->old, op, TILE_ATTR_async) && !repeats;
+    block_list list = repeats ? first_rows(l, &all) : all;
+    if (starts)
+        start_blocks(l, &list);
+    else
+        cut_blocks(l, &list, lower_mapped(l, acc));
+    const tile_value *fragments = take_first(l, &plan, &list, &first);
+    if (warpgroup_promotes(&l->old, op)) {
+        multiply_promoted(l, op, &plan, &list, &first, fragments, &second, starts);
+        if (repeats) repeat_rows(&all, &list);
+        return join_blocks(l, &all);
+    }
+    uint32_t depth = tile_layout_extent(first.layout, first.k_dim);
+    span ks = {.to = depth, .end = list.count, .starts = starts, .keep = is_later(l, acc)};
+    tile_build_wgmma_fence(&l->builder);
+    multiply(l, op, &plan, &list, &first, fragments, &second, ks);
+    if (!async) wait_for_blocks(l, &list, 0);
+    if (repeats) repeat_rows(&all, &list);
+    return join_blocks(l, &all);
+}
+
+/* The product that the sums are of; every way back leads to one. */
+static tile_op find_product(const tile_function *f, tile_value sums) {
+    enum { MAX_STEPS = 16 };
+    for (unsigned i = 0; i < MAX_STEPS; i++) {
+        const tile_value_data *data = tile_value_at(f, sums);
+        tile_op op = data->kind == TILE_VALUE_REGION
+                         ? tile_region_at(f, (tile_region){data->owner})->parent
+                         : tile_value_def(f, sums);
+        if (!op.id || tile_op_opcode(f, op) == TILE_OP_dot) return op;
+        if (tile_op_opcode(f, op) == TILE_OP_dot_wait) {
+            sums = tile_operand_src(f, op);
+            continue;
+        }
+        unsigned own = data->kind == TILE_VALUE_REGION
+                           ? tile_region_own_args(f, (tile_region){data->owner})
+                           : 0;
+        if (tile_op_opcode(f, op) != TILE_OP_for) break;
+        sums = tile_carried_sent(f, op, 0, data->index - own);
+    }
+    return TILE_NO_OP;
+}
+
+/* Whether a tile may be a warpgroup's sums, for all that its type says. */
+static bool may_be_sums(const tile_type *type) {
+    uint32_t columns;
+    bool sums = type->scalar == TILE_f32 || type->scalar == TILE_f16 || type->scalar == TILE_i32;
+    for (unsigned row_dim = 0; sums && row_dim < 2; row_dim++)
+        if (tile_wgmma_holds(type->layout, row_dim, type->scalar, &columns)) return true;
+    return false;
+}
+
+/* Each block is waited for by itself. */
+static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_t left) {
+    warpgroup_plan plan;
+    const tile_type *type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
+    tile_op dot = find_product(&l->old, tile_operand_src(&l->old, op));
+    if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
+    if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
+        return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
+    if (has_equal_rows(l, dot, &plan)) return src; /* it has waited, for all before it, too */
+    block_list list = find_blocks(l, type, &plan);
+    cut_blocks(l, &list, src);
+    wait_for_blocks(l, &list, left);
+    return join_blocks(l, &list);
+}
+
+/* Whether the product whose sums these are has so many behind it, up to the wait, that a wait which
+ * leaves `left` has finished it. */
+static bool is_finished(const tile_function *f, tile_op wait, int64_t left) {
+    tile_op dot = tile_value_def(f, tile_operand_src(f, wait));
+    int64_t later = 0;
+    if (!dot.id || tile_op_opcode(f, dot) != TILE_OP_dot ||
+        tile_op_at(f, dot)->parent.id != tile_op_at(f, wait)->parent.id)
+        return left == 0;
+    for (tile_op op = tile_op_next(f, dot); op.id && op.id != wait.id; op = tile_op_next(f, op))
+        later += tile_op_has_attr(f, op, TILE_ATTR_async);
+    return later >= left;
+}
+
+tile_value lower_dot_wait(lowering *l, tile_op op) {
+    tile_value src = lower_mapped(l, tile_operand_src(&l->old, op));
+    bool found = false;
+    int64_t left = 0;
+    bool warpgroups = l->who.warps % TILE_WARPGROUP == 0 && l->who.first % TILE_WARPGROUP == 0;
+    if (warpgroups)
+        TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body) found |= warpgroup_takes(&l->old, dot);
+    tile_value_is_int(&l->old, tile_operand_pending(&l->old, op), &left);
+    if (!found) return src; /* mma has computed all products where they stand */
+    if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);
+    tile_build_wgmma_wait(&l->builder, lower_int(l, left), NULL, 0);
+    return src;
+}

@@ -1,0 +1,453 @@
+/* insert-barriers: puts a `sync` where threads would race, and nowhere else.
+ *
+ * A barrier costs some 20 to 40 cycles in which no warp issues, and it ends the overlap of loads
+ * and mma; a ring of stages needs one a k-tile, not the two that a barrier around every access
+ * gives.
+ *
+ * level: 2 to 2
+ * requires: instantiated, laid_out, allocated
+ * keeps: instantiated, laid_out, allocated
+ * breaks: nothing
+ *
+ * pipeline: insert-barriers
+ * before:
+ *   kernel @turn(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [128, 64] : view<f16[128, 64]>
+ *     %a = alloc_shared {offset = 0} : shared<f16[64, 64]>
+ *     copy %g[0, 0], %a
+ *     %t = load_shared %a : tile<f16[64, 64]>
+ *     %u = add %t, %t : tile<f16[64, 64]>
+ *     store_shared %u, %a
+ *   }
+ *
+ * after:
+ *   kernel @turn(%p: ptr<f16>)
+ *       grid [1]  warps 4
+ *   {
+ *     %g = view %p, [128, 64] : view<f16[128, 64]>
+ *     %a = alloc_shared {offset = 0} : shared<f16[64, 64]>
+ *     copy %g[0, 0], %a
+ *     sync
+ *     %t = load_shared %a : tile<f16[64, 64]>
+ *     %u = add %t, %t : tile<f16[64, 64]>
+ *     sync
+ *     store_shared %u, %a
+ *   }
+ *
+ * How. The walk follows the block's program order and keeps the accesses since the last barrier:
+ * the pending ones. An access that meets a pending one, where one of the two writes, needs a
+ * barrier before it. Any two accesses count as made by different threads.
+ *
+ * An asynchronous operation counts as done when it is issued, as far as earlier accesses go. What
+ * it wrote can be read, and what it read can be written, after a wait and a barrier, in this order:
+ * each thread waits for its own only. So a wait makes the accesses under way pending, those of its
+ * own mechanism (cp.async groups, ..); one that leaves nothing unfinished leaves none under way.
+ * Only a barrier between that wait and the access serves, while others can stand in many places: in
+ * regions those that a wait asks for are put first, and often serve for everything else.
+ *
+ * Loops. What is pending at the end of the body is pending at its head. A stage index that the loop
+ * hands on is known there under its new name (the stage read ahead is the next iteration's); others
+ * are those of another iteration: not comparable, unless constant. The barriers that the loop needs
+ * because of itself are found first, then what is pending before it is looked at: if only that asks
+ * for a barrier, the barrier goes before the loop. It goes before an `if` too, when what is pending
+ * before it meets what is inside: a barrier on one branch would leave the other one to need its
+ * own.
+ *
+ * Global memory is treated likewise by what its views are made of. A tile that is loaded and stored
+ * at the same indices under the same layout stays in its threads, if none is held twice. Semaphores
+ * bring barriers of their own, before and after; so do atomic accesses that release or acquire.
+ * Atomic accesses of one kind whose old elements nobody takes need none between them.
+ *
+ * Roles. In a region of `roles` barriers are those of its executing set. Accesses of two regions,
+ * or of two groups of one, are not compared: who shares memory with another role says with numbered
+ * barriers in which order.
+ *
+ * Clusters. `cluster_arrive` and `cluster_wait` together are a barrier of the block, too: what was
+ * pending when its threads arrived is not after they have waited, and what is accessed between the
+ * two still is. A relaxed `cluster_arrive` orders nothing. What map_shared gives is taken to be the
+ * block's own buffer, as its rank may be. In which order blocks access one's memory is the author's
+ * to say, by these two.
+ *
+ * Threads that run on their own (level 3) can need a barrier in a branch that not all of them take;
+ * that is an error, for the user to write otherwise.
+ *
+ * What wgmma reads is fenced first (insert_fences.c), where barriers are explicit, too: fences are
+ * nothing that a user of tiles could know of.
+ *
+ * Under `sync explicit` no barrier is inserted: in the whole kernel, or in one region; there a
+ * barrier goes before the region if what is pending asks for it, and what the region accesses is
+ * pending behind it. A `sync` that is there stays. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/uniform.h"
+#include "lib/ir/regions.h"
+#include "lib/layout/reduce.h"
+#include "lib/ops/atomic.h"
+#include "lib/ops/reduce.h"
+#include "passes/common/warpgroup.h"
+#include "passes/memory/pending_accesses.h"
+#include "passes/pass.h"
+
+/* What a walk through the regions of an operation made of a state. */
+typedef struct walk_note {
+    bool known, dry;
+    bool landed_only;
+    bool hoist;
+    access_state before, after;
+    long inserted; /* when it was made */
+} walk_note;
+
+/* The last ones: around a loop states take turns, the first round's, the second one's, none. */
+enum { MOST_NOTES = 8 };
+typedef struct walk_notes {
+    walk_note *last; /* MOST_NOTES, of an operation that has been walked */
+    unsigned next;
+} walk_notes;
+
+typedef struct barriers {
+    tile_pass *pass;
+    tile_function *f;
+    tile_arena *arena;
+    /* By op: its regions have the barriers that they need by themselves; those that what has landed
+     * needs come first, [1]. */
+    bool (*settled)[2];
+    bool landed_only;      /* only what has landed asks for barriers */
+    walk_notes *notes;     /* by op */
+    bool dry;              /* look only */
+    bool hoist;            /* dry: an access from before the region is met in it */
+    const bool *divergent; /* by value */
+    const uint32_t *uses;  /* of each value: how many */
+    long inserted;
+    bool failed;
+} barriers;
+
+static bool meets(const barriers *b, const pending_access *earlier, const tile_access *later) {
+    return (earlier->landed || !b->landed_only) && accesses_conflict(b->f, b->uses, earlier, later);
+}
+
+/* A barrier that only some threads reach would never end. */
+static bool may_stand_at(barriers *b, tile_op before) {
+    tile_op control = tile_divergent_control(b->f, b->divergent, before);
+    if (!control.id || b->failed) return !b->failed;
+    tile_error_at(
+        b->f, before,
+        "%s needs a barrier before it, and is in divergent control flow; where the accesses of a "
+        "branch cannot conflict, put it into `sync explicit {..}` and write the barriers yourself",
+        tile_op_name(b->f, before));
+    tile_note_at(b->f, control, "threads diverge at this %s", tile_op_name(b->f, control));
+    b->failed = true;
+    return false;
+}
+
+static void put_barrier(barriers *b, tile_op before, access_state *s) {
+    if (tile_sync_is_explicit(b->f, before)) return;
+    s->pending.count = 0;
+    if (b->dry || !may_stand_at(b, before)) return;
+    tile_builder builder = tile_builder_before(b->f, before);
+    tile_build_sync_for(&builder, tile_executors_of(b->f, before));
+    b->inserted++;
+}
+
+static void complete(barriers *b, tile_op wait, access_state *s) {
+    access_set *under_way = &s->under_way[tile_op_mechanism(b->f, wait)];
+    for (size_t i = 0; i < under_way->count; i++) {
+        pending_access access = under_way->items[i];
+        access.landed = true;
+        access_set_add(b->arena, &s->pending, access);
+    }
+    if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
+}
+
+/* Whether values go through a buffer and then, behind another barrier, places through theirs: the
+ * first barrier orders all that came before it before what is done with places, the second one what
+ * is done with values before all that follows. *places: that buffer. */
+static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *places) {
+    enum { VALUES = 1, PLACES = 2 };
+    unsigned values, count;
+    tile_reduction reduction;
+    if (tile_op_opcode(f, op) != TILE_OP_reduce_arg) return false;
+    tile_op_segment(f, op, VALUES, &values);
+    const tile_value *buffer = tile_op_segment(f, op, PLACES, &count);
+    if (!values || !count || !tile_reduction_of(f, op, &reduction)) return false;
+    const tile_layout *from = tile_value_type(f, tile_operand_src(f, op))->layout;
+    const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
+    if (!from || !to) return false;
+    tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
+    *places = buffer[0];
+    return tile_reduce_in_turn(&plan, to) && tile_reduce_exchanges(&plan, to);
+}
+
+/* Those of values first; returns how many they are. */
+static unsigned put_values_first(tile_access *accesses, unsigned count, tile_value places) {
+    unsigned values = 0;
+    for (unsigned a = 0; a < count; a++) {
+        tile_access own = accesses[a];
+        if (own.memory.id == places.id) continue;
+        accesses[a] = accesses[values];
+        accesses[values++] = own;
+    }
+    return values;
+}
+
+static void walk_accesses(barriers *b, tile_op op, access_state *s) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(b->f, op, accesses);
+    tile_value places = TILE_NO_VALUE;
+    bool conflict = false, ordered = meets_by_itself(b->f, op, &places);
+    unsigned values = ordered ? put_values_first(accesses, count, places) : 0;
+    unsigned asking = ordered ? values : count;
+    for (size_t i = 0; i < s->pending.count; i++)
+        for (unsigned a = 0; a < asking; a++)
+            if (meets(b, &s->pending.items[i], &accesses[a])) {
+                conflict = true;
+                b->hoist |= s->pending.items[i].outer;
+            }
+    if (conflict) put_barrier(b, op, s);
+    if (ordered) s->pending.count = 0;
+    tile_mechanism started = tile_op_starts(b->f, op);
+    access_set *set = started != TILE_MECHANISM_NONE ? &s->under_way[started] : &s->pending;
+    for (unsigned a = values; a < count; a++)
+        access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
+}
+
+static void walk_region(barriers *b, tile_region region, access_state *s);
+
+/* The states at the head of each region of op when control comes to it, and after it if it may run
+ * none. */
+static access_state *enter_regions(barriers *b, tile_op op, const access_state *before,
+                                   access_state *after) {
+    access_state *heads =
+        TILE_NEW_ARRAY(b->arena, access_state, tile_op_at(b->f, op)->region_count + 1u);
+    *after = (access_state){0};
+    TILE_FOR_EACH_PLACE (b->f, op, to) {
+        if (!tile_goes(b->f, op, TILE_AROUND, to)) continue;
+        access_state_join(b->arena, to == TILE_AROUND ? after : &heads[to], before);
+        if (to != TILE_AROUND && tile_repeats(b->f, op))
+            access_state_enter(b->f, op, to, &heads[to]);
+    }
+    return heads;
+}
+
+/* One round through the regions in the order of the text. What one leaves at its end goes on from
+ * there; it is another iteration's where it goes back, and behind a loop. True if the head of a
+ * region grew that had been walked before. */
+static bool walk_round(barriers *b, tile_op op, access_state *heads, access_state *after) {
+    bool grown = false;
+    for (int r = 0; r < (int)tile_op_at(b->f, op)->region_count; r++) {
+        access_state end = access_state_copy(b->arena, &heads[r]);
+        walk_region(b, tile_op_region(b->f, op, (unsigned)r), &end);
+        for (int to = r + 1; to < (int)tile_op_at(b->f, op)->region_count; to++)
+            if (tile_goes(b->f, op, r, to)) access_state_join(b->arena, &heads[to], &end);
+        for (int to = 0; to <= r; to++) {
+            if (!tile_goes(b->f, op, r, to)) continue;
+            access_state next = access_state_copy(b->arena, &end);
+            access_state_age(b->f, (passage){op, r, to}, &next);
+            grown |= access_state_join(b->arena, &heads[to], &next);
+        }
+        if (tile_repeats(b->f, op)) access_state_age(b->f, (passage){0}, &end);
+        if (tile_goes(b->f, op, r, TILE_AROUND)) access_state_join(b->arena, after, &end);
+    }
+    return grown;
+}
+
+/* Walks the regions until what their ends leave for their heads grows no more. s: before op, and
+ * then after it. */
+static void walk_rounds(barriers *b, tile_op op, access_state *s) {
+    access_state after, *heads = enter_regions(b, op, s, &after);
+    while (walk_round(b, op, heads, &after)) {
+    }
+    *s = after;
+}
+
+/* Whether something that is pending now is met inside of op, before a barrier there. */
+static bool meets_inside(barriers *b, tile_op op, const access_state *now) {
+    barriers look = *b;
+    look.dry = true;
+    look.hoist = false;
+    access_state before = access_state_copy(look.arena, now), after;
+    for (size_t i = 0; i < before.pending.count; i++) before.pending.items[i].outer = true;
+    access_state *heads = enter_regions(&look, op, &before, &after);
+    walk_round(&look, op, heads, &after);
+    return look.hoist;
+}
+
+/* The barriers that the regions need because of themselves come first, once; then one before op if
+ * what is pending now asks for it. */
+static void settle(barriers *b, tile_op op, access_state *s) {
+    bool only = b->landed_only;
+    for (int first = 1; first >= (int)only; first--) {
+        access_state nothing = {0};
+        b->landed_only = first;
+        if (!b->settled[op.id][first]) walk_rounds(b, op, &nothing);
+        b->settled[op.id][first] = true;
+    }
+    b->landed_only = only;
+    if (s->pending.count && meets_inside(b, op, s)) put_barrier(b, op, s);
+}
+
+static bool is_note_of(const barriers *b, const walk_note *note, const access_state *s) {
+    return note->known && note->dry == b->dry && note->inserted == b->inserted &&
+           note->landed_only == b->landed_only && access_state_equal(&note->before, s);
+}
+
+static const walk_note *find_note(const barriers *b, const walk_notes *notes,
+                                  const access_state *s) {
+    for (unsigned i = 0; i < MOST_NOTES; i++)
+        if (is_note_of(b, &notes->last[i], s)) return &notes->last[i];
+    return NULL;
+}
+
+/* A walk that begins with the same state does the same: without notes each level of nesting would
+ * walk the one inside several times, and that one again. */
+static void walk_regions(barriers *b, tile_op op, access_state *s) {
+    walk_notes *notes = &b->notes[op.id];
+    if (!notes->last) notes->last = TILE_NEW_ARRAY(b->arena, walk_note, MOST_NOTES);
+    const walk_note *found = find_note(b, notes, s);
+    bool met = b->hoist;
+    if (!found) {
+        walk_note note = {.before = access_state_copy(b->arena, s), .inserted = b->inserted};
+        note.landed_only = b->landed_only;
+        note.dry = b->dry;
+        if (!b->dry) settle(b, op, s);
+        b->hoist = false;
+        walk_rounds(b, op, s);
+        note.after = access_state_copy(b->arena, s);
+        note.hoist = b->hoist;
+        note.known = b->inserted == note.inserted;
+        walk_note *place = &notes->last[notes->next++ % MOST_NOTES];
+        *place = note;
+        found = place;
+    }
+    *s = access_state_copy(b->arena, &found->after);
+    b->hoist = met || found->hoist;
+}
+
+static void add_accesses(barriers *b, tile_op op, access_set *set) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(b->f, op, accesses);
+    for (unsigned a = 0; a < count; a++)
+        access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
+}
+
+/* What was before is met by other warps inside: only the block's barrier before the roles serves.
+ * Inside, each region is walked for itself; its barriers order nothing for the warps of the others,
+ * so that behind the roles all that was accessed in them is pending. */
+static void walk_roles(barriers *b, tile_op op, access_state *s) {
+    access_set inside = {0};
+    bool conflict = false;
+    TILE_FOR_EACH_NESTED_OP (b->f, inner, op) add_accesses(b, inner, &inside);
+    for (size_t i = 0; i < s->pending.count; i++)
+        for (size_t a = 0; a < inside.count; a++)
+            if (meets(b, &s->pending.items[i], &inside.items[a].access)) {
+                conflict = true;
+                b->hoist |= s->pending.items[i].outer;
+            }
+    if (conflict) put_barrier(b, op, s);
+    access_set_age(b->f, (passage){0}, &inside);
+    access_set_add_all(b->arena, &s->pending, &inside);
+    for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
+        access_state own = {0};
+        walk_region(b, tile_op_region(b->f, op, r), &own);
+        access_state_age(b->f, (passage){0}, &own);
+        for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
+            access_set_add_all(b->arena, &s->under_way[m], &own.under_way[m]);
+    }
+}
+
+/* Whether all threads that execute meet at op: a numbered barrier in divergent control flow is one
+ * of some of them. */
+static bool is_everybodys(barriers *b, tile_op op) {
+    return !tile_op_operand_count(b->f, op) || !tile_divergent_control(b->f, b->divergent, op).id;
+}
+
+/* All threads of the block arrive, or wait for all that have. */
+static void walk_cluster_barrier(barriers *b, tile_op op, access_state *s) {
+    bool waits = tile_op_effects(b->f, op) & TILE_EFFECT_ACQUIRE;
+    if (!waits && tile_op_has_attr(b->f, op, TILE_ATTR_relaxed)) return;
+    access_set before = s->pending;
+    s->pending = (access_set){.items = NULL};
+    for (size_t i = 0; i < before.count; i++) {
+        pending_access access = before.items[i];
+        if (waits && access.arrived) continue;
+        access.arrived |= !waits;
+        access_set_add(b->arena, &s->pending, access);
+    }
+}
+
+/* Its lowering has a barrier before what it releases and one behind what it acquires. */
+static void walk_atomic(barriers *b, tile_op op, access_state *s) {
+    if (tile_op_releases(b->f, op)) s->pending.count = 0;
+    walk_accesses(b, op, s);
+    if (!tile_op_acquires(b->f, op)) return;
+    size_t kept = 0; /* the buffer is read behind that barrier */
+    for (size_t i = 0; i < s->pending.count; i++)
+        if (s->pending.items[i].access.op.id == op.id && !s->pending.items[i].access.atomic)
+            s->pending.items[kept++] = s->pending.items[i];
+    s->pending.count = kept;
+}
+
+static bool is_plain_sync(const tile_function *f, tile_op op) {
+    return op.id && tile_op_opcode(f, op) == TILE_OP_sync && !tile_op_operand_count(f, op) &&
+           !tile_op_has_attr(f, op, TILE_ATTR_all);
+}
+
+/* A fence orders what its own thread does. Where all threads come to it, barriers around it make
+ * that what all of them do. */
+static void walk_fence(barriers *b, tile_op op, access_state *s) {
+    if (tile_sync_is_explicit(b->f, op) || tile_divergent_control(b->f, b->divergent, op).id)
+        return;
+    const tile_op_data data = *tile_op_at(b->f, op);
+    if (tile_op_releases(b->f, op) && !is_plain_sync(b->f, data.prev)) put_barrier(b, op, s);
+    if (!tile_op_acquires(b->f, op)) return;
+    s->pending.count = 0;
+    if (b->dry || is_plain_sync(b->f, data.next)) return;
+    tile_builder builder = tile_builder_before(b->f, op);
+    builder.before = data.next;
+    tile_build_sync_for(&builder, tile_executors_of(b->f, op));
+    b->inserted++;
+}
+
+static void walk_op(barriers *b, tile_op op, access_state *s) {
+    tile_opcode opcode = tile_op_opcode(b->f, op);
+    const tile_op_info *info = tile_op_get_info(opcode);
+    if (opcode == TILE_OP_parallel) return; /* one thread runs it: threads get it expanded */
+    if (opcode == TILE_OP_roles)
+        walk_roles(b, op, s);
+    else if (tile_shape_of(b->f, op) != TILE_SHAPE_NONE)
+        walk_regions(b, op, s);
+    else if (info->completion == TILE_COMPLETION_WAITS)
+        complete(b, op, s);
+    else if (info->effects & TILE_EFFECT_CLUSTER)
+        walk_cluster_barrier(b, op, s);
+    else if (info->effects & TILE_EFFECT_BARRIER) {
+        if (is_everybodys(b, op)) s->pending.count = 0;
+    } else if (info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
+        s->pending.count = 0;
+    else if (opcode == TILE_OP_fence)
+        walk_fence(b, op, s);
+    else if (info->effects & TILE_EFFECT_ATOMIC && info->traits & TILE_TRAIT_WHOLE_SET)
+        walk_atomic(b, op, s);
+    else if (info->effects)
+        walk_accesses(b, op, s);
+}
+
+static void walk_region(barriers *b, tile_region region, access_state *s) {
+    TILE_FOR_EACH_OP (b->f, op, region) walk_op(b, op, s);
+}
+
+tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
+    tile_pass_count(pass, "fences", insert_fences(f, pass->scratch));
+    if (f->sync_explicit) return TILE_OK;
+    barriers b = {.pass = pass, .f = f, .arena = pass->scratch};
+    b.divergent = tile_divergent_values(f, pass->scratch);
+    b.uses = tile_count_uses(f, pass->scratch);
+    b.settled = tile_arena_alloc(pass->scratch, sizeof *b.settled * f->op_count);
+    b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
+    access_state s = {0};
+    walk_region(&b, f->body, &s);
+    if (b.failed || !tile_check_barriers(f)) return TILE_INVALID;
+    tile_pass_count(pass, "barriers", b.inserted);
+    return TILE_OK;
+}

@@ -1,0 +1,483 @@
+/* How a compute is cut into groups: see the head of schedule.c. */
+#include "passes/schedule/cut/online.h"
+
+#include <string.h>
+
+/* Arrays -------------------------------------------------------------------------------------- */
+
+static unsigned add_array(schedule *s, const char *name, tile_value value, sched_place place) {
+    s->arrays =
+        tile_arena_grow(s->arena, s->arrays, s->array_count, &s->array_capacity, sizeof *s->arrays);
+    s->arrays[s->array_count] = (sched_array){name, value, place};
+    return (unsigned)s->array_count++;
+}
+
+int sched_input_of(const schedule *s, const sched_group *g, tile_value value) {
+    for (size_t i = 0; i < g->input_count; i++)
+        if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;
+    return -1;
+}
+
+int sched_find_input(const schedule *s, const sched_group *g, tile_value value) {
+    int found = sched_input_of(s, g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
+    return sched_find_input(s, g, tile_operand_src(s->compute, op));
+}
+
+tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id &&
+           tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
+           (sched_array_of(s, value) < 0 || value.id == made.id))
+        value = tile_operand_src(s->compute, op);
+    return value;
+}
+
+int sched_writer_of(const schedule *s, unsigned array) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t o = 0; o < s->groups[i]->output_count; o++)
+            if (s->groups[i]->outputs[o].array == array) return (int)i;
+    return -1;
+}
+
+/* Whether some group writes it, or the caller has. */
+static bool is_planned(const schedule *s, tile_value value) {
+    int array = sched_array_of(s, value);
+    return array >= 0 &&
+           (s->arrays[array].place == SCHED_ARGUMENT || sched_writer_of(s, (unsigned)array) >= 0);
+}
+
+/* Choosing a kind ----------------------------------------------------------------------------- */
+
+/* The stops of which no other one is computed: what is computed last. */
+static bool is_latest(sched_walk *w, size_t index) {
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id != w->stops[index].value.id &&
+            sched_comes_from(w->s, w->stops[i].value, w->stops[index].value))
+            return false;
+    return true;
+}
+
+/* Whether what stops has the domain, and its elements are wanted where they are in it. */
+static bool is_all(schedule *s, const sched_seen *stop, const sched_domain *domain) {
+    sched_domain own = sched_domain_of(s, stop->value);
+    sched_map identity = sched_identity(domain);
+    return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
+}
+
+/* A product whose elements are wanted where those of the domain are. */
+static bool take_matmul(schedule *s, sched_group *g, const sched_seen *stop,
+                        const sched_domain *domain) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !is_all(s, stop, domain))
+        return false;
+    g->kind = SCHED_MATMUL;
+    g->root = op;
+    g->domain = *domain;
+    return true;
+}
+
+/* Coordinates that are put together of such as no tile goes along. */
+static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, unsigned rank) {
+    bool plain = true;
+    for (unsigned d = 0; d < rank; d++)
+        for (unsigned t = domain->rank - 2; t < domain->rank; t++)
+            plain &= !map->at[d].index || !sched_depends(&map->at[d], t);
+    return plain;
+}
+
+/* A dim of extent 1, where a walk has its only row. */
+static bool has_one(const sched_domain *own) {
+    bool one = false;
+    for (unsigned d = 0; d + 1 < own->rank; d++) one |= sched_is_one(own->extents[d]);
+    return one;
+}
+
+/* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
+ * and the value's elements are where the reshape brings them. */
+static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+                          bool online, sched_map *map) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    sched_domain own = sched_domain_of(s, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
+        return false;
+    tile_value from = tile_operand_src(s->compute, op);
+    sched_domain domain = sched_domain_of(s, from);
+    sched_map identity = sched_identity(&domain);
+    sched_walk w = {.s = s};
+    for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
+        if (sched_is_one(domain.extents[d]) && !(online && d + 2 == domain.rank && has_one(&own)))
+            return false;
+    if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
+        (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
+                : sched_has_pairs(own.rank, map)))
+        return false;
+    sched_walk_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++)
+        if (!w.stops[i].apart && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
+            take_matmul(s, g, &w.stops[i], &domain) &&
+            (!online || sched_take_online(s, g, g->root, &domain, value, map)))
+            return true;
+    return false;
+}
+
+/* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
+ * coordinates of the value. */
+static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *stop,
+                          tile_value value, sched_map *map) {
+    sched_domain own = sched_domain_of(s, value);
+    for (unsigned i = 0; i < own.rank; i++) {
+        int found = -1;
+        for (unsigned d = 0; d < g->domain.rank; d++)
+            if (d != g->axis && stop->map.at[d].dim == (int)i && !stop->map.at[d].offset)
+                found = (int)d;
+        if (found < 0 && own.extents[i] == g->domain.extents[g->axis]) found = (int)g->axis;
+        bool one = sched_is_one(own.extents[i]);
+        if (!one && (found < 0 || own.extents[i] != g->domain.extents[found])) return false;
+        for (unsigned before = 0; before < i && !one; before++)
+            if (map->at[before].dim == found) return false;
+        map->at[i] = one ? sched_nowhere() : sched_whole((unsigned)found);
+    }
+    return true;
+}
+
+/* Rows that blocks of their own would leave most multiprocessors without work for long: all blocks
+ * share each reduction, and what is as long as the rows. */
+static bool is_few_and_long(const sched_domain *domain, unsigned axis) {
+    enum { FEW = 64, LONG = 1 << 16 };
+    int64_t rows = 1;
+    for (unsigned d = 0; d < domain->rank; d++) {
+        int64_t extent = sched_constant(domain->extents[d]);
+        if (d != axis && (extent < 0 || extent > FEW)) return false;
+        if (d != axis) rows *= extent;
+        if (rows > FEW) return false;
+    }
+    return sched_constant(domain->extents[axis]) >= LONG;
+}
+
+static bool has_dim(const schedule *s, tile_value value, const sched_map *map, unsigned dim) {
+    bool found = false;
+    for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
+        found |= sched_depends(&map->at[d], dim);
+    return found;
+}
+
+static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+                      sched_map *map) {
+    tile_op op = tile_value_def(s->compute, stop->value);
+    if (!op.id || !sched_is_reduction(s, op)) return false;
+    int64_t axis = sched_axis(s, op);
+    g->kind = SCHED_ROWS;
+    g->axis = (unsigned)axis;
+    g->domain = sched_domain_of(s, tile_operand_src(s->compute, op));
+    if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
+    /* Every row that is reduced must be one of the value's, and no more than once. */
+    for (unsigned d = 0; d < g->domain.rank; d++) {
+        bool covered = d == g->axis || sched_is_one(g->domain.extents[d]);
+        for (unsigned i = 0; i < sched_type(s, value)->rank; i++)
+            covered |= map->at[i].dim == (int)d;
+        if (!covered) return false;
+    }
+    g->apart = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    g->chains = sched_is_long_scan(s, op);
+    if (g->chains) g->root = op;
+    return !g->apart || !has_dim(s, value, map, g->axis);
+}
+
+/* Rows of which a value alone is wanted, not their elements. */
+static bool take_online_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+                             sched_map *map) {
+    sched_map at = {{{0, NULL, NULL}}};
+    if (!take_rows(s, g, stop, value, &at)) return false;
+    for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
+        if (at.at[d].dim == (int)g->axis) return false;
+    sched_domain domain = sched_domain_of(s, stop->value);
+    *map = at;
+    return sched_take_online(s, g, tile_value_def(s->compute, stop->value), &domain, value, map);
+}
+
+/* A product or a reduction with all that it needs along its axis. */
+static bool take_online(schedule *s, sched_group *g, sched_walk *w, tile_value value,
+                        sched_map *map) {
+    sched_domain own = sched_domain_of(s, value);
+    for (unsigned kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < w->stop_count; i++) {
+            const sched_seen *stop = &w->stops[i];
+            if (stop->apart || is_planned(s, stop->value) || !is_latest(w, i)) continue;
+            *map = sched_identity(&own);
+            if (kind ? take_online_rows(s, g, stop, value, map)
+                     : (take_matmul(s, g, stop, &own) &&
+                        sched_take_online(s, g, g->root, &own, value, map)) ||
+                           take_reshaped(s, g, stop, value, true, map))
+                return true;
+        }
+    return false;
+}
+
+/* Whether nothing else has to be computed. */
+static bool is_only(const sched_walk *w, size_t index) {
+    for (size_t i = 0; i < w->stop_count; i++)
+        if (w->stops[i].value.id != w->stops[index].value.id &&
+            !is_planned(w->s, w->stops[i].value))
+            return false;
+    return true;
+}
+
+/* What the group of this value is: a kind, a domain and the value's place in it. */
+static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
+    sched_walk w = {.s = s};
+    sched_domain own = sched_domain_of(s, value);
+    sched_map identity = sched_identity(&own);
+    sched_walk_value(&w, value, &identity, true);
+    if (take_online(s, g, &w, value, map)) return;
+    for (size_t i = 0; i < w.stop_count; i++) {
+        if (w.stops[i].apart || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
+        *map = identity;
+        if (take_matmul(s, g, &w.stops[i], &own)) return;
+        if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
+        sched_map rows = {{{0, NULL, NULL}}};
+        *map = rows;
+        if (take_rows(s, g, &w.stops[i], value, map) && (!g->apart || is_only(&w, i))) return;
+    }
+    *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
+    *map = identity;
+}
+
+/* Groups --------------------------------------------------------------------------------------- */
+
+static void plan_value(schedule *s, tile_value value);
+
+static void add_input(schedule *s, sched_group *g, const sched_input *input) {
+    unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
+    for (size_t i = 0; i < g->input_count; i++) {
+        sched_input *other = &g->inputs[i];
+        if (other->array != input->array) continue;
+        other->same &= input->same && sched_same_map(&other->map, &input->map, rank);
+        return;
+    }
+    g->inputs =
+        tile_arena_grow(s->arena, g->inputs, g->input_count, &g->input_capacity, sizeof *g->inputs);
+    g->inputs[g->input_count++] = *input;
+}
+
+static void add_output(schedule *s, sched_group *g, unsigned array, const sched_map *map) {
+    g->outputs = tile_arena_grow(s->arena, g->outputs, g->output_count, &g->output_capacity,
+                                 sizeof *g->outputs);
+    g->outputs[g->output_count++] = (sched_output){array, *map};
+}
+
+/* The operation is one that no group computes. */
+static void refuse(schedule *s, tile_op op) {
+    const char *name = tile_op_get_info(tile_op_opcode(s->compute, op))->name;
+    SCHED_FAIL(s, op,
+               "%s is not scheduled yet: write a kernel for it (`of @%s`), or run the compute at "
+               "level 1",
+               name, s->compute->name);
+}
+
+static bool can_compute(const schedule *s, tile_op op) {
+    return sched_is_reduction(s, op) || tile_op_opcode(s->compute, op) == TILE_OP_matmul ||
+           tile_op_opcode(s->compute, op) == TILE_OP_reshape;
+}
+
+/* What the other group writes is there in registers, at the same coordinates. */
+static bool is_at_hand(const schedule *s, const sched_group *other, const sched_input *input) {
+    unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
+    for (size_t o = 0; o < other->output_count; o++)
+        if (other->outputs[o].array == input->array)
+            return input->same && sched_same_map(&other->outputs[o].map, &input->map, rank);
+    return false;
+}
+
+/* A row that no block holds is read again for each reduction of what others have given, and all
+ * before it is computed again. Behind so many of them what is reduced next is put into memory, so
+ * that the text, and what it takes, grow no faster than their number. */
+enum { MOST_IN_A_CHAIN = 16 };
+
+/* Whether a group that is there can compute what the new one does: all that it reads is there by
+ * then. */
+static bool can_join(schedule *s, size_t index, const sched_group *g) {
+    sched_group *other = s->groups[index];
+    bool fits = other->kind == g->kind || g->kind == SCHED_ELEMENTWISE, at_hand = false;
+    bool online = g->kind == SCHED_ONLINE;
+    if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
+    if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
+    if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->apart != g->apart)) return false;
+    if (g->kind == SCHED_ROWS && (other->chains != g->chains || other->root.id != g->root.id))
+        return false;
+    for (size_t i = 0; i < g->input_count; i++) {
+        int writer = sched_writer_of(s, g->inputs[i].array);
+        if (writer > (int)index ||
+            (writer == (int)index && (online || !is_at_hand(s, other, &g->inputs[i]))))
+            return false;
+        at_hand |= writer == (int)index;
+    }
+    bool many = other->reduction_count + g->reduction_count > MOST_IN_A_CHAIN;
+    if (at_hand && (other->apart || (many && g->reduction_count))) return false;
+    return online ? sched_join_online(s, other, g) : other->kind == g->kind || at_hand;
+}
+
+static void join_groups(schedule *s, size_t index, const sched_group *from) {
+    sched_group *to = s->groups[index];
+    for (size_t i = 0; i < from->input_count; i++)
+        if (sched_writer_of(s, from->inputs[i].array) != (int)index)
+            add_input(s, to, &from->inputs[i]);
+    for (size_t i = 0; i < from->reduction_count; i++)
+        sched_add_reduction(s, to, from->reductions[i]);
+    for (size_t i = 0; i < from->output_count; i++)
+        add_output(s, to, from->outputs[i].array, &from->outputs[i].map);
+}
+
+static void add_group(schedule *s, sched_group *g) {
+    for (size_t i = 0; i < s->group_count; i++)
+        if (can_join(s, i, g)) {
+            join_groups(s, i, g);
+            return;
+        }
+    sched_group *kept = TILE_NEW_ARRAY(s->arena, sched_group, 1);
+    *kept = *g;
+    s->groups = tile_arena_grow(s->arena, s->groups, s->group_count, &s->group_capacity,
+                                sizeof(sched_group *));
+    s->groups[s->group_count++] = kept;
+}
+
+/* What the group reads is put into memory first. Looking through the group again follows, since
+ * what has an array by then is read, not computed. */
+static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
+    sched_walk w = {.s = s, .g = g};
+    sched_walk_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
+        tile_value read = sched_behind_reshapes(s, w.stops[i].value, value);
+        tile_op op = tile_value_def(s->compute, read);
+        bool itself = read.id == value.id;
+        if (op.id && (itself || (sched_array_of(s, read) < 0 && !sched_is_inline(s, op) &&
+                                 !can_compute(s, op))))
+            refuse(s, op);
+        else
+            plan_value(s, read);
+        if (s->failed) return;
+        const sched_input input = {
+            .array = (unsigned)sched_array_of(s, read),
+            .same = read.id == w.stops[i].value.id && !w.stops[i].apart,
+            .map = w.stops[i].map,
+        };
+        add_input(s, g, &input);
+    }
+}
+
+/* Gives the value arrays, and a group that computes it. */
+static void plan_value(schedule *s, tile_value value) {
+    sched_group g = {.kind = SCHED_ELEMENTWISE};
+    sched_map map;
+    if (s->failed || is_planned(s, value)) return;
+    if (sched_array_of(s, value) < 0) {
+        const char *name = tile_arena_format(s->arena, "part%zu", s->array_count);
+        add_array(s, name, value, SCHED_SCRATCH);
+    }
+    choose(s, &g, value, &map);
+    plan_inputs(s, &g, value, &map);
+    for (unsigned i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id && s->arrays[i].place != SCHED_ARGUMENT)
+            add_output(s, &g, i, &map);
+    if (!s->failed) add_group(s, &g);
+}
+
+/* A result that is an argument as it is: it is copied. */
+static void plan_copies(schedule *s) {
+    for (unsigned i = 0; i < s->array_count && !s->failed; i++) {
+        const sched_array *array = &s->arrays[i];
+        if (array->place != SCHED_RESULT || sched_writer_of(s, i) >= 0) continue;
+        sched_group g = {.kind = SCHED_ELEMENTWISE, .domain = sched_domain_of(s, array->value)};
+        sched_map map = sched_identity(&g.domain);
+        const sched_input input = {.array = (unsigned)sched_array_of(s, array->value), .map = map};
+        add_input(s, &g, &input);
+        add_output(s, &g, i, &map);
+        add_group(s, &g);
+    }
+}
+
+static bool is_read(const schedule *s, unsigned array) {
+    for (size_t i = 0; i < s->group_count; i++)
+        for (size_t n = 0; n < s->groups[i]->input_count; n++)
+            if (s->groups[i]->inputs[n].array == array) return true;
+    return false;
+}
+
+/* Scratch that only the group which writes it would have read needs not be. */
+static void drop_unread(schedule *s) {
+    for (size_t i = 0; i < s->group_count; i++) {
+        sched_group *g = s->groups[i];
+        size_t kept = 0;
+        for (size_t o = 0; o < g->output_count; o++)
+            if (s->arrays[g->outputs[o].array].place == SCHED_RESULT ||
+                is_read(s, g->outputs[o].array))
+                g->outputs[kept++] = g->outputs[o];
+        g->output_count = kept;
+    }
+}
+
+/* By operation: what the results are made of. */
+static bool *find_wanted(const schedule *s) {
+    const tile_function *f = s->compute;
+    bool *values = TILE_NEW_ARRAY(s->arena, bool, f->value_count);
+    bool *ops = TILE_NEW_ARRAY(s->arena, bool, f->op_count);
+    for (size_t i = 0; i < f->result_count; i++) values[f->results[i].value.id] = true;
+    for (tile_op op = tile_region_at(f, f->body)->last; op.id; op = tile_op_at(f, op)->prev) {
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            ops[op.id] |= values[tile_op_result(f, op, i).id];
+        for (unsigned i = 0; ops[op.id] && i < tile_op_operand_count(f, op); i++)
+            values[tile_op_operand(f, op, i).id] = true;
+    }
+    return ops;
+}
+
+/* What windows are made of is computed again for each window that it is in. Where that takes too
+ * much it is put into memory, from the first one on, so that those behind it begin there. */
+static void plan_windowed(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
+    tile_value src = tile_operand_src(s->compute, op);
+    if (sched_is_expensive(s, src)) plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
+}
+
+/* What stands behind MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
+static void plan_long_chains(schedule *s) {
+    const tile_function *f = s->compute;
+    const bool *wanted = find_wanted(s);
+    unsigned *behind = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        unsigned most = 0;
+        bool reduces = sched_is_reduction(s, op);
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+            unsigned own = behind[tile_op_operand(f, op, i).id];
+            most = own > most ? own : most;
+        }
+        for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+            behind[tile_op_result(f, op, i).id] = most + reduces;
+        if (wanted[op.id] && reduces && most && most % MOST_IN_A_CHAIN == 0)
+            plan_value(s, tile_operand_src(f, op));
+        if (wanted[op.id]) plan_windowed(s, op);
+    }
+}
+
+bool sched_cut(schedule *s) {
+    const tile_function *f = s->compute;
+    sched_find_windows(s);
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_TENSOR)
+            add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);
+    for (size_t i = 0; i < f->result_count; i++) {
+        if (!sched_is_tensor(s, f->results[i].value))
+            SCHED_FAIL(s, TILE_NO_OP,
+                       "@%s: the result %%%s is a scalar, which no kernel gives: make it a tensor "
+                       "of one element",
+                       f->name, f->results[i].name);
+        else
+            add_array(s, f->results[i].name, f->results[i].value, SCHED_RESULT);
+    }
+    plan_long_chains(s);
+    for (size_t i = 0; i < f->result_count && !s->failed; i++) plan_value(s, f->results[i].value);
+    plan_copies(s);
+    drop_unread(s);
+    return !s->failed;
+}

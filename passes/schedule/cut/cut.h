@@ -1,0 +1,53 @@
+/* What the parts of cutting a compute into groups share: see cut.c. */
+#ifndef TILE_PASSES_SCHEDULE_CUT_CUT_H
+#define TILE_PASSES_SCHEDULE_CUT_CUT_H
+
+#include "passes/schedule/kernel/schedule.h"
+
+typedef struct sched_seen {
+    tile_value value;
+    sched_map map;
+    bool apart; /* map is not of the group's domain */
+} sched_seen;
+
+/* In which way a value is computed from what is in memory and what cannot be computed inline. */
+typedef struct sched_walk {
+    schedule *s;
+    sched_group *g; /* whose operations are looked through, too; NULL: none */
+    sched_visits done;
+    sched_seen *pending; /* what is still to be walked, the next one last */
+    size_t pending_count, pending_capacity;
+    sched_seen *stops; /* tensors that are not computed inline */
+    size_t stop_count, stop_capacity;
+    bool apart;  /* an operand of a product is walked, over a domain of its own */
+    bool inside; /* what a reduction of rows reduces is walked */
+} sched_walk;
+
+/* walk.c */
+
+/* The array that holds the value, -1: none. */
+int sched_array_of(const schedule *s, tile_value value);
+bool sched_is_tensor(const schedule *s, tile_value value);
+/* The value's own extents. */
+sched_domain sched_domain_of(schedule *s, tile_value value);
+bool sched_same_domain(const sched_domain *a, const sched_domain *b);
+/* Whether `value` is computed from `from`, or is it. */
+bool sched_comes_from(const schedule *s, tile_value value, tile_value from);
+/* A reduction, a scan or a sort. */
+bool sched_is_reduction(const schedule *s, tile_op op);
+void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
+void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map);
+/* What the value is computed of where it is wanted; outer: also where it has an array itself. */
+void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer);
+
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+bool sched_may_repeat(schedule *s, tile_value value);
+/* Whether it may not only because it is computed of too many values, each of which may. */
+bool sched_is_expensive(schedule *s, tile_value value);
+
+/* cut.c */
+
+/* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
+tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made);
+
+#endif

@@ -1,0 +1,159 @@
+/* Why a compute is several kernels: a remark at each value that one of them writes for another.
+ *
+ * It says what is written, how many bytes, which kernel reads it, why that one does not compute it,
+ * and what to write so that it does, or that less is written. */
+#include "passes/schedule/cut/cut.h"
+
+#include "lib/ir/describe.h"
+#include "lib/ir/remark.h"
+
+/* A value in memory between two kernels. */
+typedef struct handed {
+    schedule *s;
+    tile_value value;
+    const sched_group *writer, *reader;
+} handed;
+
+typedef struct cause {
+    const char *why, *remedy;
+} cause;
+
+static bool is_product(const sched_group *g) {
+    return g->kind == SCHED_MATMUL || g->kind == SCHED_ONLINE;
+}
+
+static bool is_operand(const handed *h) {
+    const tile_function *f = h->s->compute;
+    return h->reader->root.id && tile_op_opcode(f, h->reader->root) == TILE_OP_matmul &&
+           (sched_comes_from(h->s, tile_operand_lhs(f, h->reader->root), h->value) ||
+            sched_comes_from(h->s, tile_operand_rhs(f, h->reader->root), h->value));
+}
+
+static bool is_reduced_value(const handed *h) {
+    tile_op op = tile_value_def(h->s->compute, h->value);
+    return op.id && sched_is_reduction(h->s, op);
+}
+
+/* Whether rows of a product are reduced on the way to it. */
+static bool is_of_product(const handed *h) {
+    bool found = false;
+    for (size_t i = 0; i < h->writer->input_count; i++) {
+        int before = sched_writer_of(h->s, h->writer->inputs[i].array);
+        found |= before >= 0 && is_product(h->s->groups[before]);
+    }
+    return found;
+}
+
+static const char walk[] =
+    "a walk computes exp(%x - reduce_max(%x)), its sums, quotients by what is the same for a row, "
+    "and products with it: give the computation that form, or write a kernel (`of @c`)";
+
+/* What the product's kernel multiplies. */
+static cause of_operand(const handed *h) {
+    if (is_product(h->writer))
+        return (cause){
+            "it is an operand of the next product, and a block of the first one's kernel "
+            "has only some of the columns that the next one adds up",
+            "give the extents along which both add up, up to 256, as in "
+            "schedule{d=128}, or leave it: two kernels are often as fast"};
+    if (h->writer->kind == SCHED_ROWS && is_of_product(h))
+        return (cause){
+            "the two products and the reductions between them are not one walk along the rows; "
+            "a remark \"not online\" says why if little is missing",
+            walk};
+    if (h->writer->kind == SCHED_ROWS)
+        return (cause){
+            "it is an operand of a product, whose blocks have a part of a row at a time, "
+            "and it needs what is reduced of the whole row",
+            "multiply the product by the row's factor in place of the operand, as in "
+            "`matmul(%x, %w) * %scale`: then only that factor is written"};
+    return (cause){"it is an operand of a product, and is computed of more than a product's kernel "
+                   "computes as it loads one",
+                   "make of operands nothing but casts and arithmetic of arrays that have their "
+                   "dims, or several kernels remain"};
+}
+
+/* Reductions of a reduction. */
+static cause of_rows(const handed *h) {
+    if (h->writer->kind == SCHED_ROWS && is_reduced_value(h))
+        return (cause){"a kernel reduces along one axis of one shape, and the other one reduces "
+                       "along another axis",
+                       "reshape the argument so that all reduced axes are its last one, as in "
+                       "`reshape(%x) : [b * g, c * n]`, and reduce once"};
+    if (h->writer->kind == SCHED_ELEMENTWISE)
+        return (cause){"the next kernel wants it in another shape, as a reshape or a transpose of "
+                       "what is computed",
+                       "reshape arguments before all arithmetic"};
+    return (cause){
+        "the product and the reductions of its rows are not one walk along them; a remark "
+        "\"not online\" says why if little is missing",
+        walk};
+}
+
+static cause find_cause(const handed *h) {
+    if (h->writer->apart)
+        return (cause){"rows are few and long, so that all blocks share each reduction, and what "
+                       "needs it waits for all of them",
+                       NULL};
+    if (is_operand(h)) return of_operand(h);
+    if (is_product(h->reader) && is_product(h->writer))
+        return (cause){"a kernel computes one product, and this one stands beside another one",
+                       "write a kernel with both `dot`s in one loop (`of @c`), where the trip "
+                       "through memory costs more than a few percent"};
+    if (is_product(h->reader))
+        return (cause){"the product's kernel reads it beside the sums, and computes no reductions "
+                       "of its own",
+                       NULL};
+    if (h->reader->kind == SCHED_ROWS) return of_rows(h);
+    return (cause){"the kernel that reads it has other dims, and its blocks would each compute it "
+                   "again",
+                   "declare the result with the dims of what is reduced or multiplied, and reshape "
+                   "arguments before all arithmetic"};
+}
+
+static const char *text_of_bytes(schedule *s, const tile_type *type, tile_scalar scalar) {
+    const tile_expr *bytes = tile_expr_int(s->context, (int64_t)tile_scalar_bytes(scalar));
+    for (unsigned d = 0; d < type->rank; d++)
+        bytes = tile_expr_multiply(s->context, bytes, sched_dim(s, type, d));
+    return tile_expr_text(s->compute, bytes, s->arena);
+}
+
+static const char *text_of_dims(schedule *s, const tile_type *type) {
+    const char *text = "";
+    for (unsigned d = 0; d < type->rank; d++)
+        text = tile_arena_format(s->arena, "%s%s%s", text, d ? ", " : "",
+                                 tile_expr_text(s->compute, sched_dim(s, type, d), s->arena));
+    return text;
+}
+
+static void remark(const handed *h) {
+    schedule *s = h->s;
+    const tile_type *type = sched_type(s, h->value);
+    tile_scalar scalar = sched_element(s, h->value)->scalar;
+    cause found = find_cause(h);
+    const char *why = tile_arena_format(
+        s->arena, "@%s writes it to memory for @%s, %s[%s], %s bytes: %s", h->writer->kernel->name,
+        h->reader->kernel->name, tile_scalar_name(scalar), text_of_dims(s, type),
+        text_of_bytes(s, type, scalar), found.why);
+    tile_missed_at(s->compute, tile_value_def(s->compute, h->value), "not in one kernel",
+                   found.remedy, "%s", why);
+}
+
+/* The first group that reads the array, after the one that writes it. */
+static const sched_group *find_reader(const schedule *s, unsigned array, size_t writer) {
+    for (size_t g = writer + 1; g < s->group_count; g++)
+        for (size_t i = 0; i < s->groups[g]->input_count; i++)
+            if (s->groups[g]->inputs[i].array == array) return s->groups[g];
+    return NULL;
+}
+
+void sched_remark_cuts(schedule *s) {
+    if (!tile_remarks_wanted(s->compute)) return;
+    for (unsigned a = 0; a < s->array_count; a++) {
+        int writer = sched_writer_of(s, a);
+        if (s->arrays[a].place != SCHED_SCRATCH || writer < 0) continue;
+        handed h = {.s = s, .value = s->arrays[a].value, .writer = s->groups[writer]};
+        h.reader = find_reader(s, a, (size_t)writer);
+        if (h.reader) remark(&h);
+    }
+}

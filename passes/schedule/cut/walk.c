@@ -1,0 +1,315 @@
+/* Looking through what values are computed of, up to what is in memory or must be. */
+#include "passes/schedule/cut/online.h"
+
+#include "lib/ir/cost.h"
+
+int sched_array_of(const schedule *s, tile_value value) {
+    for (size_t i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id) return (int)i;
+    return -1;
+}
+
+bool sched_is_tensor(const schedule *s, tile_value value) {
+    return sched_type(s, value)->kind == TILE_TYPE_TENSOR;
+}
+
+sched_domain sched_domain_of(schedule *s, tile_value value) {
+    const tile_type *type = sched_type(s, value);
+    sched_domain domain = {.rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++) domain.extents[d] = sched_dim(s, type, d);
+    return domain;
+}
+
+/* Walking --------------------------------------------------------------------------------------
+ */
+
+bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(s, value)->rank, places = 0;
+    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
+    if (s->failed) return false;
+    for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
+        if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
+    if (places == SCHED_MOST_PLACES) {
+        const char *name = tile_value_at(s->compute, value)->name;
+        SCHED_FAIL(
+            s, tile_value_def(s->compute, value),
+            "%%%s is wanted at more than %d places for one element of a result; begin a "
+            "compute of its own behind it, or behind one of those that take it several times",
+            name ? name : "?", SCHED_MOST_PLACES);
+        return false;
+    }
+    visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
+                                    sizeof *visits->items);
+    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
+    *latest = (uint32_t)visits->count;
+    return true;
+}
+
+void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
+    w->stops =
+        tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
+    w->stops[w->stop_count++] = (sched_seen){value, *map, w->apart};
+}
+
+/* What is read as an array, at places of its own. */
+static void add_apart(sched_walk *w, tile_value value, const sched_map *map) {
+    bool apart = w->apart;
+    w->apart = true;
+    sched_add_stop(w, value, map);
+    w->apart = apart;
+}
+
+/* At all of its elements. */
+static void add_whole(sched_walk *w, tile_value value) {
+    sched_domain own = sched_domain_of(w->s, value);
+    sched_map at = sched_identity(&own);
+    add_apart(w, value, &at);
+}
+
+/* A reshape of what the group has, wanted in the shape in which it has it. */
+static bool is_undone(schedule *s, tile_op op, const sched_map *map) {
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    sched_map at;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
+    const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
+    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
+}
+
+static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map);
+static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map);
+
+static void push(sched_walk *w, tile_value value, const sched_map *map) {
+    w->pending = tile_arena_grow(w->s->arena, w->pending, w->pending_count, &w->pending_capacity,
+                                 sizeof *w->pending);
+    w->pending[w->pending_count++] = (sched_seen){value, *map, w->apart};
+}
+
+/* One value; what it is computed of becomes pending, the first operand last. */
+static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
+    schedule *s = w->s;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
+    if (op.id && is_absorbed(w, op, map)) return;
+    bool in_memory = sched_array_of(s, value) >= 0 && !outer;
+    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
+        sched_add_stop(w, value, map);
+        return;
+    }
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
+    if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
+        add_whole(w, tile_operand_src(s->compute, op));
+        first = 1;
+    }
+    if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
+        walk_windowed(w, op, map);
+        return;
+    }
+    for (unsigned i = tile_op_operand_count(s->compute, op); i-- > first;) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        push(w, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer) {
+    size_t before = w->pending_count;
+    walk_one(w, value, map, outer);
+    while (w->pending_count > before) {
+        sched_seen next = w->pending[--w->pending_count];
+        walk_one(w, next.value, &next.map, false);
+    }
+}
+
+/* Whether `value` is computed from `from`, or is it. */
+static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (value.id == from.id) return true;
+    if (!op.id || visited[value.id]) return false;
+    visited[value.id] = true;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (depends(s, tile_op_operand(s->compute, op, i), from, visited)) return true;
+    return false;
+}
+
+bool sched_comes_from(const schedule *s, tile_value value, tile_value from) {
+    return depends(s, value, from, TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count));
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+int64_t sched_axis(const schedule *s, tile_op op) {
+    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
+}
+
+/* Operations along rows whose results have as many elements. */
+bool sched_is_along(const schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return opcode == TILE_OP_scan || opcode == TILE_OP_sort;
+}
+
+bool sched_is_reduction(const schedule *s, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || sched_is_along(s, op);
+}
+
+bool sched_same_domain(const sched_domain *a, const sched_domain *b) {
+    if (a->rank != b->rank) return false;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->extents[d] != b->extents[d]) return false;
+    return true;
+}
+
+/* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
+ * the rows at which the tile is. */
+static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
+                         const sched_map *map) {
+    if (!sched_is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
+    sched_domain source =
+        sched_domain_of((schedule *)(uintptr_t)s, tile_operand_src(s->compute, op));
+    sched_map identity = sched_identity(&g->domain);
+    if (!sched_same_domain(&source, &g->domain)) return false;
+    for (unsigned d = 0; d < source.rank; d++)
+        if ((d != g->axis || sched_is_along(s, op)) &&
+            !sched_same_coordinate(&map->at[d], &identity.at[d]))
+            return false;
+    return true;
+}
+
+void sched_add_reduction(schedule *s, sched_group *g, tile_op op) {
+    for (size_t i = 0; i < g->reduction_count; i++)
+        if (g->reductions[i].id == op.id) return;
+    g->reductions = tile_arena_grow(s->arena, g->reductions, g->reduction_count,
+                                    &g->reduction_capacity, sizeof *g->reductions);
+    g->reductions[g->reduction_count++] = op;
+}
+
+/* Where a block has the sums of a product, what is computed for each element of an operand is
+ * computed again for each tile: casts, scales and the like of one array. What only moves elements
+ * (sched_is_inline) costs nothing, but gather, which loads each of them from anywhere. */
+static bool is_cheap(tile_opcode opcode) {
+    return opcode != TILE_OP_gather && !tile_op_is_costly(opcode);
+}
+
+/* How many results an element may be computed of, again wherever it is wanted: windows of windows
+ * of n levels are made of some n * n / 2. */
+enum { MOST_REPEATED = 64 };
+
+typedef enum repetition { REPEATED_BY_ALL_MEANS, REPEATED_AT_A_PRICE, NEVER_REPEATED } repetition;
+
+/* What was found for a value while there were so many arrays; 0: nothing yet. */
+typedef struct sched_repeat {
+    size_t arrays;
+    repetition found;
+} sched_repeat;
+
+static bool stops_at(const sched_walk *w, tile_value value) {
+    for (size_t n = 0; n < w->stop_count; n++)
+        if (w->stops[n].value.id == value.id) return true;
+    return false;
+}
+
+/* No more than one of the arrays is more than a row. */
+static bool reads_little(const sched_walk *w) {
+    schedule *s = w->s;
+    unsigned large = 0;
+    for (size_t i = 0; i < w->stop_count; i++) {
+        const tile_type *type = sched_type(s, w->stops[i].value);
+        unsigned extents = 0;
+        tile_value read = sched_behind_reshapes(s, w->stops[i].value, TILE_NO_VALUE);
+        if (sched_array_of(s, read) < 0) return false;
+        for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
+        large += extents > 1;
+    }
+    return large <= 1;
+}
+
+static repetition judge(const sched_walk *w) {
+    schedule *s = w->s;
+    unsigned computed = 0;
+    for (size_t i = 0; i < w->done.count; i++) {
+        tile_op op = tile_value_def(s->compute, w->done.items[i].value);
+        if (!op.id || stops_at(w, w->done.items[i].value)) continue;
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (!is_cheap(opcode)) return NEVER_REPEATED;
+        computed += tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+    }
+    if (!reads_little(w)) return NEVER_REPEATED;
+    return computed > MOST_REPEATED ? REPEATED_AT_A_PRICE : REPEATED_BY_ALL_MEANS;
+}
+
+static repetition find_repetition(schedule *s, tile_value value) {
+    if (!s->repeats) s->repeats = TILE_NEW_ARRAY(s->arena, sched_repeat, s->compute->value_count);
+    if (s->repeats[value.id].arrays != s->array_count) {
+        sched_walk alone = {.s = s};
+        sched_domain own = sched_domain_of(s, value);
+        sched_map at = sched_identity(&own);
+        sched_walk_value(&alone, value, &at, false);
+        s->repeats[value.id] = (sched_repeat){s->array_count, judge(&alone)};
+    }
+    return s->repeats[value.id].found;
+}
+
+bool sched_may_repeat(schedule *s, tile_value value) {
+    return find_repetition(s, value) == REPEATED_BY_ALL_MEANS;
+}
+
+bool sched_is_expensive(schedule *s, tile_value value) {
+    return find_repetition(s, value) == REPEATED_AT_A_PRICE;
+}
+
+/* Each element of src is in several windows: what is not cheap is put into memory. */
+static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
+    tile_value src = tile_operand_src(w->s->compute, op);
+    sched_map at = sched_operand_map(w->s, op, 0, 0, map);
+    if (sched_may_repeat(w->s, src))
+        sched_walk_value(w, src, &at, false);
+    else
+        add_apart(w, src, &at);
+}
+
+/* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
+ * memory. */
+static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
+    schedule *s = w->s;
+    tile_value operand = tile_op_operand(s->compute, matmul, index);
+    sched_domain own = sched_domain_of(s, operand);
+    sched_map at = sched_identity(&own);
+    w->apart = true;
+    bool masked = sched_unmasked(s, operand).id != 0; /* a copy of it is multiplied as it is */
+    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
+        sched_walk_value(w, operand, &at, false);
+    else
+        sched_add_stop(
+            w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand, &at);
+    w->apart = false;
+}
+
+static bool is_folded(sched_walk *w, tile_op op) {
+    const sched_inner *inner = sched_find_inner(w->g->online, op);
+    const sched_fold *fold = sched_find_fold(w->g->online, op);
+    for (unsigned i = 0; inner && i < 2; i++) add_whole(w, inner->sides[i].from.value);
+    if (fold) sched_walk_value(w, fold->source.value, &fold->source.map, false);
+    if (fold && fold->product) add_whole(w, fold->rhs.from.value);
+    return inner || fold;
+}
+
+/* Operations that the group itself computes; what they are computed from is walked, too. */
+static bool is_absorbed(sched_walk *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
+    sched_group *g = w->g;
+    if (!g || w->apart) return false;
+    if (g->kind == SCHED_ONLINE) return is_folded(w, op);
+    if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
+        for (unsigned i = 0; i < 2; i++) walk_operand(w, op, i);
+        return true;
+    }
+    if (g->kind != SCHED_ROWS || (g->apart && w->inside) || !reduces_rows(s, g, op, map))
+        return false;
+    if (g->chains ? op.id != g->root.id : sched_is_long_scan(s, op)) return false;
+    sched_map at = sched_identity(&g->domain);
+    bool inside = w->inside;
+    w->inside = true;
+    sched_walk_value(w, tile_operand_src(s->compute, op), &at, false);
+    w->inside = inside;
+    sched_add_reduction(s, g, op);
+    return true;
+}

@@ -1,0 +1,94 @@
+/* Element-wise groups: each block computes one tile of all outputs, which have the same extents. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include "lib/ir/syntax.h"
+
+/* The domain's dims that are not known to be 1, the last one first. */
+static unsigned long_dims(const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
+    unsigned count = 0;
+    for (unsigned d = g->domain.rank; d-- > 0;)
+        if (!sched_is_one(g->domain.extents[d])) dims[count++] = d;
+    return count;
+}
+
+/* Where an array that is read lies the other way round, the dim along which its elements follow
+ * each other: tiles go along it, too, so that both sides are accessed by whole sectors. */
+static int crossed_dim(const schedule *s, const sched_group *g, unsigned last) {
+    for (size_t i = 0; i < g->input_count; i++) {
+        const sched_input *input = &g->inputs[i];
+        const tile_type *type = sched_type(s, s->arrays[input->array].value);
+        int inner = input->map.at[type->rank - 1].dim;
+        if (input->same && inner >= 0 && inner != (int)last &&
+            !sched_is_one(g->domain.extents[inner]))
+            return inner;
+    }
+    return -1;
+}
+
+/* A power of two from the extent, if it is known, up to most. */
+static int block_for(const tile_expr *extent, int most) {
+    int64_t known = sched_constant(extent);
+    int block = 1;
+    while (block < most && (known < 0 || block < known)) block *= 2;
+    return block;
+}
+
+static void set_flat_tiles(sched_kernel *k, unsigned dim) {
+    static const int points[] = {1024, 4, 2048, 4, 4096, 8, 512, 4};
+    const tile_expr *params[] = {sched_add_param(k, "block"), sched_add_param(k, "num_warps")};
+    int only[] = {block_for(k->g->domain.extents[dim], 1024), 4};
+    bool small = only[0] < 1024;
+    sched_set_tile(k, dim, 0, params[0]);
+    sched_add_tune(k, params, 2, small ? only : points, small ? 1 : 4);
+    sched_set_warps(k, params[1]);
+}
+
+/* Tiles of about 2048 elements; as wide as rows are, if that is known to be less. */
+static void set_tiles(sched_kernel *k, unsigned row, unsigned column, bool crossed) {
+    enum { POINTS = 4 };
+    static const int shapes[2][POINTS][2] = {{{4, 512}, {16, 128}, {1, 2048}, {64, 32}},
+                                             {{64, 64}, {64, 128}, {128, 64}, {32, 32}}};
+    const tile_expr *params[] = {sched_add_param(k, "rows"), sched_add_param(k, "columns"),
+                                 sched_add_param(k, "num_warps")};
+    int points[POINTS * 3];
+    unsigned count = 0;
+    for (unsigned i = 0; i < POINTS; i++) {
+        int width = block_for(k->g->domain.extents[column], shapes[crossed][i][1]);
+        int height = shapes[crossed][i][0] * (shapes[crossed][i][1] / width);
+        int *at = points + 3 * count;
+        at[0] = block_for(k->g->domain.extents[row], height);
+        at[1] = width;
+        at[2] = 4;
+        bool there = false;
+        for (unsigned before = 0; before < count; before++)
+            there |= points[3 * before] == at[0] && points[3 * before + 1] == at[1];
+        count += !there;
+    }
+    sched_set_tile(k, row, 0, params[0]);
+    sched_set_tile(k, column, 1, params[1]);
+    sched_add_tune(k, params, 3, points, count);
+    sched_set_warps(k, params[2]);
+}
+
+static void choose_tiles(sched_kernel *k) {
+    unsigned dims[TILE_MAX_RANK], count = long_dims(k->g, dims);
+    if (count < 2) {
+        set_flat_tiles(k, count ? dims[0] : k->g->domain.rank - 1);
+        return;
+    }
+    int crossed = crossed_dim(k->s, k->g, dims[0]);
+    set_tiles(k, crossed >= 0 ? (unsigned)crossed : dims[1], dims[0], crossed >= 0);
+}
+
+void sched_make_elementwise(schedule *s, sched_group *g, const char *name) {
+    sched_kernel k;
+    sched_kernel_open(&k, s, g, name);
+    choose_tiles(&k);
+    sched_set_grid(&k, -1);
+    for (size_t i = 0; i < g->output_count && !s->failed; i++) {
+        tile_value value = s->arrays[g->outputs[i].array].value;
+        const tile_type *element = sched_element(s, value);
+        tile_value tile = sched_value(&k, value, &g->outputs[i].map, element);
+        if (tile.id) sched_store(&k, g->outputs[i].array, &g->outputs[i].map, tile);
+    }
+}

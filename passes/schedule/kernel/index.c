@@ -1,0 +1,310 @@
+/* Coordinates that are computed of others: of windows, and of reshapes of them, which would be
+ * several times as large as what they are made of. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_scalar(const sched_scalar *a, const sched_scalar *b) {
+    return a->expr == b->expr && a->value.id == b->value.id;
+}
+
+/* Sums ----------------------------------------------------------------------------------------- */
+
+enum { MOST_TERMS = 4 };
+static const double largest_sum = 0x1p40; /* so that nothing wraps */
+
+/* scale * a coordinate that is no sum. */
+typedef struct term {
+    const sched_coordinate *at; /* its offset is in that of the form */
+    int64_t scale;
+} term;
+
+typedef struct linear_form {
+    term terms[MOST_TERMS];
+    unsigned count;
+    int64_t offset;
+} linear_form;
+
+static bool same_index(const sched_index *a, const sched_index *b) {
+    return a->kind == b->kind && same_scalar(&a->by, &b->by) &&
+           sched_same_coordinate(&a->a, &b->a) && sched_same_coordinate(&a->b, &b->b);
+}
+
+static bool same_term(const sched_coordinate *a, const sched_coordinate *b) {
+    if (a->dim != b->dim || !a->index != !b->index) return false;
+    return a->index == b->index || same_index(a->index, b->index);
+}
+
+static bool add_number(linear_form *to, int64_t scale, int64_t number) {
+    double product = (double)scale * (double)number;
+    if (fabs(product) >= largest_sum) return false;
+    to->offset += scale * number;
+    return to->offset < (int64_t)largest_sum && to->offset > -(int64_t)largest_sum;
+}
+
+static bool add_term(linear_form *to, int64_t scale, const sched_coordinate *at) {
+    for (unsigned i = 0; i < to->count; i++)
+        if (same_term(to->terms[i].at, at)) {
+            to->terms[i].scale += scale;
+            return true;
+        }
+    if (to->count == MOST_TERMS) return false;
+    to->terms[to->count++] = (term){at, scale};
+    return true;
+}
+
+/* Adds scale * at; false where it is no sum with known numbers. */
+static bool add_coordinate(linear_form *to, int64_t scale, const sched_coordinate *at) {
+    int64_t number = 0;
+    if (fabs((double)scale) >= largest_sum) return false;
+    if (at->offset && !tile_expr_is_int(at->offset, &number)) return false;
+    if (!add_number(to, scale, number)) return false;
+    if (!at->index) return at->dim < 0 || add_term(to, scale, at);
+    const tile_expr *by = at->index->by.expr;
+    bool known = by && tile_expr_is_int(by, &number) && number < (1 << 20) && number > -(1 << 20);
+    if (at->index->kind == SCHED_NUMBER && known) return add_number(to, scale, number);
+    if (at->index->kind == SCHED_SUM && known)
+        return add_coordinate(to, scale * number, &at->index->a) &&
+               add_coordinate(to, scale, &at->index->b);
+    return add_term(to, scale, at);
+}
+
+/* Windows of windows come to one element in many ways. */
+static bool same_sums(const sched_coordinate *a, const sched_coordinate *b) {
+    linear_form x = {.count = 0}, y = {.count = 0};
+    if (!add_coordinate(&x, 1, a) || !add_coordinate(&y, 1, b)) return false;
+    if (x.offset != y.offset || x.count != y.count) return false;
+    for (unsigned i = 0; i < x.count; i++) {
+        unsigned k = 0;
+        while (k < y.count && !same_term(x.terms[i].at, y.terms[k].at)) k++;
+        if (k == y.count || x.terms[i].scale != y.terms[k].scale) return false;
+    }
+    return true;
+}
+
+bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b) {
+    if (a->dim == b->dim && a->offset == b->offset && a->index == b->index) return true;
+    if (!a->index || !b->index) return false;
+    if (a->offset == b->offset && same_index(a->index, b->index)) return true;
+    return (a->index->kind == SCHED_SUM || b->index->kind == SCHED_SUM) && same_sums(a, b);
+}
+
+static sched_coordinate make(schedule *s, sched_index_kind kind, sched_coordinate a,
+                             sched_coordinate b, sched_scalar by) {
+    sched_index *index = TILE_NEW_ARRAY(s->arena, sched_index, 1);
+    *index = (sched_index){kind, a, b, by};
+    return (sched_coordinate){-1, NULL, index};
+}
+
+sched_coordinate sched_shifted(schedule *s, const sched_coordinate *at, tile_opcode opcode,
+                               const tile_expr *by) {
+    const tile_expr *zero = tile_expr_int(s->context, 0);
+    sched_coordinate out = *at;
+    const tile_expr *sum =
+        tile_expr_op(s->context, opcode, at->offset ? at->offset : zero, by, NULL);
+    out.offset = sum == zero ? NULL : sum;
+    return out;
+}
+
+/* A quotient or remainder of a number. */
+static bool is_part(const sched_coordinate *at, sched_index_kind kind, const tile_expr *by) {
+    return at->index && !at->offset && at->index->kind == kind && at->index->by.expr == by;
+}
+
+sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_coordinate *a,
+                                const sched_coordinate *b, const tile_expr *by) {
+    bool divides = kind == SCHED_DIV || kind == SCHED_REM;
+    bool of_pair = divides && is_part(a, SCHED_PAIR, by);
+    if (of_pair) return kind == SCHED_DIV ? a->index->a : a->index->b;
+    if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
+        sched_same_coordinate(&a->index->a, &b->index->a))
+        return a->index->a;
+    return make(s, kind, *a, divides ? sched_nowhere() : *b, (sched_scalar){by, TILE_NO_VALUE});
+}
+
+sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
+                           const sched_coordinate *b) {
+    return make(s, SCHED_SUM, *a, *b, by);
+}
+
+sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by) {
+    const sched_scalar minus = {tile_expr_int(s->context, -1), TILE_NO_VALUE};
+    if (by.expr) return sched_shifted(s, a, TILE_OP_sub, by.expr);
+    return make(s, SCHED_SUM, make(s, SCHED_NUMBER, sched_nowhere(), sched_nowhere(), by), *a,
+                minus);
+}
+
+bool sched_depends(const sched_coordinate *at, unsigned dim) {
+    if (!at->index) return at->dim == (int)dim;
+    return sched_depends(&at->index->a, dim) || sched_depends(&at->index->b, dim);
+}
+
+/* Products of extents -------------------------------------------------------------------------- */
+
+enum { MOST_FACTORS = 16 };
+
+/* A number times extents that are not known. */
+typedef struct factors {
+    int64_t number;
+    const tile_expr *others[MOST_FACTORS];
+    unsigned count;
+    bool too_many;
+} factors;
+
+static void multiply(factors *f, const tile_expr *expr) {
+    int64_t value;
+    if (tile_expr_is_int(expr, &value)) {
+        f->too_many |= value < 0 || (value && f->number > INT64_MAX / value);
+        if (!f->too_many) f->number *= value;
+    } else if (expr->kind == TILE_EXPR_OP && expr->opcode == TILE_OP_mul) {
+        multiply(f, expr->args[0]);
+        multiply(f, expr->args[1]);
+    } else if (f->count < MOST_FACTORS) {
+        f->others[f->count++] = expr;
+    } else {
+        f->too_many = true;
+    }
+}
+
+/* Takes the factors of one out of the other; false: it lacks one. */
+static bool divide(factors *whole, const factors *part) {
+    if (whole->too_many || part->too_many || !part->number || whole->number % part->number)
+        return false;
+    whole->number /= part->number;
+    for (unsigned i = 0; i < part->count; i++) {
+        unsigned at = 0;
+        while (at < whole->count && whole->others[at] != part->others[i]) at++;
+        if (at == whole->count) return false;
+        whole->others[at] = whole->others[--whole->count];
+    }
+    return true;
+}
+
+const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_expr *part) {
+    factors rest = {.number = 1}, of_part = {.number = 1};
+    multiply(&rest, whole);
+    multiply(&of_part, part);
+    if (!divide(&rest, &of_part)) return NULL;
+    const tile_expr *product = tile_expr_int(s->context, rest.number);
+    for (unsigned i = 0; i < rest.count; i++)
+        product = tile_expr_multiply(s->context, product, rest.others[i]);
+    return product;
+}
+
+/* Reshapes ------------------------------------------------------------------------------------- */
+
+/* The dims that are not 1, in order, of which the last ones are still to be matched. */
+typedef struct dims {
+    unsigned at[TILE_MAX_RANK], count;
+    const tile_expr *extents[TILE_MAX_RANK];
+} dims;
+
+static dims long_dims(schedule *s, const tile_type *type) {
+    dims out = {.count = 0};
+    for (unsigned d = 0; d < type->rank; d++) {
+        const tile_expr *extent = sched_dim(s, type, d);
+        if (sched_is_one(extent)) continue;
+        out.extents[out.count] = extent;
+        out.at[out.count++] = d;
+    }
+    return out;
+}
+
+/* How many of the last dims have the one extent together; 0: it is not seen. What is all that is
+ * left on both sides has as many elements. */
+static unsigned count_together(const dims *many, const dims *one) {
+    factors whole = {.number = 1};
+    multiply(&whole, one->extents[one->count - 1]);
+    for (unsigned n = 1; n <= many->count; n++) {
+        factors part = {.number = 1};
+        multiply(&part, many->extents[many->count - n]);
+        if (!divide(&whole, &part)) break;
+        if (whole.number == 1 && !whole.count) return n;
+    }
+    return one->count == 1 ? many->count : 0;
+}
+
+/* One coordinate taken apart into those of the last n dims. */
+static void take_apart(schedule *s, const dims *to, unsigned n, sched_coordinate at,
+                       sched_map *out) {
+    for (unsigned i = 0; i < n; i++) {
+        unsigned d = to->count - 1 - i;
+        bool first = i + 1 == n;
+        out->at[to->at[d]] = first ? at : sched_computed(s, SCHED_REM, &at, NULL, to->extents[d]);
+        if (!first) at = sched_computed(s, SCHED_DIV, &at, NULL, to->extents[d]);
+    }
+}
+
+/* The coordinates of the last n dims put together. */
+static sched_coordinate put_together(schedule *s, const dims *from, unsigned n,
+                                     const sched_map *map) {
+    sched_coordinate at = map->at[from->at[from->count - n]];
+    for (unsigned d = from->count - n + 1; d < from->count; d++)
+        at = sched_computed(s, SCHED_PAIR, &at, &map->at[from->at[d]], from->extents[d]);
+    return at;
+}
+
+/* The first dims, if they are the same on both sides: what is behind them is reshaped then. */
+static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) {
+    if (a->extents[0] != b->extents[0]) return false;
+    out->at[a->at[0]] = map->at[b->at[0]];
+    dims *sides[] = {a, b};
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i]->count--;
+        memmove(sides[i]->at, sides[i]->at + 1, sides[i]->count * sizeof *sides[i]->at);
+        memmove(sides[i]->extents, sides[i]->extents + 1,
+                sides[i]->count * sizeof *sides[i]->extents);
+    }
+    return true;
+}
+
+bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
+                    sched_map *out) {
+    dims a = long_dims(s, from), b = long_dims(s, to);
+    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_nowhere();
+    while (a.count && b.count) {
+        unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
+        if (!split && match_first(&a, &b, map, out)) continue;
+        if (!split) return false;
+        if (merged)
+            take_apart(s, &a, merged, map->at[b.at[b.count - 1]], out);
+        else
+            out->at[a.at[a.count - 1]] = put_together(s, &b, split, map);
+        a.count -= merged ? merged : 1;
+        b.count -= split;
+    }
+    return true;
+}
+
+/* The dim goes on before what is taken apart: a * by + b, b up to by. */
+static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
+    return at->index && !at->offset && at->index->kind == SCHED_PAIR && at->index->by.expr &&
+           sched_same_coordinate(&at->index->b, b);
+}
+
+unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
+                            sched_coordinate *out) {
+    const sched_coordinate *at = &map->at[last];
+    *out = *at;
+    if (!at->index || !is_part(at, SCHED_REM, sched_dim(s, type, last))) return last;
+    *out = at->index->a;
+    sched_coordinate rest = sched_computed(s, SCHED_DIV, out, NULL, at->index->by.expr);
+    for (unsigned d = last; d-- > 0;) {
+        const sched_coordinate *here = &map->at[d];
+        const tile_expr *extent = sched_dim(s, type, d);
+        if (sched_same_coordinate(here, &rest)) return d;
+        if (is_pair_of(here, &rest)) {
+            const tile_expr *by = here->index->by.expr;
+            for (unsigned i = d + 1; i <= last; i++)
+                by = tile_expr_multiply(s->context, by, sched_dim(s, type, i));
+            *out = sched_computed(s, SCHED_PAIR, &here->index->a, out, by);
+            return d;
+        }
+        if (!is_part(here, SCHED_REM, extent) || !sched_same_coordinate(&here->index->a, &rest))
+            break;
+        rest = sched_computed(s, SCHED_DIV, &rest, NULL, extent);
+    }
+    *out = *at;
+    return last;
+}

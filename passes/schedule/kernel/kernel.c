@@ -1,0 +1,171 @@
+/* The head of a kernel: arguments, parameters, grid, and where its tile begins. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+
+/* Arguments ------------------------------------------------------------------------------------ */
+
+static bool takes_array(const sched_kernel *k, unsigned array) {
+    const sched_group *g = k->g;
+    bool only = k->s->group_count == 1; /* its interface is the compute's */
+    bool taken = only && k->s->arrays[array].place != SCHED_SCRATCH;
+    for (size_t i = 0; i < g->input_count; i++) taken |= g->inputs[i].array == array;
+    for (size_t i = 0; i < g->output_count; i++) taken |= g->outputs[i].array == array;
+    return taken;
+}
+
+/* So that rows of 16 bytes' multiples are loaded by wide accesses: what an extent is divided by in
+ * the first variant of the kernel. Others follow where arguments are not. */
+static unsigned divisor_of(const sched_kernel *k, const char *dim) {
+    unsigned divisor = 0;
+    for (unsigned a = 0; a < k->s->array_count; a++) {
+        const tile_type *type = sched_type(k->s, k->s->arrays[a].value);
+        const tile_expr *last = type->dims[type->rank - 1];
+        if (!takes_array(k, a) || last->kind != TILE_EXPR_PARAM || strcmp(last->name, dim) != 0)
+            continue;
+        unsigned bytes = tile_scalar_bytes(sched_element(k->s, k->s->arrays[a].value)->scalar);
+        unsigned own = bytes && bytes < 16 ? 16 / bytes : 1;
+        if (own > divisor) divisor = own;
+    }
+    return divisor;
+}
+
+static void add_dims(sched_kernel *k) {
+    const tile_type *type = tile_type_scalar(k->s->context, TILE_i32);
+    for (unsigned i = 0; i < k->s->dim_count; i++) {
+        unsigned divisor = divisor_of(k, k->s->dims[i]->name);
+        tile_function_add_arg(k->f, k->s->dim_names[i], type);
+        if (divisor > 1) tile_function_set_arg_divisible(k->f, i, divisor);
+    }
+}
+
+static void add_array(sched_kernel *k, unsigned array) {
+    const sched_array *a = &k->s->arrays[array];
+    const tile_type *type = sched_type(k->s, a->value);
+    const tile_expr *extents[TILE_MAX_RANK];
+    for (unsigned d = 0; d < type->rank; d++) extents[d] = sched_expr(k->s, type->dims[d]);
+    k->arrays[array] = tile_function_add_view_arg(k->f, a->name, sched_element(k->s, a->value),
+                                                  type->rank, extents, NULL);
+}
+
+/* In the compute's order; scratch last but for results. */
+static void add_arguments(sched_kernel *k) {
+    schedule *s = k->s;
+    for (size_t i = 0; i < s->compute->arg_count; i++) {
+        const tile_arg_decl *arg = &s->compute->args[i];
+        if (arg->type->kind != TILE_TYPE_TENSOR)
+            k->scalars[i] = tile_function_add_arg(k->f, arg->name, sched_element(s, arg->value));
+        for (unsigned a = 0; a < s->array_count; a++)
+            if (s->arrays[a].value.id == arg->value.id && s->arrays[a].place == SCHED_ARGUMENT &&
+                takes_array(k, a))
+                add_array(k, a);
+    }
+    for (unsigned a = 0; a < s->array_count; a++)
+        if (s->arrays[a].place == SCHED_SCRATCH && takes_array(k, a)) add_array(k, a);
+    for (unsigned a = 0; a < s->array_count; a++)
+        if (s->arrays[a].place == SCHED_RESULT && takes_array(k, a)) add_array(k, a);
+}
+
+void sched_kernel_open(sched_kernel *k, schedule *s, sched_group *g, const char *name) {
+    *k = (sched_kernel){.s = s, .g = g};
+    k->f = g->kernel = tile_function_create(s->compute->module, TILE_KERNEL, name, s->compute->loc);
+    k->arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
+    k->scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
+    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) k->tile_of[d] = -1;
+    add_dims(k);
+    add_arguments(k);
+    k->b = tile_builder_at_end(k->f, k->f->body);
+}
+
+/* Parameters ----------------------------------------------------------------------------------- */
+
+const tile_expr *sched_add_param(sched_kernel *k, const char *name) {
+    tile_function_add_param(k->f, name, TILE_PARAM_int, NULL, NULL);
+    return tile_expr_param(k->s->context, name);
+}
+
+void sched_add_tune(sched_kernel *k, const tile_expr *const *params, unsigned param_count,
+                    const int *points, unsigned point_count) {
+    schedule *s = k->s;
+    const char **names = TILE_NEW_ARRAY(s->arena, const char *, param_count);
+    const tile_expr **values =
+        TILE_NEW_ARRAY(s->arena, const tile_expr *, (size_t)param_count *point_count);
+    for (unsigned i = 0; i < param_count; i++) names[i] = params[i]->name;
+    for (unsigned i = 0; i < param_count * point_count; i++)
+        values[i] = tile_expr_int(s->context, points[i]);
+    tile_function_add_tune(k->f, param_count, names, point_count, values);
+}
+
+void sched_set_warps(sched_kernel *k, const tile_expr *warps) {
+    tile_function_set_warps(k->f, warps);
+}
+
+/* Tiles ---------------------------------------------------------------------------------------- */
+
+void sched_set_tile(sched_kernel *k, unsigned dim, unsigned t, const tile_expr *block) {
+    k->tile_of[dim] = (int)t;
+    k->block[t] = block;
+    if (t >= k->tile_rank) k->tile_rank = t + 1;
+}
+
+tile_value sched_number(sched_kernel *k, const tile_expr *expr) {
+    if (!tile_expr_has_arg(expr))
+        return tile_build_constant(&k->b, tile_type_scalar(k->s->context, TILE_i32), expr);
+    if (expr->kind == TILE_EXPR_ARG) return k->f->args[expr->integer].value;
+    tile_segment segments[3] = {{{0}, NULL, 0}};
+    unsigned count = 0;
+    for (; count < 3 && expr->args[count]; count++)
+        segments[count].head = sched_number(k, expr->args[count]);
+    return tile_build_op_value(&k->b, expr->opcode, segments, count, NULL);
+}
+
+/* How many tiles there are along a dim of the domain. */
+static const tile_expr *count_of(const sched_kernel *k, unsigned d) {
+    const tile_expr *extent = sched_expr(k->s, k->g->domain.extents[d]);
+    if (k->tile_of[d] < 0 || sched_is_one(k->block[k->tile_of[d]])) return extent;
+    return tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, k->block[k->tile_of[d]], NULL);
+}
+
+static tile_value start_of(sched_kernel *k, unsigned d, tile_value tile) {
+    if (k->tile_of[d] < 0 || sched_is_one(k->block[k->tile_of[d]])) return tile;
+    return tile_build_mul(&k->b, tile, sched_number(k, k->block[k->tile_of[d]]));
+}
+
+void sched_set_grid(sched_kernel *k, int whole) {
+    unsigned dims[TILE_MAX_RANK], count = 0;
+    const tile_expr *grid = tile_expr_int(k->s->context, 1);
+    for (unsigned d = k->g->domain.rank; d-- > 0;) {
+        k->start[d] = tile_build_int(&k->b, 0);
+        if ((int)d == whole || sched_is_one(count_of(k, d))) continue;
+        dims[count++] = d;
+        grid = tile_expr_multiply(k->s->context, count_of(k, d), grid);
+    }
+    tile_function_set_grid(k->f, 1, &grid);
+    if (!count) return;
+    tile_value rest = tile_build_block_id(&k->b);
+    for (unsigned i = 0; i < count; i++) {
+        tile_value here = rest;
+        if (i + 1 < count) {
+            tile_value tiles = sched_number(k, count_of(k, dims[i]));
+            here = tile_build_rem(&k->b, rest, tiles);
+            rest = tile_build_div(&k->b, rest, tiles);
+        }
+        k->start[dims[i]] = start_of(k, dims[i], here);
+    }
+}
+
+const tile_type *sched_tile_type(const sched_kernel *k, const tile_type *element,
+                                 const tile_expr *const *dims) {
+    tile_type draft = {.kind = TILE_TYPE_TILE,
+                       .scalar = element->scalar,
+                       .param = element->param,
+                       .rank = k->tile_rank};
+    for (unsigned t = 0; t < k->tile_rank; t++) draft.dims[t] = dims[t];
+    return tile_type_get(k->s->context, &draft);
+}
+
+const tile_type *sched_full_type(const sched_kernel *k, const tile_type *element) {
+    return sched_tile_type(k, element, k->block);
+}

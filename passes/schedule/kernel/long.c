@@ -1,0 +1,80 @@
+/* Long sums in f32: chunk by chunk.
+ *
+ * A sum of n terms, one after the other, is off by up to n rounding units. Chunks of c terms, each
+ * summed from 0 and then added to those before, are off by c + n / c. With c near the root of n
+ * that grows as the root does; powers of four are near enough:
+ *
+ *     terms up to      2^18   2^22   2^26   2^31
+ *     a chunk           256   1024   4096   16384
+ *     units at most    1280   5120  20480  147456
+ *
+ * An addition in 256 costs nothing that shows. Other ways cost more: several accumulators in each
+ * thread take registers from the loop for the same bound, and a compensated sum four instructions
+ * for each term. What the chunks before have summed up is not needed in the loop: of products,
+ * whose sums fill the registers, it lies in shared memory. */
+#include "passes/schedule/kernel/long.h"
+
+#include "lib/ir/syntax.h"
+
+enum { LEAST_CHUNK = 256 };
+
+bool sched_is_long(int64_t terms) {
+    return terms < 0 || terms > 2 * LEAST_CHUNK;
+}
+
+tile_value sched_chunk(sched_kernel *k, tile_value terms) {
+    static const int most[][2] = {
+        {1 << 26, 4096}, {1 << 22, 1024}, {1 << 18, LEAST_CHUNK}}; /* terms, chunk */
+    tile_value chunk = tile_build_int(&k->b, 16384);
+    for (unsigned i = 0; i < sizeof most / sizeof *most; i++)
+        chunk =
+            tile_build_select(&k->b, tile_build_le(&k->b, terms, tile_build_int(&k->b, most[i][0])),
+                              tile_build_int(&k->b, most[i][1]), chunk);
+    return chunk;
+}
+
+/* Products --------------------------------------------------------------------------------------
+ */
+
+tile_value sched_alloc_long(sched_kernel *k, const tile_type *type) {
+    tile_type draft = *type;
+    draft.kind = TILE_TYPE_SHARED;
+    return tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
+}
+
+/* Whole chunks are multiples of a power of two, so that a mask finds their last steps. */
+sched_long_sum sched_begin_long(sched_kernel *k, tile_value buffer, const tile_type *type,
+                                const tile_expr *terms, const tile_expr *each,
+                                const tile_expr *unit) {
+    tile_builder *b = &k->b;
+    sched_long_sum sum = {.kept = buffer};
+    tile_build_store_shared(b, tile_build_zero(b, type), sum.kept, NULL, 0);
+    tile_value chunk = sched_chunk(k, sched_number(k, terms)), by = sched_number(k, unit);
+    tile_value steps =
+        tile_build_max(b, tile_build_div(b, chunk, sched_number(k, each)), tile_build_int(b, 1));
+    sum.last = tile_build_sub(b, tile_build_mul(b, steps, by), by);
+    return sum;
+}
+
+tile_value sched_step_long(sched_kernel *k, const sched_long_sum *sum, tile_value step,
+                           tile_value own) {
+    const tile_type *type = tile_value_type(k->f, own);
+    tile_value place = tile_build_and(&k->b, step, sum->last);
+    tile_op full = tile_build_if_else(&k->b, tile_build_eq(&k->b, place, sum->last), &type, 1);
+    tile_builder outside = k->b;
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, full, 0));
+    tile_value all =
+        tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
+    tile_build_store_shared(&k->b, all, sum->kept, NULL, 0);
+    tile_value zero = tile_build_zero(&k->b, type);
+    tile_build_yield(&k->b, &zero, 1);
+    k->b = tile_builder_at_end(k->f, tile_op_region(k->f, full, 1));
+    tile_build_yield(&k->b, &own, 1);
+    k->b = outside;
+    return tile_op_result(k->f, full, 0);
+}
+
+tile_value sched_end_long(sched_kernel *k, const sched_long_sum *sum, tile_value own) {
+    const tile_type *type = tile_value_type(k->f, own);
+    return tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
+}

@@ -1,0 +1,327 @@
+/* Loads and stores of a kernel's tiles: which view of an array, where, and in which order. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+
+/* The array's dims as they stand in the access: first those with one coordinate, then the tile's.
+ * -1: a dim of extent 1, which the array does not have. */
+typedef struct listing {
+    int dims[2 * TILE_MAX_RANK];
+    unsigned rank;
+} listing;
+
+/* Dims of the tile stay in the order in which the array has them, so that what lies side by side is
+ * loaded side by side; those that the array lacks stay where they are. */
+static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
+                         sched_access *out) {
+    listing l = {.rank = 0};
+    int of_tile[SCHED_MAX_TILE], next[SCHED_MAX_TILE], count = 0;
+    for (unsigned t = 0; t < k->tile_rank; t++) of_tile[t] = -1;
+    for (unsigned d = 0; d < rank; d++) {
+        int t = sched_along(k, &map->at[d]);
+        if (t < 0) l.dims[l.rank++] = (int)d;
+        if (t >= 0) {
+            of_tile[t] = (int)d;
+            next[count++] = (int)d;
+        }
+    }
+    count = 0;
+    out->permuted = false;
+    for (unsigned t = 0; t < k->tile_rank; t++) {
+        int d = of_tile[t] < 0 || k->straight ? of_tile[t] : next[count++];
+        int from = d < 0 ? (int)t : sched_along(k, &map->at[d]);
+        l.dims[l.rank++] = d;
+        out->order[t] = from;
+        out->permuted |= from != (int)t;
+    }
+    return l;
+}
+
+/* Leaves out dims of extent 1, whose coordinate is 0, until a view has room for the others. False:
+ * it has none. */
+static bool fit_view(const sched_kernel *k, const tile_type *type, listing *l) {
+    for (unsigned i = l->rank - k->tile_rank; i-- > 0 && l->rank > TILE_MAX_RANK;) {
+        if (!sched_is_one(sched_expr(k->s, type->dims[l->dims[i]]))) continue;
+        l->rank--;
+        memmove(l->dims + i, l->dims + i + 1, sizeof *l->dims * (l->rank - i));
+    }
+    return l->rank <= TILE_MAX_RANK;
+}
+
+/* Whether these are the array's dims as it has them, but for some of extent 1. */
+static bool is_in_order(const sched_kernel *k, const tile_type *type, const listing *l) {
+    int next = 0;
+    for (unsigned i = 0; i <= l->rank; i++) {
+        int d = i < l->rank ? l->dims[i] : (int)type->rank;
+        if (d < 0) continue;
+        while (next < d && sched_is_one(sched_expr(k->s, type->dims[next]))) next++;
+        if (d != next++) return false;
+    }
+    return true;
+}
+
+/* Whether each dim of the array is that dim of the view. */
+static bool is_whole(const tile_type *type, const listing *l) {
+    bool whole = l->rank == type->rank;
+    for (unsigned i = 0; i < l->rank && whole; i++) whole = l->dims[i] == (int)i;
+    return whole;
+}
+
+static const tile_expr *extent_of(sched_kernel *k, const tile_type *type, int d) {
+    return d < 0 ? tile_expr_int(k->s->context, 1) : sched_expr(k->s, type->dims[d]);
+}
+
+/* Elements from one coordinate of dim d of a row-major array to the next, as an i64. */
+static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
+    const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    tile_value stride = TILE_NO_VALUE;
+    for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
+        const tile_expr *extent = sched_expr(k->s, type->dims[i]);
+        if (sched_is_one(extent)) continue;
+        tile_value factor = tile_expr_has_arg(extent)
+                                ? tile_build_cast(&k->b, sched_number(k, extent), wide)
+                                : tile_build_constant(&k->b, wide, extent);
+        stride = stride.id ? tile_build_mul(&k->b, stride, factor) : factor;
+    }
+    if (!stride.id) return tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
+    return stride;
+}
+
+/* The view argument itself where it has these dims. */
+static tile_value find_view(sched_kernel *k, unsigned array, const tile_type *type,
+                            const listing *l) {
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    bool in_order = is_in_order(k, type, l);
+    bool alias = sched_type(k->s, k->s->arrays[array].value) != type;
+    if (is_whole(type, l) && !alias) return k->arrays[array];
+    for (unsigned i = 0; i < l->rank; i++) {
+        extents[i] = sched_number(k, extent_of(k, type, l->dims[i]));
+        if (!in_order) strides[i] = stride_of(k, type, l->dims[i]);
+    }
+    tile_value base = tile_build_base(&k->b, k->arrays[array]);
+    return tile_build_view(&k->b, base, extents, l->rank, strides, in_order ? 0 : l->rank, NULL);
+}
+
+tile_value sched_array_view(sched_kernel *k, unsigned array, tile_value value) {
+    listing l = {.rank = sched_type(k->s, value)->rank};
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    return find_view(k, array, sched_type(k->s, value), &l);
+}
+
+/* Dims whose coordinates are one that is taken apart are one dim of the view. */
+static const tile_type *put_together(sched_kernel *k, const tile_type *type, sched_map *map) {
+    tile_type draft = *type;
+    sched_map out = *map;
+    unsigned at = type->rank;
+    for (unsigned d = type->rank; d-- > 0;) {
+        unsigned first = sched_put_together(k->s, type, map, d, &out.at[--at]);
+        draft.dims[at] = type->dims[d];
+        for (; d > first; d--)
+            draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
+    }
+    if (!at) return type;
+    draft.rank = type->rank - at;
+    for (unsigned d = 0; d < type->rank; d++) {
+        draft.dims[d] = d < draft.rank ? draft.dims[d + at] : NULL;
+        if (d < draft.rank) map->at[d] = out.at[d + at];
+    }
+    return tile_type_get(k->s->context, &draft);
+}
+
+/* A dim whose coordinate is a pair is two dims of the view, so that a tile that goes along the last
+ * one ends with it. */
+static const tile_type *take_pairs_apart(sched_kernel *k, const tile_type *type,
+                                         const sched_map *map, sched_map *out) {
+    tile_type draft = *type;
+    draft.rank = 0;
+    *out = *map;
+    for (unsigned d = 0; d < type->rank; d++) {
+        const sched_index *pair = map->at[d].index;
+        bool apart = pair && pair->kind == SCHED_PAIR && !map->at[d].offset && pair->a.dim >= 0 &&
+                     sched_along(k, &pair->a) == -1 && sched_along(k, &pair->b) != -1 &&
+                     draft.rank + type->rank - d < TILE_MAX_RANK;
+        if (apart) {
+            draft.dims[draft.rank] = k->g->domain.extents[pair->a.dim];
+            out->at[draft.rank++] = pair->a;
+        }
+        draft.dims[draft.rank] = apart ? pair->by.expr : type->dims[d];
+        out->at[draft.rank++] = apart ? pair->b : map->at[d];
+    }
+    return draft.rank == type->rank ? type : tile_type_get(k->s->context, &draft);
+}
+
+/* Which dims of the tile index tiles have: those along which a coordinate changes, all in front of
+ * the last one that the access itself goes along. */
+static unsigned points_of(const sched_kernel *k, unsigned rank, const sched_map *map,
+                          bool *covers) {
+    unsigned changing[TILE_MAX_RANK] = {0}, all = 0, last = k->tile_rank - 1;
+    for (unsigned d = 0; d < rank; d++)
+        for (unsigned i = 0; i < k->g->domain.rank; i++)
+            if (k->tile_of[i] >= 0 && sched_depends(&map->at[d], i))
+                changing[d] |= 1u << k->tile_of[i];
+    for (unsigned d = 0; d + 1 < rank; d++) all |= changing[d];
+    *covers = last && sched_along(k, &map->at[rank - 1]) == (int)last && !(all & 1u << last);
+    return *covers ? all : all | changing[rank - 1];
+}
+
+/* A coordinate as a tile of the points' shape. */
+static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_type *shape) {
+    tile_value tile = sched_coordinate_tile(k, at);
+    const tile_type *type = tile_value_type(k->f, tile);
+    bool fits = type == shape || type->kind != TILE_TYPE_TILE;
+    return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
+}
+
+/* Index tiles tell where the elements are; along the last dim of the tile they may lie side by
+ * side. */
+static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
+                        const sched_map *map, const tile_type *element, sched_access *out) {
+    bool covers;
+    listing l = {.rank = type->rank};
+    const tile_expr *dims[SCHED_MAX_TILE];
+    unsigned points = points_of(k, type->rank, map, &covers);
+    for (unsigned t = 0; t < k->tile_rank; t++) {
+        bool one = !k->straight && !(points & 1u << t) && !(covers && t + 1 == k->tile_rank);
+        dims[t] = one ? tile_expr_int(k->s->context, 1) : k->block[t];
+    }
+    out->tile = sched_tile_type(k, element, dims);
+    for (unsigned d = 0; d < l.rank; d++) l.dims[d] = (int)d;
+    out->view = find_view(k, array, type, &l);
+    out->rank = l.rank;
+    out->permuted = false;
+    k->tile_rank -= covers;
+    const tile_type *shape = sched_tile_type(k, tile_type_scalar(k->s->context, TILE_i32), dims);
+    for (unsigned d = 0; d < l.rank; d++)
+        out->index[d] =
+            covers && d + 1 == l.rank ? sched_begin(k, &map->at[d]) : point(k, &map->at[d], shape);
+    k->tile_rank += covers;
+}
+
+bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const sched_map *wanted,
+                       sched_access *out) {
+    const tile_expr *dims[SCHED_MAX_TILE];
+    sched_map whole = *wanted, map;
+    const tile_type *type = put_together(k, sched_type(k->s, value), &whole);
+    type = take_pairs_apart(k, type, &whole, &map);
+    const tile_type *element = sched_element(k->s, value);
+    listing l = {.rank = 0};
+    bool scattered = sched_is_scattered(k, type->rank, &map);
+    if (!scattered) l = list_dims(k, type->rank, &map, out);
+    if (scattered || !fit_view(k, type, &l)) {
+        find_points(k, array, type, &map, element, out);
+        return true;
+    }
+    out->rank = l.rank;
+    out->view = find_view(k, array, type, &l);
+    for (unsigned i = 0; i < l.rank; i++)
+        out->index[i] =
+            l.dims[i] < 0 ? tile_build_int(&k->b, 0) : sched_begin(k, &map.at[l.dims[i]]);
+    for (unsigned t = 0; t < k->tile_rank; t++)
+        dims[t] = l.dims[l.rank - k->tile_rank + t] < 0 ? tile_expr_int(k->s->context, 1)
+                                                        : k->block[out->order[t]];
+    out->tile = sched_tile_type(k, element, dims);
+    return true;
+}
+
+/* Row by row, of a view that is not the argument itself and has no strides. */
+static tile_value row_major_stride(sched_kernel *k, const tile_value *extents, unsigned rank,
+                                   unsigned d) {
+    const tile_type *wide = tile_type_scalar(k->s->context, TILE_i64);
+    tile_value stride = tile_build_constant(&k->b, wide, tile_expr_int(k->s->context, 1));
+    for (unsigned i = d + 1; i < rank; i++) {
+        tile_value factor = tile_build_cast(&k->b, extents[i], wide);
+        stride = i == d + 1 ? factor : tile_build_mul(&k->b, stride, factor);
+    }
+    return stride;
+}
+
+tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
+                           tile_value end) {
+    tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+    const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
+    unsigned rank = tile_value_type(k->f, view)->rank, count, given = 0;
+    tile_op made = tile_value_def(k->f, view);
+    for (unsigned i = 0; i < rank; i++)
+        extents[i] = made.id ? tile_operands_extents(k->f, made, &count)[i]
+                             : sched_number(k, extent_of(k, type, (int)i));
+    if (made.id) tile_operands_strides(k->f, made, &given);
+    bool strided = given || d; /* those of a row-major view are not made of the first extent */
+    for (unsigned i = 0; i < rank && strided; i++)
+        strides[i] = given     ? tile_operands_strides(k->f, made, &count)[i]
+                     : made.id ? row_major_stride(k, extents, rank, i)
+                               : stride_of(k, type, (int)i);
+    extents[d] = end;
+    return tile_build_view(&k->b, tile_build_base(&k->b, k->arrays[array]), extents, rank, strides,
+                           strided ? rank : 0, NULL);
+}
+
+/* Dim d of the result is dim order[d] of the tile. */
+static tile_value permute(sched_kernel *k, tile_value tile, const int64_t *order) {
+    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = k->tile_rank};
+    const tile_segment segments[] = {{tile, NULL, 0}};
+    bool swaps = k->tile_rank == 2;
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_transpose, segments, 1, NULL, &attr, !swaps);
+    if (!swaps) tile_op_set_list(k->f, op, TILE_ATTR_order, order, k->tile_rank);
+    return tile_op_result(k->f, op, 0);
+}
+
+static void set_pad(sched_kernel *k, tile_value tile, const tile_type *element) {
+    bool floating = tile_scalar_is_floating(element->scalar);
+    if (k->pad == 0 || !floating || !tile_scalar_has_arithmetic(element->scalar)) return;
+    tile_op_set_constant(k->f, tile_value_def(k->f, tile), TILE_ATTR_pad, element,
+                         tile_expr_float(k->s->context, k->pad));
+}
+
+static bool is_read_by_others(const sched_kernel *k, unsigned array) {
+    for (size_t g = 0; g < k->s->group_count; g++)
+        for (size_t i = 0; k->s->groups[g] != k->g && i < k->s->groups[g]->input_count; i++)
+            if (k->s->groups[g]->inputs[i].array == array) return true;
+    return false;
+}
+
+/* Whether each element is read once in all: it stands at one place of the domain. */
+static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
+                        const sched_map *map) {
+    unsigned dims = 0;
+    if (!k->streams) return false;
+    for (unsigned d = 0; d < rank; d++)
+        if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
+    for (unsigned d = 0; d < k->g->domain.rank; d++)
+        if (!(dims >> d & 1) && !sched_is_one(k->g->domain.extents[d])) return false;
+    return !is_read_by_others(k, array);
+}
+
+static bool is_one_element(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    for (unsigned d = 0; d < rank; d++)
+        if (sched_along(k, &map->at[d]) != -1) return false;
+    return true;
+}
+
+tile_value sched_load(sched_kernel *k, unsigned array, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(k->s, value)->rank;
+    sched_access access;
+    int64_t back[SCHED_MAX_TILE];
+    if (!sched_find_access(k, array, value, map, &access)) return TILE_NO_VALUE;
+    if (k->single && is_one_element(k, rank, map))
+        return tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, NULL);
+    tile_value tile =
+        tile_build_load(&k->b, access.view, access.index, access.rank, TILE_NO_VALUE, access.tile);
+    /* Where coordinates are computed a window may read outside of the array: there is 0. */
+    if (!sched_is_computed(rank, map)) set_pad(k, tile, sched_element(k->s, value));
+    /* What the L2 holds of the kernel before need not be written to memory first. */
+    if (is_streamed(k, array, rank, map))
+        tile_op_set_text(k->f, tile_value_def(k->f, tile), TILE_ATTR_cache, "evict_first");
+    if (!access.permuted) return tile;
+    for (unsigned t = 0; t < k->tile_rank; t++) back[access.order[t]] = t;
+    return permute(k, tile, back);
+}
+
+void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_value tile) {
+    sched_access access;
+    if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
+    if (access.permuted) tile = permute(k, tile, access.order);
+    tile = sched_fit(k, tile, access.tile);
+    tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
+}

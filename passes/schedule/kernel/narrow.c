@@ -1,0 +1,194 @@
+/* Casts to a wider type in front of products. Instructions multiply narrow elements exactly and add
+ * in the wide type, so that the cast of both operands can be left out; where elements are moved
+ * behind it, they are moved before it:
+ *
+ *     matmul(reshape(f32(%q)), f32(%k))    becomes    matmul(f32(reshape(%q)), f32(%k))
+ *
+ * A copy of the compute is changed, for the compute is the reference of what is made of it. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/support/scalar.h"
+
+tile_value sched_without_cast(schedule *s, tile_value value) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
+        tile_op_at(s->compute, op)->attr_count)
+        return value;
+    tile_value from = tile_operand_src(s->compute, op);
+    const tile_type *wide = sched_element(s, value), *narrow = sched_element(s, from);
+    bool floats = tile_scalar_is_floating(narrow->scalar);
+    bool fits = floats == tile_scalar_is_floating(wide->scalar) && narrow->scalar != TILE_i1 &&
+                tile_scalar_bits(narrow->scalar) < tile_scalar_bits(wide->scalar) &&
+                tile_scalar_bits(narrow->scalar) <= 16;
+    return fits ? from : value;
+}
+
+static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
+    return a == b && (a->scalar == TILE_f16 || a->scalar == TILE_bf16 || a->scalar == TILE_i8 ||
+                      a->scalar == TILE_e4m3 || a->scalar == TILE_e5m2);
+}
+
+tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
+    tile_value lhs = sched_without_cast(s, tile_operand_lhs(s->compute, op));
+    tile_value rhs = sched_without_cast(s, tile_operand_rhs(s->compute, op));
+    bool narrow = multiplies_narrow(sched_element(s, lhs), sched_element(s, rhs));
+    if (!narrow) return tile_op_operand(s->compute, op, operand);
+    return operand ? rhs : lhs;
+}
+
+/* Moves --------------------------------------------------------------------------------------- */
+
+/* Whether what stands outside of windows is a number of this type. */
+static bool holds_pad(schedule *s, tile_op window, tile_scalar scalar) {
+    char bytes[8];
+    int64_t whole;
+    const tile_attr *attr = tile_op_attr(s->compute, window, TILE_ATTR_pad);
+    if (!attr) return true;
+    bool is_float = attr->expr->kind == TILE_EXPR_FLOAT;
+    if (!is_float && !tile_expr_is_int(attr->expr, &whole)) return false;
+    if (!is_float && !tile_scalar_is_floating(scalar)) return tile_integer_fits(scalar, whole);
+    double pad = is_float ? attr->expr->number : (double)whole;
+    if (!tile_scalar_is_floating(scalar)) return false;
+    tile_scalar_write(scalar, bytes, pad);
+    double held = tile_scalar_read(scalar, bytes);
+    return held == pad || (isnan(held) && isnan(pad));
+}
+
+unsigned sched_moved_operands(const schedule *s, tile_op op) {
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_reshape:
+    case TILE_OP_transpose:
+    case TILE_OP_broadcast:
+    case TILE_OP_slice:
+    case TILE_OP_gather:
+    case TILE_OP_window: return 1;
+    case TILE_OP_concat:
+    case TILE_OP_join: return tile_op_operand_count(s->compute, op);
+    default: return 0;
+    }
+}
+
+/* What is known of the values that the compute has at first: each is looked at, and moved, once,
+ * however many ways lead to it. */
+typedef struct narrowing {
+    schedule *s;
+    bool *seen;
+    const tile_type **narrow; /* what find_narrow says of what was seen */
+    tile_value *moved;        /* none: not yet */
+    tile_value *map;          /* none, but while an operation is cloned */
+    size_t count;             /* of those values */
+} narrowing;
+
+static const tile_type *find_narrow(narrowing *n, tile_value value);
+
+/* find_narrow, of what no cast makes. */
+static const tile_type *find_in_operands(narrowing *n, tile_value value) {
+    schedule *s = n->s;
+    tile_op op = tile_value_def(s->compute, value);
+    unsigned count = op.id ? sched_moved_operands(s, op) : 0;
+    const tile_type *narrow = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *own = find_narrow(n, tile_op_operand(s->compute, op, i));
+        if (!own || (i && own != narrow)) return NULL;
+        narrow = own;
+    }
+    bool holds = !narrow || tile_op_opcode(s->compute, op) != TILE_OP_window ||
+                 holds_pad(s, op, narrow->scalar);
+    return holds ? narrow : NULL;
+}
+
+/* An element of what is moved, where all of it comes from casts that can be left out; NULL: not
+ * all. */
+static const tile_type *find_narrow(narrowing *n, tile_value value) {
+    tile_value from = sched_without_cast(n->s, value);
+    if (from.id != value.id) return sched_element(n->s, from);
+    if (!n->seen[value.id]) n->narrow[value.id] = find_in_operands(n, value);
+    n->seen[value.id] = true;
+    return n->narrow[value.id];
+}
+
+/* The same value without the casts that find_narrow has found. */
+static tile_value move_narrow(narrowing *n, tile_value value) {
+    schedule *s = n->s;
+    tile_function *f = s->compute;
+    tile_op op = tile_value_def(f, value);
+    tile_value from = sched_without_cast(s, value);
+    if (from.id != value.id) return from;
+    if (n->moved[value.id].id) return n->moved[value.id];
+    unsigned count = sched_moved_operands(s, op);
+    tile_value *moved = TILE_NEW_ARRAY(s->arena, tile_value, count);
+    for (unsigned i = 0; i < count; i++) moved[i] = move_narrow(n, tile_op_operand(f, op, i));
+    tile_builder b = tile_builder_at_end(f, f->body);
+    b.before = op;
+    for (unsigned i = 0; i < count; i++) n->map[tile_op_operand(f, op, i).id] = moved[i];
+    tile_op copy = tile_clone_op(&b, op, n->map, n->count);
+    for (unsigned i = 0; i < count; i++) n->map[tile_op_operand(f, op, i).id] = TILE_NO_VALUE;
+    n->map[value.id] = TILE_NO_VALUE;
+    tile_value_data *result = tile_value_at(f, tile_op_result(f, copy, 0));
+    tile_type draft = *result->type;
+    draft.scalar = tile_value_type(f, moved[0])->scalar;
+    draft.param = tile_value_type(f, moved[0])->param;
+    result->type = tile_type_get(s->context, &draft);
+    return n->moved[value.id] = tile_op_result(f, copy, 0);
+}
+
+/* Products ------------------------------------------------------------------------------------ */
+
+static bool is_moved(schedule *s, tile_value value) {
+    return sched_without_cast(s, value).id == value.id;
+}
+
+/* Whether both operands can be multiplied as they were before casts, and moves stand behind one. */
+static const tile_type *find_product(narrowing *n, tile_op op) {
+    schedule *s = n->s;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;
+    tile_value lhs = tile_operand_lhs(s->compute, op), rhs = tile_operand_rhs(s->compute, op);
+    const tile_type *a = find_narrow(n, lhs), *b = find_narrow(n, rhs);
+    bool found = a && b && multiplies_narrow(a, b) && (is_moved(s, lhs) || is_moved(s, rhs));
+    return found ? a : NULL;
+}
+
+static void change_product(narrowing *n, tile_op op) {
+    schedule *s = n->s;
+    tile_function *f = s->compute;
+    for (unsigned i = 0; i < 2; i++) {
+        tile_value value = tile_op_operand(f, op, i);
+        if (!is_moved(s, value)) continue;
+        tile_value moved = move_narrow(n, value);
+        tile_builder b = tile_builder_at_end(f, f->body);
+        b.before = op;
+        b.loc = tile_op_loc(f, op);
+        tile_op_at(f, op)->operands[i] = tile_build_cast(&b, moved, sched_element(s, value));
+    }
+}
+
+static narrowing begin_narrowing(schedule *s) {
+    size_t count = s->compute->value_count;
+    return (narrowing){.s = s,
+                       .seen = TILE_NEW_ARRAY(s->arena, bool, count),
+                       .narrow = TILE_NEW_ARRAY(s->arena, const tile_type *, count),
+                       .moved = TILE_NEW_ARRAY(s->arena, tile_value, count),
+                       .map = TILE_NEW_ARRAY(s->arena, tile_value, count),
+                       .count = count};
+}
+
+void sched_own_compute(schedule *s) {
+    tile_function *from = s->compute;
+    s->compute = tile_function_clone(from, sched_free_name(s, from->name));
+    tile_module_remove(from->module, s->compute);
+    s->compute->name = from->name;
+}
+
+void sched_move_casts(schedule *s) {
+    bool found = false;
+    narrowing n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(&n, op) != NULL;
+    if (!found) return;
+    sched_own_compute(s);
+    n = begin_narrowing(s);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        if (find_product(&n, op)) change_product(&n, op);
+}

@@ -1,0 +1,112 @@
+/* Coordinates in a kernel: where the elements of its tile are. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include "lib/ir/syntax.h"
+
+/* Of the tile's dim t, from 0 on. */
+static tile_value count_along(sched_kernel *k, int t) {
+    const tile_type *type = tile_type_scalar(k->s->context, TILE_i32);
+    const tile_expr *dims[SCHED_MAX_TILE];
+    for (unsigned i = 0; i < k->tile_rank; i++)
+        dims[i] = i == (unsigned)t ? k->block[t] : tile_expr_int(k->s->context, 1);
+    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, t)};
+    tile_op op =
+        tile_build_op_of(&k->b, TILE_OP_iota, NULL, 0, sched_tile_type(k, type, dims), &axis, 1);
+    tile_op_set_int(k->f, op, TILE_ATTR_axis, t);
+    return tile_op_result(k->f, op, 0);
+}
+
+static bool is_zero(const sched_kernel *k, tile_value value) {
+    int64_t number;
+    return tile_value_is_int(k->f, value, &number) && number == 0;
+}
+
+static tile_value add(sched_kernel *k, tile_value a, tile_value b) {
+    if (is_zero(k, a)) return b;
+    return is_zero(k, b) ? a : tile_build_add(&k->b, a, b);
+}
+
+static tile_value find(sched_kernel *k, const sched_coordinate *at, bool begin);
+
+static tile_value scalar_of(sched_kernel *k, const sched_scalar *scalar) {
+    const sched_map none = {{{0, NULL, NULL}}};
+    if (scalar->expr) return sched_number(k, sched_expr(k->s, scalar->expr));
+    return sched_value(k, scalar->value, &none, tile_type_scalar(k->s->context, TILE_i32));
+}
+
+/* An extent that is a quotient is not seen not to be below 0, as box coordinates must be. */
+static bool is_quotient(const sched_index *index) {
+    const tile_expr *by = index->by.expr;
+    return index->kind == SCHED_PAIR && by && by->kind == TILE_EXPR_OP && by->opcode == TILE_OP_div;
+}
+
+static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
+    bool one = sched_is_one(index->by.expr);
+    tile_value a, by;
+    if (index->kind == SCHED_NUMBER) return scalar_of(k, &index->by);
+    a = find(k, &index->a, begin);
+    if (!one) by = scalar_of(k, &index->by);
+    if (is_quotient(index)) by = tile_build_max(&k->b, by, tile_build_int(&k->b, 0));
+    switch (index->kind) {
+    case SCHED_SUM:
+    case SCHED_PAIR:
+        if (!one && !is_zero(k, a)) a = tile_build_mul(&k->b, a, by);
+        return add(k, a, find(k, &index->b, begin));
+    case SCHED_DIV: return one ? a : tile_build_div(&k->b, a, by);
+    case SCHED_REM: return one ? tile_build_int(&k->b, 0) : tile_build_rem(&k->b, a, by);
+    case SCHED_NUMBER: break;
+    }
+    return a;
+}
+
+/* begin: of the tile's first element alone. */
+static tile_value find(sched_kernel *k, const sched_coordinate *at, bool begin) {
+    tile_value place;
+    int t = at->dim < 0 ? -1 : k->tile_of[at->dim];
+    if (at->index)
+        place = find_computed(k, at->index, begin);
+    else
+        place = at->dim < 0 ? tile_build_int(&k->b, 0) : k->start[at->dim];
+    if (at->offset) {
+        tile_value offset = sched_number(k, sched_expr(k->s, at->offset));
+        place = add(k, place, offset);
+    }
+    return t < 0 || begin ? place : add(k, count_along(k, t), place);
+}
+
+tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at) {
+    return find(k, at, false);
+}
+
+tile_value sched_begin(sched_kernel *k, const sched_coordinate *at) {
+    return find(k, at, true);
+}
+
+static int along_sum(const sched_kernel *k, const sched_index *index) {
+    int a = sched_along(k, &index->a), b = sched_along(k, &index->b);
+    if (a == -1) return b;
+    return b == -1 && sched_is_one(index->by.expr) ? a : SCHED_SCATTERED;
+}
+
+int sched_along(const sched_kernel *k, const sched_coordinate *at) {
+    if (!at->index) return at->dim < 0 ? -1 : k->tile_of[at->dim];
+    switch (at->index->kind) {
+    case SCHED_SUM:
+    case SCHED_PAIR: return along_sum(k, at->index);
+    case SCHED_DIV:
+    case SCHED_REM: return sched_along(k, &at->index->a) == -1 ? -1 : SCHED_SCATTERED;
+    case SCHED_NUMBER: return -1;
+    }
+    return SCHED_SCATTERED;
+}
+
+/* Scattered along a dim, or two dims go along the same one of the tile. */
+bool sched_is_scattered(const sched_kernel *k, unsigned rank, const sched_map *map) {
+    unsigned taken = 0;
+    for (unsigned d = 0; d < rank; d++) {
+        int t = sched_along(k, &map->at[d]);
+        if (t == SCHED_SCATTERED || (t >= 0 && taken & 1u << t)) return true;
+        if (t >= 0) taken |= 1u << t;
+    }
+    return false;
+}

@@ -1,0 +1,72 @@
+/* Windows: where their elements are, what is made of them, and what stands outside. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include "lib/ir/syntax.h"
+#include "lib/ops/gather.h"
+
+/* The number of a windowed dim in a list of the operation; 1 where that is empty. */
+static sched_scalar number_of(schedule *s, tile_op op, unsigned operand, unsigned index) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(s->compute, op, operand, &count);
+    if (!count) return (sched_scalar){tile_expr_int(s->context, 1), TILE_NO_VALUE};
+    const tile_value_data *value = tile_value_at(s->compute, values[index]);
+    bool known = value->kind == TILE_VALUE_CONSTANT;
+    return known ? (sched_scalar){sched_resolved(s, value->expr), TILE_NO_VALUE}
+                 : (sched_scalar){NULL, values[index]};
+}
+
+/* Coordinates that may be outside of src are computed ones, whatever the numbers are. */
+sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map) {
+    sched_map out = *map;
+    unsigned count, axis = (unsigned)sched_axis(s, op);
+    const sched_coordinate none = sched_nowhere();
+    tile_operands_strides(s->compute, op, &count);
+    for (unsigned d = axis + count; d < rank; d++) out.at[d] = map->at[d + count];
+    for (unsigned i = 0; i < count; i++) {
+        sched_coordinate place =
+            sched_sum(s, &map->at[axis + count + i], number_of(s, op, 3, i), &none);
+        place = sched_minus(s, &place, number_of(s, op, 2, i));
+        out.at[axis + i] = sched_sum(s, &map->at[axis + i], number_of(s, op, 1, i), &place);
+    }
+    return out;
+}
+
+/* What moves the elements of windows, or computes something of each of them. */
+static bool keeps_elements(schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op) == TILE_OP_reshape || sched_is_inline(s, op);
+}
+
+void sched_find_windows(schedule *s) {
+    s->expands = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
+        tile_value result = tile_op_result(s->compute, op, 0);
+        bool expands = tile_op_opcode(s->compute, op) == TILE_OP_window;
+        for (unsigned i = 0; i < tile_op_operand_count(s->compute, op) && keeps_elements(s, op);
+             i++)
+            expands |= s->expands[tile_op_operand(s->compute, op, i).id];
+        for (unsigned i = 0; i < tile_op_result_count(s->compute, op); i++)
+            s->expands[result.id + i] = expands;
+    }
+}
+
+static bool has_long_dims(const schedule *s, tile_op window) {
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, window));
+    unsigned windowed, axis = (unsigned)sched_axis(s, window);
+    tile_operands_strides(s->compute, window, &windowed);
+    for (unsigned d = axis; d < axis + windowed; d++)
+        if (sched_is_one(sched_dim((schedule *)(uintptr_t)s, type, d))) return false;
+    return true;
+}
+
+/* Of a cast too: it keeps 0, and all coordinates but those of dims of 1. */
+bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window) {
+    const tile_function *f = s->compute;
+    tile_value src = tile_operand_src(f, window);
+    bool casts = has_long_dims(s, window);
+    tile_op op;
+    while (sched_find_input(s, g, src) < 0 && (op = tile_value_def(f, src)).id &&
+           (tile_op_opcode(f, op) == TILE_OP_transpose ||
+            (tile_op_opcode(f, op) == TILE_OP_cast && casts)))
+        src = tile_operand_src(f, op);
+    return sched_find_input(s, g, src) >= 0 && !tile_op_pads(f, window);
+}

@@ -1,0 +1,243 @@
+/* Points of walks, and what attributes say of them. */
+#include <string.h>
+
+#include "passes/schedule/cut/online.h"
+#include "passes/schedule/kernel/given.h"
+
+#include "lib/ir/syntax.h"
+#include "lib/ops/kinds.h"
+
+/* Points ----------------------------------------------------------------------------------------
+ */
+
+static int power_above(int64_t extent, int least) {
+    int block = least;
+    while (block < extent) block *= 2;
+    return block;
+}
+
+typedef struct point {
+    int rows, columns, stages, warps;
+} point;
+
+/* Bytes of each element that other arrays have of as many: these come to shared memory, too. */
+static int64_t bytes_of_elements(const walked *w) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < w->k.g->input_count; i++) {
+        const sched_input *input = &w->k.g->inputs[i];
+        tile_value value = w->k.s->arrays[input->array].value;
+        unsigned rank = sched_type(w->k.s, value)->rank;
+        bool rows = false, columns = false;
+        for (unsigned d = 0; d < rank && input->same; d++) {
+            rows |= sched_depends(&input->map.at[d], w->o->m);
+            columns |= sched_depends(&input->map.at[d], w->o->n);
+        }
+        if (rows && columns) bytes += tile_scalar_bytes(sched_element(w->k.s, value)->scalar);
+    }
+    return bytes;
+}
+
+static int64_t shared_bytes(const walked *w, const point *p, int bytes) {
+    int64_t inner = w->o->inner_count, deep = w->deep->integer;
+    int64_t stage = p->columns * (inner * deep + w->wide->integer);
+    return (p->rows * inner * deep + p->stages * stage) * bytes;
+}
+
+/* Whether it fits shared memory, and the registers that the sums take. */
+static bool fits(const walked *w, const point *p, int bytes) {
+    int64_t deep = w->deep->integer, wide = w->wide->integer;
+    int64_t most = deep > wide ? deep : wide;
+    if (bytes == 2 && p->columns * most > 16384) return false;
+    return shared_bytes(w, p, bytes) <= (bytes == 2 ? 166000 : 90000);
+}
+
+/* Whether it fits each target's: without tuning there is the first point. */
+static bool fits_all(const walked *w, const point *p, int bytes) {
+    enum { SMALLEST = 100000 };
+    int64_t more = p->stages * p->rows * p->columns * bytes_of_elements(w);
+    return fits(w, p, bytes) && shared_bytes(w, p, bytes) + more <= SMALLEST;
+}
+
+bool online_is_all_half(const walked *w) {
+    bool half = true;
+    for (unsigned i = 0; i < w->o->inner_count; i++)
+        half &= online_is_half(online_inner_type(w, &w->o->inner[i]));
+    for (unsigned i = 0; i < w->o->fold_count; i++) {
+        const sched_fold *fold = &w->o->folds[i];
+        const tile_type *own = sched_element(w->k.s, sched_narrow(w->k.s, fold->source.value));
+        if (fold->product) half &= online_is_half(online_multiplied(w, own, fold->rhs.element));
+    }
+    return half;
+}
+
+static void set_extents(walked *w) {
+    enum { LEAST = 16 }; /* of what mma multiplies */
+    tile_context *context = w->k.s->context;
+    bool product = tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul;
+    w->deep = tile_expr_int(context, power_above(w->o->deep, LEAST));
+    w->wide = tile_expr_int(context, product ? power_above(w->o->wide, LEAST) : 1);
+}
+
+/* Of the list those that fit, up to 5, first one from `likely` on; returns how many. */
+static unsigned choose_points(const walked *w, const point *list, unsigned length, unsigned likely,
+                              int bytes, int *points) {
+    unsigned count = 0;
+    for (unsigned i = likely; i < length && !count; i++)
+        if (fits_all(w, &list[i], bytes)) memcpy(points + 4 * count++, &list[i], sizeof *list);
+    for (unsigned i = 0; i < length && count < 5; i++) {
+        bool there = !fits(w, &list[i], bytes);
+        for (unsigned b = 0; b < count; b++)
+            there |= memcmp(points + 4 * b, &list[i], sizeof *list) == 0;
+        if (!there) memcpy(points + 4 * count++, &list[i], sizeof *list);
+    }
+    return count;
+}
+
+/* Few rows ------------------------------------------------------------------------------------- */
+
+enum { MANY_BLOCKS = 128, MOST_PARTS = 32 };
+
+/* Whether a tile or two have all rows: the columns are then read for these alone. */
+static bool is_few(const walked *w) {
+    int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
+    return w->packed || (rows >= 0 && rows <= SCHED_FEW);
+}
+
+/* Rows of a tile: all of them, if they are known to be so few. */
+static int rows_of_few(const walked *w) {
+    enum { LEAST = 16 }; /* of what mma multiplies */
+    int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
+    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW ? SCHED_FEW : rows, LEAST);
+}
+
+/* How many blocks there are without parts; -1: not known. */
+static int64_t count_blocks(const walked *w) {
+    int64_t blocks = 1;
+    for (unsigned d = 0; d < w->o->m; d++) {
+        int64_t extent = sched_constant(w->k.g->domain.extents[d]);
+        if (extent < 0) return -1;
+        blocks = extent > INT32_MAX / (blocks ? blocks : 1) ? INT32_MAX : blocks * extent;
+    }
+    return blocks;
+}
+
+/* Whether so many parts have columns enough. */
+static bool has_columns(const walked *w, int parts) {
+    enum { LEAST = 128 };
+    int64_t columns = sched_constant(w->o->extent);
+    return columns < 0 || columns >= (int64_t)parts * LEAST;
+}
+
+/* About one block for each multiprocessor of the largest targets; else the tuner finds it. */
+static void add_split(walked *w) {
+    int64_t blocks = count_blocks(w);
+    int first = blocks < 0 ? 4 : 1, splits[8];
+    if (blocks >= 2 * MANY_BLOCKS || !blocks || !has_columns(w, 2)) return;
+    while (blocks >= 0 && blocks * first < MANY_BLOCKS && first < MOST_PARTS) first *= 2;
+    while (first > 1 && !has_columns(w, first)) first /= 2;
+    unsigned count = 0;
+    splits[count++] = first;
+    for (int split = 1; split <= MOST_PARTS; split *= 2)
+        if (split != first && has_columns(w, split)) splits[count++] = split;
+    w->split = sched_add_param(&w->k, SCHED_SPLIT);
+    sched_add_tune(&w->k, &w->split, 1, splits, count);
+}
+
+static void add_few(walked *w, bool half) {
+    enum { POINTS = 6 };
+    int rows = rows_of_few(w);
+    const point halves[POINTS] = {{rows, 64, 4, 4},  {rows, 64, 2, 4}, {rows, 32, 4, 4},
+                                  {rows, 128, 3, 4}, {rows, 64, 3, 4}, {rows, 32, 4, 2}};
+    const point wholes[POINTS] = {{rows, 32, 2, 4}, {rows, 16, 2, 4}, {rows, 16, 4, 4},
+                                  {rows, 16, 1, 4}, {16, 16, 2, 4},   {16, 16, 1, 4}};
+    const tile_expr *params[] = {
+        sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
+        sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
+    static const point least = {16, 16, 1, 2};
+    int points[POINTS * 4];
+    unsigned count = choose_points(w, half ? halves : wholes, POINTS, 0, half ? 2 : 4, points);
+    if (!count) memcpy(points, &least, sizeof least);
+    w->few = true;
+    sched_add_tune(&w->k, params, 4, points, count ? count : 1);
+    sched_set_warps(&w->k, params[3]);
+    w->rows = params[0];
+    w->columns = params[1];
+    add_split(w);
+}
+
+void online_add_points(walked *w) {
+    set_extents(w);
+    bool half = online_is_all_half(w);
+    int most = w->deep->integer > w->wide->integer ? (int)w->deep->integer : (int)w->wide->integer;
+    const point first = {most <= 128 ? 128 : 16384 / most,
+                         most <= 64    ? 128
+                         : most <= 128 ? 64
+                                       : 8192 / most,
+                         2, 8};
+    if (is_few(w)) {
+        add_few(w, half);
+        return;
+    }
+    const point halves[] = {first,           {128, 128, 2, 8}, {128, 64, 3, 8}, {64, 64, 2, 4},
+                            {128, 32, 2, 8}, {64, 32, 2, 4},   {16, 32, 1, 4}};
+    /* The sums of several products leave few of mma's registers to large tiles. */
+    const point several[] = {first,          {128, 128, 2, 8}, {128, 64, 2, 8}, {128, 64, 3, 8},
+                             {64, 64, 2, 4}, {128, 32, 2, 8},  {64, 32, 2, 4},  {16, 32, 1, 4}};
+    const point wholes[] = {{32, 32, 2, 4}, {64, 32, 2, 8}, {16, 32, 2, 4}, {32, 16, 1, 4},
+                            {16, 16, 2, 4}, {16, 16, 1, 4}, {16, 16, 1, 2}};
+    enum {
+        POINTS = sizeof halves / sizeof *halves,
+        SEVERAL = sizeof several / sizeof *several,
+        SMALL = 2 /* from which on tiles are small */
+    };
+    const tile_expr *params[] = {
+        sched_add_param(&w->k, "block_m"), sched_add_param(&w->k, "block_n"),
+        sched_add_param(&w->k, "stages"), sched_add_param(&w->k, "num_warps")};
+    int points[SEVERAL * 4];
+    unsigned count;
+    if (!half)
+        count = choose_points(w, wholes, POINTS, 0, 4, points);
+    else if (bytes_of_elements(w))
+        count = choose_points(w, halves + SMALL, POINTS - SMALL, 0, 2, points);
+    else if (w->o->inner_count > 1)
+        count = choose_points(w, several, SEVERAL, SMALL, 2, points);
+    else
+        count = choose_points(w, halves, POINTS, 0, 2, points);
+    if (!count) memcpy(points, &wholes[POINTS - 1], sizeof *wholes);
+    sched_add_tune(&w->k, params, 4, points, count ? count : 1);
+    sched_set_warps(&w->k, params[3]);
+    w->rows = params[0];
+    w->columns = params[1];
+}
+
+/* Of the first product [m, n], of the last one [m, its columns, n]. */
+static void fix_tile(walked *w, tile_op op, bool last, sched_fixed *fixed) {
+    schedule *s = w->k.s;
+    const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
+    const char *const names[] = {"block_m", "block_n"};
+    for (unsigned i = 0; tile && i < 2; i++) {
+        unsigned at = last ? 2 * i : i;
+        if (at >= tile->count) continue;
+        const tile_expr *value = tile_expr_int(s->context, tile->list[at]);
+        const tile_expr *other = sched_find_fixed(fixed, names[i]);
+        if (other && other != value)
+            SCHED_FAIL(s, op, "%s: another operation of the same kernel has another `tile`",
+                       tile_op_name(s->compute, op));
+        if (!other) sched_fix(fixed, TILE_ATTR_tile, names[i], value);
+    }
+}
+
+void online_fix_points(walked *w) {
+    schedule *s = w->k.s;
+    sched_fixed fixed = {.count = 0};
+    for (unsigned i = 0; i <= w->o->inner_count; i++) {
+        bool last = i == w->o->inner_count;
+        tile_op op = last ? w->k.g->root : w->o->inner[i].op;
+        if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) continue;
+        sched_fixed own = {.count = 0};
+        fix_tile(w, op, last, &fixed);
+        sched_fix_attrs(s, op, &own);
+        sched_merge_fixed(s, op, "operation", &own, &fixed);
+    }
+    if (!s->failed) sched_fix_points(s, w->k.f, &fixed);
+}

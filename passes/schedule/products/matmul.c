@@ -1,0 +1,591 @@
+/* Products: one block for each tile of c, a pipelined loop over k, then what is computed of the
+ * sums.
+ *
+ * An operand that is an array, however its dims lie, is copied to shared memory and multiplied from
+ * there. An operand that is computed (a cast, a scale) is read from shared memory, computed in
+ * registers and multiplied from these. One whose rows are windows is found by index tiles: a
+ * convolution without a matrix in memory. Casts of both operands to a wider type are left out: the
+ * instructions multiply the narrow ones exactly and add in the wide type. */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+#include "passes/schedule/kernel/long.h"
+#include "passes/schedule/products/space.h"
+#include "tile/split.h"
+
+typedef struct operand {
+    tile_value value;         /* that is multiplied, casts left out */
+    const tile_type *element; /* as it is multiplied */
+    sched_map map;            /* of its dims, in the domain with k */
+    int array;         /* what is copied to shared memory; -1: it is loaded as it is needed */
+    unsigned sources;  /* places of arrays that it is computed from, each as large as the tile */
+    tile_value source; /* the value of that array */
+    sched_map source_map;
+    bool plain;    /* nothing is computed */
+    bool gathered; /* index tiles tell where its elements are */
+    tile_value shared;
+    unsigned row, column; /* dims of the domain */
+} operand;
+
+typedef struct product {
+    sched_kernel k;
+    tile_op op;
+    unsigned m, n, depth;      /* dims of the domain, which gets k as its last one */
+    int taps;                  /* -1: none; or a dim behind it: k is taps x depth */
+    const tile_expr *extent_k; /* of depth */
+    operand sides[2];
+    const tile_type *sum; /* an element's */
+} product;
+
+static const tile_expr *param(const product *p, const char *name) {
+    return tile_expr_param(p->k.s->context, name);
+}
+
+static bool has_param(const product *p, const char *name) {
+    return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
+}
+
+/* Operands --------------------------------------------------------------------------------------
+ */
+
+static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(s->compute, op);
+    if (opcode == TILE_OP_window) return sched_is_padded(s, g, op);
+    return sched_is_inline(s, op) && tile_op_operand_count(s->compute, op) == 1 &&
+           !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+}
+
+/* A shape's only elements, wherever they are repeated or moved. */
+static tile_value without_moves(schedule *s, const sched_group *g, tile_value value) {
+    tile_op op;
+    while (sched_find_input(s, g, value) < 0 && (op = tile_value_def(s->compute, value)).id &&
+           only_moves(s, g, op))
+        value = tile_operand_src(s->compute, op);
+    return value;
+}
+
+/* Casts stand behind what moves elements (sched_move_casts); of one that is in memory already
+ * nothing is left out. */
+static void choose_elements(product *p) {
+    schedule *s = p->k.s;
+    bool in_memory = false;
+    for (unsigned i = 0; i < 2; i++)
+        in_memory |= sched_multiplied(s, p->op, i).id != p->sides[i].value.id &&
+                     sched_find_input(s, p->k.g, p->sides[i].value) >= 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!in_memory) p->sides[i].value = sched_multiplied(s, p->op, i);
+        p->sides[i].element = sched_element(s, p->sides[i].value);
+    }
+}
+
+/* Along k, or m or n. */
+static sched_coordinate along(const product *p, unsigned dim) {
+    sched_coordinate at = sched_whole(dim);
+    if (dim != p->depth || p->taps < 0) return at;
+    const sched_coordinate tap = sched_whole((unsigned)p->taps);
+    return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
+}
+
+/* The dims of an operand: batches, then two of m, n and k. */
+static void place_operand(product *p, operand *side, bool turned) {
+    schedule *s = p->k.s;
+    const tile_type *type = sched_type(s, side->value);
+    unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
+    for (unsigned d = 0; d + 2 < rank; d++) {
+        bool repeated = sched_is_one(sched_dim(s, type, d));
+        side->map.at[d] = repeated ? sched_nowhere() : sched_whole(d + result - rank);
+    }
+    side->map.at[rank - 2] = along(p, turned ? side->column : side->row);
+    side->map.at[rank - 1] = along(p, turned ? side->row : side->column);
+}
+
+/* Finds the array of many elements that the operand is computed from, and where. */
+typedef struct search {
+    product *p;
+    operand *side;
+    unsigned found;
+    sched_visits visits;
+} search;
+
+static void find_source(search *f, tile_value value, const sched_map *map) {
+    schedule *s = f->p->k.s;
+    const tile_type *type = sched_type(s, value);
+    int array = sched_find_input(s, f->p->k.g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (type->kind != TILE_TYPE_TENSOR || !sched_visit_first(s, &f->visits, value, map)) return;
+    if (array >= 0) {
+        bool rows = false, columns = false;
+        for (unsigned d = 0; d < type->rank; d++) {
+            rows |= sched_depends(&map->at[d], f->side->row);
+            columns |= sched_depends(&map->at[d], f->side->column);
+        }
+        if (!rows || !columns) return;
+        f->found += f->side->source.id != value.id ||
+                    !sched_same_map(&f->side->source_map, map, type->rank);
+        f->side->array = array;
+        f->side->source = value;
+        f->side->source_map = *map;
+        return;
+    }
+    if (!op.id || !sched_is_inline(s, op)) return;
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        find_source(f, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+static void take_operand(product *p, unsigned index) {
+    schedule *s = p->k.s;
+    operand *side = &p->sides[index];
+    search f = {.p = p, .side = side};
+    side->array = -1;
+    side->source = TILE_NO_VALUE;
+    side->row = index ? p->depth : p->m;
+    side->column = index ? p->n : p->depth;
+    place_operand(
+        p, side,
+        tile_op_has_attr(s->compute, p->op, index ? TILE_ATTR_trans_rhs : TILE_ATTR_trans_lhs));
+    find_source(&f, side->value, &side->map);
+    side->sources = f.found;
+    if (f.found != 1) side->array = -1;
+    side->plain = side->array >= 0 && sched_element(s, side->source) == side->element &&
+                  without_moves(s, p->k.g, side->value).id == side->source.id;
+}
+
+/* Windows -------------------------------------------------------------------------------------- */
+
+/* Of a matrix that is read out of windows the extent of what lies side by side along k, [taps,
+ * channels] in one dim; NULL: it is no such matrix, or too little lies there for a tile of its own.
+ */
+static const tile_expr *channels_of(const product *p, const operand *side) {
+    schedule *s = p->k.s;
+    if (side->array < 0) return NULL;
+    unsigned rank = sched_type(s, side->source)->rank;
+    const sched_coordinate *last = &side->source_map.at[rank - 1], depth = sched_whole(p->depth);
+    bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
+                   sched_same_coordinate(&last->index->a, &depth);
+    int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
+    return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
+}
+
+/* A tile along k then stays in one tap, so that its elements lie side by side in both matrices;
+ * else each of them is looked up. */
+static void choose_taps(product *p) {
+    schedule *s = p->k.s;
+    sched_domain *domain = &p->k.g->domain;
+    const tile_expr *channels = channels_of(p, &p->sides[0]), *taps = NULL;
+    if (!channels) channels = channels_of(p, &p->sides[1]);
+    if (channels) taps = sched_without(s, p->extent_k, channels);
+    if (!taps || domain->rank == TILE_MAX_RANK) return;
+    for (unsigned i = 0; i < 2; i++)
+        if (p->sides[i].array >= 0 && sched_type(s, p->sides[i].source)->rank == TILE_MAX_RANK)
+            return;
+    p->taps = (int)domain->rank;
+    domain->extents[domain->rank++] = taps;
+    domain->extents[p->depth] = p->extent_k = channels;
+    for (unsigned i = 0; i < 2; i++) take_operand(p, i);
+}
+
+/* Kinds -----------------------------------------------------------------------------------------
+ */
+
+static void choose_sum(product *p) {
+    schedule *s = p->k.s;
+    tile_scalar declared = sched_element(s, tile_op_result(s->compute, p->op, 0))->scalar;
+    tile_scalar multiplied = p->sides[0].element->scalar, sum = TILE_i32;
+    if (tile_scalar_is_floating(declared))
+        sum = declared == TILE_f64 || multiplied == TILE_f64 ? TILE_f64 : TILE_f32;
+    else if (declared == TILE_i64)
+        sum = TILE_i64;
+    if (!tile_scalar_is_floating(declared) && tile_scalar_is_floating(multiplied))
+        SCHED_FAIL(s, p->op,
+                   "matmul: products of %s are no integers: cast the operands or the result",
+                   tile_scalar_name(multiplied));
+    p->sum = tile_type_scalar(s->context, sum);
+}
+
+static bool is_batched(const product *p) {
+    for (unsigned d = 0; d < p->m; d++)
+        if (!sched_is_one(p->k.g->domain.extents[d])) return true;
+    return false;
+}
+
+static sched_space choose_space(const product *p) {
+    tile_scalar type = p->sides[0].element->scalar, sum = p->sum->scalar;
+    bool batched = is_batched(p), computed = !p->sides[0].plain || !p->sides[1].plain;
+    bool half = (type == TILE_f16 || type == TILE_bf16) && sum == TILE_f32;
+    bool bytes = ((type == TILE_e4m3 || type == TILE_e5m2) && sum == TILE_f32) ||
+                 (type == TILE_i8 && sum == TILE_i32);
+    if (half && (p->sides[0].gathered || p->sides[1].gathered))
+        return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
+    if (half && computed && !batched) return SCHED_SPACE_REGISTERS;
+    if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
+    if (half) return SCHED_SPACE_HALF_BATCHED;
+    if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
+    return SCHED_SPACE_FMA;
+}
+
+/* What its attributes say. */
+static sched_fixed fix_product(const product *p) {
+    static const char *const blocks[] = {"block_m", "block_n", "block_k"};
+    schedule *s = p->k.s;
+    const tile_attr *tile = tile_op_attr(s->compute, p->op, TILE_ATTR_tile);
+    sched_fixed fixed = {.count = 0};
+    for (unsigned i = 0; tile && i < tile->count; i++)
+        sched_fix(&fixed, TILE_ATTR_tile, blocks[i], tile_expr_int(s->context, tile->list[i]));
+    sched_fix_attrs(s, p->op, &fixed);
+    return fixed;
+}
+
+/* How many terms each sum has; -1: nobody knows. */
+static int64_t count_terms(const product *p) {
+    int64_t taps = p->taps < 0 ? 1 : sched_constant(p->k.g->domain.extents[p->taps]);
+    int64_t depth = sched_constant(p->extent_k);
+    bool known = taps >= 0 && depth >= 0 && depth <= INT32_MAX / (taps + 1);
+    return known ? taps * depth : -1;
+}
+
+/* Products of f32 are summed by fma, one after the other, and in chunks where they are long. Others
+ * are tensor cores', which have no registers for a second sum: long ones are cut into parts. */
+static bool is_by_fma(const product *p) {
+    return p->sum->scalar == TILE_f32 && p->sides[0].element->scalar == TILE_f32;
+}
+
+static const tile_expr *express_terms(const product *p) {
+    schedule *s = p->k.s;
+    const tile_expr *depth = sched_expr(s, p->extent_k);
+    if (p->taps < 0) return depth;
+    return tile_expr_multiply(s->context, sched_expr(s, p->k.g->domain.extents[p->taps]), depth);
+}
+
+static sched_needs find_needs(const product *p, const sched_fixed *fixed) {
+    int64_t terms = count_terms(p);
+    int64_t parts = (terms + SCHED_MOST_IN_PART - 1) / SCHED_MOST_IN_PART;
+    bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
+    bool cuts = in_chain && terms > SCHED_LONG_SUM;
+    bool said = sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
+    return (sched_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
+                         .parts = !cuts                    ? 1
+                                  : parts < TILE_MAX_SPLIT ? parts
+                                                           : TILE_MAX_SPLIT,
+                         .sized = in_chain && terms < 0 && !said
+                                      ? sched_count_parts(p->k.s, express_terms(p))
+                                      : NULL};
+}
+
+/* The kernel ------------------------------------------------------------------------------------
+ */
+
+static void set_tiles(product *p, unsigned row, const char *rows, unsigned column,
+                      const char *columns) {
+    for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) p->k.tile_of[d] = -1;
+    sched_set_tile(&p->k, row, 0, param(p, rows));
+    sched_set_tile(&p->k, column, 1, param(p, columns));
+}
+
+static const tile_expr *tiles_along(const product *p, unsigned d, const char *block) {
+    schedule *s = p->k.s;
+    return tile_expr_op(s->context, TILE_OP_ceildiv, sched_expr(s, p->k.g->domain.extents[d]),
+                        param(p, block), NULL);
+}
+
+/* x and y: the tile; z: which product, the last batch dim side by side. */
+static void set_grid(product *p) {
+    sched_kernel *k = &p->k;
+    const tile_expr *batches = tile_expr_int(k->s->context, 1);
+    unsigned dims[TILE_MAX_RANK], count = 0;
+    for (unsigned d = p->m; d-- > 0;) {
+        k->start[d] = tile_build_int(&k->b, 0);
+        if (sched_is_one(k->g->domain.extents[d])) continue;
+        dims[count++] = d;
+        batches =
+            tile_expr_multiply(k->s->context, sched_expr(k->s, k->g->domain.extents[d]), batches);
+    }
+    const tile_expr *grid[] = {tiles_along(p, p->m, "block_m"), tiles_along(p, p->n, "block_n"),
+                               batches};
+    tile_function_set_grid(k->f, count ? 3 : 2, grid);
+    tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, rest = {x.id + 2};
+    for (unsigned i = 0; i < count; i++) {
+        k->start[dims[i]] = rest;
+        if (i + 1 == count) break;
+        tile_value extent = sched_number(k, sched_expr(k->s, k->g->domain.extents[dims[i]]));
+        k->start[dims[i]] = tile_build_rem(&k->b, rest, extent);
+        rest = tile_build_div(&k->b, rest, extent);
+    }
+    k->start[p->m] = tile_build_mul(&k->b, x, sched_number(k, param(p, "block_m")));
+    k->start[p->n] = tile_build_mul(&k->b, y, sched_number(k, param(p, "block_n")));
+}
+
+static void set_side(product *p, unsigned index) {
+    if (index)
+        set_tiles(p, p->depth, "block_k", p->n, "block_n");
+    else
+        set_tiles(p, p->m, "block_m", p->depth, "block_k");
+}
+
+static void find_gathered(product *p, unsigned index) {
+    operand *side = &p->sides[index];
+    set_side(p, index);
+    side->gathered =
+        side->array >= 0 &&
+        sched_is_scattered(&p->k, sched_type(p->k.s, side->source)->rank, &side->source_map);
+}
+
+static void alloc_side(product *p, operand *side) {
+    if (side->array < 0) return;
+    const tile_type *element = sched_element(p->k.s, side->source);
+    tile_type draft = {.kind = TILE_TYPE_SHARED,
+                       .scalar = element->scalar,
+                       .rank = 2,
+                       .dims = {p->k.block[0], p->k.block[1]}};
+    side->shared = tile_build_alloc_shared(&p->k.b, tile_type_get(p->k.s->context, &draft));
+}
+
+/* The array's tile comes to shared memory with its dims in the tile's order. */
+static void copy_side(product *p, operand *side) {
+    sched_access access;
+    if (side->array < 0) return;
+    p->k.straight = true;
+    if (sched_find_access(&p->k, (unsigned)side->array, side->source, &side->source_map, &access))
+        tile_build_copy(&p->k.b, access.view, access.index, access.rank, side->shared, NULL, 0,
+                        TILE_NO_VALUE);
+    p->k.straight = false;
+}
+
+/* Behind the end of k arrays have 0, and what is computed of that may be anything: where both
+ * operands are computed, one of them is made 0 there. */
+static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
+    sched_kernel *k = &p->k;
+    const sched_coordinate depth = sched_whole(p->depth);
+    if (side != &p->sides[0] || p->sides[1].plain || !tile.id) return tile;
+    tile_value end = sched_number(k, sched_expr(k->s, p->extent_k));
+    tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &depth), end);
+    return tile_build_select(&k->b, inside, tile, tile_build_zero(&k->b, side->element));
+}
+
+/* A shared buffer, or a tile. */
+static tile_value take_side(product *p, operand *side) {
+    sched_kernel *k = &p->k;
+    if (side->plain) return side->shared;
+    if (side->array >= 0)
+        sched_remember(k, side->source, &side->source_map, sched_element(k->s, side->source),
+                       tile_build_load_shared(&k->b, side->shared, NULL, 0, NULL));
+    tile_value tile = sched_value(k, side->value, &side->map, side->element);
+    return end_with_k(p, side, sched_full(k, tile));
+}
+
+static void set_split(product *p, tile_op loop) {
+    if (!has_param(p, "split")) return;
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_split, param(p, "split"));
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_strategy, param(p, "strategy"));
+}
+
+static void set_stages(product *p, tile_op loop) {
+    tile_op_set_expr(p->k.f, loop, TILE_ATTR_pipelined, param(p, "stages"));
+    if (has_param(p, "consumers"))
+        tile_op_set_expr(p->k.f, loop, TILE_ATTR_consumers, param(p, "consumers"));
+}
+
+/* How many tiles there are along k; *along: those of a tap. */
+static tile_value count_steps(product *p, tile_value *along) {
+    sched_kernel *k = &p->k;
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    *along = sched_number(k, tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, block, NULL));
+    if (p->taps < 0) return *along;
+    const tile_expr *taps = sched_expr(k->s, k->g->domain.extents[p->taps]);
+    return tile_build_mul(&k->b, sched_number(k, taps), *along);
+}
+
+/* Tile by tile along k, or along the channels of each tap. *parts: tiles of a tap. */
+static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts) {
+    *parts = TILE_NO_VALUE;
+    sched_kernel *k = &p->k;
+    tile_value zero = tile_build_int(&k->b, 0);
+    const tile_expr *extent = sched_expr(k->s, p->extent_k), *block = param(p, "block_k");
+    if (p->taps < 0)
+        return tile_build_for_loop(&k->b, zero, sched_number(k, extent), sched_number(k, block),
+                                   sum, 1);
+    tile_value steps = count_steps(p, parts);
+    return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
+}
+
+/* Where the tile begins along k. */
+static void enter_step(product *p, tile_value step, tile_value parts) {
+    sched_kernel *k = &p->k;
+    k->start[p->depth] = step;
+    if (p->taps < 0) return;
+    k->start[p->taps] = tile_build_div(&k->b, step, parts);
+    k->start[p->depth] = tile_build_mul(&k->b, tile_build_rem(&k->b, step, parts),
+                                        sched_number(k, param(p, "block_k")));
+}
+
+/* Copies and multiplies the tiles of a step. */
+static tile_value build_step(product *p, tile_value sum) {
+    tile_value taken[2];
+    size_t mark = sched_enter(&p->k);
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        copy_side(p, &p->sides[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        taken[i] = take_side(p, &p->sides[i]);
+        sched_leave(&p->k, mark); /* the other side's tiles have other dims */
+    }
+    return tile_build_dot(&p->k.b, taken[0], NULL, 0, taken[1], NULL, 0, sum);
+}
+
+/* The step that the builder's loop is at, at its end; all: NULL, or what sums are made of. */
+static void fill_loop(product *p, tile_op loop, tile_value step, tile_value parts,
+                      const sched_long_sum *all) {
+    sched_kernel *k = &p->k;
+    tile_region body = tile_op_region(k->f, loop, 0);
+    enter_step(p, step, parts);
+    tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
+    if (all) next = sched_step_long(k, all, tile_region_arg(k->f, body, 0), next);
+    tile_build_yield(&k->b, &next, 1);
+}
+
+static tile_builder enter_loop(product *p, tile_op loop) {
+    tile_builder outside = p->k.b;
+    p->k.b = tile_builder_at_end(p->k.f, tile_op_region(p->k.f, loop, 0));
+    p->k.b.loc = outside.loc;
+    return outside;
+}
+
+/* Parts of sums in chunks: each is an iteration of an outer loop, which split-k gives a block of
+ * its own, as in rows/sums.c. What a loop that is split carries must be the sum. */
+static tile_value build_chunks_in_parts(product *p, tile_value zero) {
+    sched_kernel *k = &p->k;
+    tile_builder *b = &k->b;
+    const tile_type *type = tile_value_type(k->f, zero);
+    const tile_expr *block = param(p, "block_k");
+    tile_value none = tile_build_int(b, 0), one = tile_build_int(b, 1), along, steps;
+    tile_value buffer = sched_alloc_long(k, type), split = sched_number(k, param(p, "split"));
+    steps = count_steps(p, &along);
+    tile_op outer = tile_build_for_loop(b, none, split, one, &zero, 1);
+    set_split(p, outer);
+    tile_builder outside = enter_loop(p, outer);
+    tile_value part = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 0);
+    tile_value left = tile_build_max(b, tile_build_sub(b, steps, part), none);
+    sched_long_sum all =
+        sched_begin_long(k, buffer, type, express_terms(p), block, tile_expr_int(k->s->context, 1));
+    tile_value own = tile_build_zero(b, type);
+    tile_op loop = tile_build_for_loop(b, none, tile_build_ceildiv(b, left, split), one, &own, 1);
+    set_stages(p, loop);
+    tile_builder inside = enter_loop(p, loop);
+    tile_value number = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
+    tile_value step = tile_build_add(b, tile_build_mul(b, number, split), part);
+    if (p->taps < 0) step = tile_build_mul(b, step, sched_number(k, block));
+    fill_loop(p, loop, step, along, &all);
+    k->b = inside;
+    own = sched_end_long(k, &all, tile_op_result(k->f, loop, 0));
+    tile_value before = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 1);
+    tile_value next = tile_build_add(b, before, own);
+    tile_build_yield(b, &next, 1);
+    k->b = outside;
+    return tile_op_result(k->f, outer, 0);
+}
+
+/* The sums. */
+static tile_value build_loop(product *p) {
+    sched_kernel *k = &p->k;
+    for (unsigned i = 0; i < 2; i++) {
+        set_side(p, i);
+        alloc_side(p, &p->sides[i]);
+    }
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    const tile_type *type = sched_full_type(k, p->sum);
+    tile_value zero = tile_build_zero(&k->b, type), parts;
+    bool chunks = is_by_fma(p) && sched_is_long(count_terms(p));
+    if (chunks && has_param(p, "split")) return build_chunks_in_parts(p, zero);
+    const tile_expr *block = param(p, "block_k");
+    const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
+    sched_long_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
+    if (chunks)
+        all = sched_begin_long(k, sched_alloc_long(k, type), type, express_terms(p), block, unit);
+    tile_op loop = build_steps(p, &zero, &parts);
+    set_stages(p, loop);
+    set_split(p, loop);
+    tile_builder outside = enter_loop(p, loop);
+    tile_value step = tile_region_arg(k->f, tile_op_region(k->f, loop, 0), 0);
+    fill_loop(p, loop, step, parts, chunks ? &all : NULL);
+    k->b = outside;
+    tile_value sum = tile_op_result(k->f, loop, 0);
+    return chunks ? sched_end_long(k, &all, sum) : sum;
+}
+
+/* A product with one row has one, too, but its tiles have more. */
+static sched_map whole_map(const product *p, const sched_map *map) {
+    sched_map out = *map;
+    out.at[p->m].dim = (int)p->m;
+    out.at[p->n].dim = (int)p->n;
+    return out;
+}
+
+static void build_epilogue(product *p, tile_value sums) {
+    sched_kernel *k = &p->k;
+    schedule *s = k->s;
+    sched_domain domain = {.rank = p->depth};
+    memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
+    sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
+    tile_value result = tile_op_result(s->compute, p->op, 0);
+    const tile_type *working = sched_working(s, sched_element(s, result));
+    set_tiles(p, p->m, "block_m", p->n, "block_n");
+    sums = sched_convert(k, sums, working);
+    sched_remember(k, result, &identity, working, sums);
+    sched_remember(k, result, &whole, working, sums);
+    for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
+        const sched_output *output = &k->g->outputs[i];
+        tile_value value = s->arrays[output->array].value;
+        bool reshaped = sched_is_computed(sched_type(s, value)->rank, &output->map);
+        const sched_map *at = reshaped ? &output->map : &identity;
+        tile_value tile = sched_full(k, sched_value(k, value, at, sched_element(s, value)));
+        if (tile.id) sched_store(k, output->array, reshaped ? at : &whole, tile);
+    }
+}
+
+static bool take_product(product *p, schedule *s, sched_group *g) {
+    p->op = g->root;
+    if (g->domain.rank == TILE_MAX_RANK) {
+        SCHED_FAIL(s, g->root,
+                   "matmul: a product of %d dims is not scheduled: reshape the batches "
+                   "to one",
+                   TILE_MAX_RANK);
+        return false;
+    }
+    p->m = g->domain.rank - 2;
+    p->n = g->domain.rank - 1;
+    p->depth = g->domain.rank;
+    p->taps = -1;
+    for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
+    const tile_type *lhs = sched_type(s, p->sides[0].value);
+    bool turned = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
+    p->extent_k = sched_dim(s, lhs, lhs->rank - (turned ? 2 : 1));
+    g->domain.extents[g->domain.rank++] = p->extent_k;
+    return true;
+}
+
+void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
+    product p = {.op = g->root};
+    if (!take_product(&p, s, g)) return;
+    sched_kernel_open(&p.k, s, g, name);
+    choose_elements(&p);
+    for (unsigned i = 0; i < 2; i++) take_operand(&p, i);
+    choose_taps(&p);
+    for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
+    choose_sum(&p);
+    sched_fixed fixed = fix_product(&p);
+    const sched_needs needs = find_needs(&p, &fixed);
+    g->parts = needs.sized;
+    if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
+        s->failed = true;
+        return;
+    }
+    sched_set_raster(s, p.op, p.k.f);
+    set_grid(&p);
+    build_epilogue(&p, build_loop(&p));
+}

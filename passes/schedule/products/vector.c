@@ -1,0 +1,147 @@
+/* Products of a matrix and a vector as reductions.
+ *
+ *     matmul %a[m, k], %x[k, 1]   becomes   reduce_add(%a * transpose(%x), axis = 1)
+ *
+ * A product's tile has 16 columns at least, of which a vector fills one: the other ones are
+ * computed for nothing, and one thread sums along k. A reduction has all of a block's threads along
+ * k, each with sums of its own, and its parts are many blocks'. That is done where no instruction
+ * of the tensor cores multiplies the elements: of f32 and f64. Products that another product hangs
+ * on stay as they are: a walk may compute them together (cut/chain.c). */
+#include "passes/schedule/products/vector.h"
+
+#include "lib/ir/syntax.h"
+
+static bool is_product(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+}
+
+/* Whether another product is computed from this one, or this one from another. */
+static bool hangs_together(const schedule *s, tile_op op) {
+    const tile_function *f = s->compute;
+    bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* computed from a product */
+    bool *behind = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* from this one */
+    bool together = false;
+    TILE_FOR_EACH_OP (f, at, f->body) {
+        bool any = false, own = false;
+        for (unsigned i = 0; i < tile_op_operand_count(f, at); i++) {
+            any |= before[tile_op_operand(f, at, i).id];
+            own |= behind[tile_op_operand(f, at, i).id];
+        }
+        together |= (at.id == op.id && any) || (is_product(s, at) && own);
+        for (unsigned i = 0; i < tile_op_result_count(f, at); i++) {
+            before[tile_op_result(f, at, i).id] = any || is_product(s, at);
+            behind[tile_op_result(f, at, i).id] = own || at.id == op.id;
+        }
+    }
+    return together;
+}
+
+static bool says_how(const tile_function *f, tile_op op) {
+    static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
+                                       TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (tile_op_has_attr(f, op, ids[i])) return true;
+    return false;
+}
+
+/* The vector: 1 of the right side, 0 of the left one; -1: there is none. */
+static int find_vector(schedule *s, tile_op op) {
+    const tile_type *result = sched_type(s, tile_op_result(s->compute, op, 0));
+    tile_scalar element = sched_element(s, tile_operand_lhs(s->compute, op))->scalar;
+    bool computed = element == TILE_f32 || element == TILE_f64;
+    for (unsigned i = 0; i < 2; i++)
+        computed &= sched_element(s, sched_multiplied(s, op, i))->scalar == element;
+    tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
+    computed &= declared == element ||
+                (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
+    if (!computed || says_how(s->compute, op) || hangs_together(s, op)) return -1;
+    if (sched_is_one(sched_dim(s, result, result->rank - 1u))) return 1;
+    return sched_is_one(sched_dim(s, result, result->rank - 2u)) ? 0 : -1;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+/* The last two dims exchanged, of which one is 1. An array lies there as it is, which a reshape
+ * says; that of what is computed would be written first. */
+static tile_value turn(schedule *s, tile_builder *b, tile_value value) {
+    tile_type draft = *sched_type(s, value);
+    const tile_expr *last = draft.dims[draft.rank - 1];
+    int64_t order[TILE_MAX_RANK];
+    for (unsigned d = 0; d < draft.rank; d++) order[d] = d;
+    order[draft.rank - 1] = draft.rank - 2;
+    order[draft.rank - 2] = draft.rank - 1;
+    draft.dims[draft.rank - 1] = draft.dims[draft.rank - 2];
+    draft.dims[draft.rank - 2] = last;
+    const tile_type *type = tile_type_get(s->context, &draft);
+    if (!tile_value_def(s->compute, value).id)
+        return tile_build_reshape(b, value, TILE_NO_VALUE, type);
+    const tile_attr attr = {.id = TILE_ATTR_order, .list = order, .count = draft.rank};
+    const tile_segment src = {value, NULL, 0};
+    tile_op op = tile_build_op_of(b, TILE_OP_transpose, &src, 1, type, &attr, draft.rank > 2);
+    return tile_op_result(s->compute, op, 0);
+}
+
+/* To the result's batches and the matrix' two dims. */
+static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const tile_type *result,
+                         const tile_type *matrix) {
+    tile_type draft = *sched_type(s, value);
+    draft.rank = result->rank;
+    for (unsigned d = 0; d < draft.rank; d++)
+        draft.dims[d] =
+            d + 2u < draft.rank ? result->dims[d] : matrix->dims[matrix->rank - draft.rank + d];
+    const tile_type *type = tile_type_get(s->context, &draft);
+    return type == sched_type(s, value) ? value : tile_build_broadcast(b, value, type);
+}
+
+static tile_value reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis) {
+    tile_type draft = *sched_type(s, value);
+    draft.dims[axis] = tile_expr_int(s->context, 1);
+    const tile_segment segments[] = {{value, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
+    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, axis)};
+    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, tile_type_get(s->context, &draft),
+                                  &along, 1);
+    tile_op_set_text(s->compute, op, TILE_ATTR_kind, "add");
+    tile_op_set_int(s->compute, op, TILE_ATTR_axis, axis);
+    return tile_op_result(s->compute, op, 0);
+}
+
+/* The sums along k of the matrix times the vector, which lies along k as the matrix does. */
+static tile_value build(schedule *s, tile_op op, unsigned vector) {
+    tile_function *f = s->compute;
+    tile_builder b = tile_builder_before(f, op);
+    b.loc = tile_op_loc(f, op);
+    const tile_type *result = sched_type(s, tile_op_result(f, op, 0));
+    bool turned[] = {tile_op_has_attr(f, op, TILE_ATTR_trans_lhs),
+                     tile_op_has_attr(f, op, TILE_ATTR_trans_rhs)};
+    tile_value matrix = tile_op_operand(f, op, 1 - vector), x = tile_op_operand(f, op, vector);
+    bool last = vector ? !turned[0] : turned[1]; /* k is the matrix' last dim */
+    bool lies = vector ? turned[1] : !turned[0]; /* and the vector's */
+    const tile_type *dims = sched_type(s, matrix);
+    if (last != lies) x = turn(s, &b, x);
+    tile_value products =
+        tile_build_mul(&b, repeat(s, &b, matrix, result, dims), repeat(s, &b, x, result, dims));
+    tile_value sums = reduce(s, &b, products, last ? result->rank - 1u : result->rank - 2u);
+    if (last != (vector == 1)) sums = turn(s, &b, sums);
+    const tile_type *declared = tile_value_type(f, tile_op_result(f, op, 0));
+    return tile_value_type(f, sums) == declared ? sums : tile_build_cast(&b, sums, declared);
+}
+
+void sched_reduce_vectors(schedule *s) {
+    bool found = false;
+    TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
+        found |= is_product(s, op) && find_vector(s, op) >= 0;
+    if (!found) return;
+    sched_own_compute(s);
+    tile_function *f = s->compute;
+    unsigned count = (unsigned)f->op_count;
+    for (uint32_t id = 1; id < count; id++) {
+        tile_op op = {id};
+        int vector = f->ops[id].opcode && is_product(s, op) ? find_vector(s, op) : -1;
+        if (vector < 0) continue;
+        tile_value to = build(s, op, (unsigned)vector);
+        tile_value *map = TILE_NEW_ARRAY(s->arena, tile_value, f->value_count);
+        map[tile_op_result(f, op, 0).id] = to;
+        tile_replace_values(f, f->body, map);
+        tile_erase_op(f, op);
+    }
+}

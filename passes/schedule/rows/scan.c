@@ -1,0 +1,163 @@
+/* Scans of rows that no tile holds, or whose length only the launch tells: chunk by chunk.
+ *
+ * A block has a row, or several columns, and goes along it from where the scan begins. Each chunk
+ * is a tile, which is scanned by itself; what stands before it is carried:
+ *
+ *     %all = for %i = 0 to %n step block iter (%before = 0.0 : tile<f32[1, 1]>) {
+ *       %t = load %x[%row, %i] : [1, block]
+ *       store %before + scan_add(%t, axis = 1), %y[%row, %i]
+ *       yield %before + reduce_add(%t, axis = 1)
+ *     }
+ *
+ * The carried sum of a float is two: of the last chunks, and of all before these, as in other long
+ * sums (kernel/long.c), so that it is off by about the root of the number of chunks.
+ *
+ * All that is computed of a long scan's elements one by one is computed in the same loop. Every
+ * other scan or reduction is a kernel of its own (sched_is_long_scan): one that goes the other way
+ * could not be in the same loop, and one that is needed first not either. */
+#include "passes/schedule/rows/rows.h"
+
+#include "lib/ir/syntax.h"
+#include "passes/schedule/kernel/long.h"
+
+bool sched_is_long_scan(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
+    int64_t axis = sched_axis(s, op);
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
+    if (axis < 0 || axis >= type->rank) return false;
+    int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
+    return known < 0 || known > TILE_MAX_SORTED_ROW;
+}
+
+bool rows_may_chain(const rows *r) {
+    return r->k.g->reduction_count == 1 &&
+           tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;
+}
+
+/* What is carried from chunk to chunk ---------------------------------------------------------- */
+
+enum { NEAR, FAR, MOST_CARRIED };
+
+typedef struct chain {
+    rows *r;
+    const tile_type *row; /* what is left of a tile along the axis */
+    unsigned carried;
+    tile_value at[MOST_CARRIED];
+    tile_value mask; /* the number of the last chunk that is near, less what are far */
+} chain;
+
+static bool is_sum_of_floats(const rows *r) {
+    return rows_kind(r, 0) == TILE_WORD_kind_add &&
+           tile_scalar_is_floating(rows_type(r, 0)->scalar);
+}
+
+static chain begin_chain(rows *r, tile_value chunks) {
+    chain c = {.r = r, .row = rows_row_type(r, rows_type(r, 0))};
+    c.carried = is_sum_of_floats(r) ? MOST_CARRIED : 1;
+    for (unsigned i = 0; i < c.carried; i++)
+        c.at[i] = tile_build_splat(&r->k.b, rows_identity_of(r, 0), c.row);
+    if (c.carried > 1)
+        c.mask = tile_build_sub(&r->k.b, sched_chunk(&r->k, chunks), tile_build_int(&r->k.b, 1));
+    return c;
+}
+
+/* All that stands before the chunk. */
+static tile_value before_chunk(chain *c) {
+    return c->carried == 1 ? c->at[NEAR] : rows_combine(c->r, 0, c->at[FAR], c->at[NEAR]);
+}
+
+static tile_value reduce_chunk(chain *c, tile_value elements) {
+    rows *r = c->r;
+    sched_kernel *k = &r->k;
+    const tile_segment segments[] = {{elements, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
+    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
+    if (!op.id) return TILE_NO_VALUE;
+    tile_op_take_attr(k->f, op, k->s->compute, rows_op(r, 0), TILE_ATTR_kind);
+    tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
+    return tile_op_result(k->f, op, 0);
+}
+
+/* Puts the chunk behind those before it. number: which one it is, as they are met. */
+static void carry_on(chain *c, tile_value elements, tile_value number) {
+    tile_builder *b = &c->r->k.b;
+    tile_value own = reduce_chunk(c, elements);
+    if (!own.id) return;
+    tile_value near = rows_combine(c->r, 0, c->at[NEAR], own);
+    if (c->carried == 1) {
+        c->at[NEAR] = near;
+        return;
+    }
+    tile_value full = tile_build_eq(b, tile_build_and(b, number, c->mask), c->mask);
+    tile_value zero = tile_build_splat(b, rows_identity_of(c->r, 0), c->row);
+    tile_value far = rows_combine(c->r, 0, c->at[FAR], near);
+    c->at[FAR] = tile_build_select(b, full, far, c->at[FAR]);
+    c->at[NEAR] = tile_build_select(b, full, zero, near);
+}
+
+/* The kernel ----------------------------------------------------------------------------------- */
+
+static bool is_reverse(const rows *r) {
+    return tile_op_has_attr(r->k.s->compute, rows_op(r, 0), TILE_ATTR_reverse);
+}
+
+/* The chunk's elements behind the end of the row change nothing: a scan that goes forward meets
+ * them last, and nothing follows; of one that goes back they are masked. */
+static void build_chunk(chain *c, tile_value number) {
+    rows *r = c->r;
+    sched_kernel *k = &r->k;
+    tile_value elements = rows_elements_of(r, 0);
+    if (!elements.id) return;
+    tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
+    if (!scan.id) return;
+    tile_value before = sched_full(k, before_chunk(c));
+    tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
+    rows_remember_results(r, 0, all, TILE_NO_VALUE);
+    rows_store_outputs(r, false);
+    carry_on(c, elements, number);
+}
+
+static void build_chunks(rows *r) {
+    sched_kernel *k = &r->k;
+    tile_builder *b = &k->b;
+    size_t mark = sched_enter(k);
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value block = sched_number(k, k->block[r->t]);
+    tile_value count = tile_build_ceildiv(b, sched_number(k, sched_expr(k->s, r->extent)), block);
+    tile_value last = tile_build_sub(b, count, one);
+    chain c = begin_chain(r, count);
+    tile_op loop = tile_build_for_loop(b, zero, count, one, c.at, c.carried);
+    tile_builder outside = k->b;
+    tile_region body = tile_op_region(k->f, loop, 0);
+    k->b = tile_builder_at_end(k->f, body);
+    tile_value number = tile_region_arg(k->f, body, 0);
+    for (unsigned i = 0; i < c.carried; i++) c.at[i] = tile_region_arg(k->f, body, i + 1);
+    tile_value place = is_reverse(r) ? tile_build_sub(b, last, number) : number;
+    k->start[r->axis] = tile_build_mul(b, place, block);
+    build_chunk(&c, number);
+    tile_build_yield(&k->b, c.at, c.carried);
+    k->b = outside;
+    sched_leave(k, mark);
+}
+
+/* The tiles: along rows that lie side by side, or down columns. */
+static void choose_tiles(rows *r, int beside) {
+    static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
+                                     {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};
+    static const int down[] = {64, 32, 8, 128, 32, 8, 32, 64, 8, 32, 32, 4, 16, 128, 8};
+    bool columns = beside > (int)r->axis, wide = tile_scalar_bits(rows_type(r, 0)->scalar) > 32;
+    const tile_expr *params[] = {sched_add_param(&r->k, columns ? "rows" : "block"),
+                                 columns ? sched_add_param(&r->k, "columns") : NULL, NULL};
+    unsigned count = columns ? 2 : 1;
+    params[count] = sched_add_param(&r->k, "num_warps");
+    rows_set_tiles(r, beside, columns ? params[1] : tile_expr_int(r->k.s->context, 1), params[0]);
+    sched_add_tune(&r->k, params, count + 1, columns ? down : along[wide], 5);
+    sched_set_warps(&r->k, params[count]);
+}
+
+void rows_build_chunks(rows *r, int beside) {
+    if (!r->tile) choose_tiles(r, beside);
+    sched_set_grid(&r->k, (int)r->axis);
+    rows_choose_pad(r);
+    build_chunks(r);
+}

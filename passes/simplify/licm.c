@@ -1,0 +1,143 @@
+/* licm: moves pure operations whose operands do not change in a loop before the loop.
+ *
+ * A tile's row offsets do not depend on k: computed once before the loop, the loop keeps only what
+ * the tensor cores wait for.
+ *
+ * level: 2 and 3
+ * requires: nothing
+ * keeps: everything
+ * breaks: nothing
+ *
+ * before:
+ *   kernel @rows(%n: i32, %k: i32, %p: ptr<f32>)
+ *       grid [%n]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n, %k] : view<f32[?, ?]>
+ *     for %i = 0 to %k step 128 {
+ *       %row = add %x, 1 : i32
+ *       %part = div %k, %n : i32
+ *       %t = load %g[%row, %i] : tile<f32[128]>
+ *       store %t, %g[%x, %part]
+ *     }
+ *   }
+ *
+ * after:
+ *   kernel @rows(%n: i32, %k: i32, %p: ptr<f32>)
+ *       grid [%n]  warps 4
+ *   {
+ *     %x, %y, %z = block_id : i32
+ *     %g = view %p, [%n, %k] : view<f32[?, ?]>
+ *     %row = add %x, 1 : i32
+ *     for %i = 0 to %k step 128 {
+ *       %part = div %k, %n : i32
+ *       %t = load %g[%row, %i] : tile<f32[128]>
+ *       store %t, %g[%x, %part]
+ *     }
+ *   }
+ *
+ * Inner loops come first, so that an operation climbs as far as it can. What stays: divisions by
+ * what may be zero, because a loop that never runs never divides; and `splat` and `iota`, because a
+ * tile in registers across the loop costs more than filling it again. For the same reason a
+ * thread's coordinates stay that are one value and many constants, in a loop around another one,
+ * which would have to keep them all. Out of a branch in the loop, which may not be taken, come
+ * scalars only: they are addresses, mostly. */
+#include "lib/analysis/executors.h"
+#include "lib/ir/regions.h"
+#include "lib/ops/arith.h"
+#include "passes/pass.h"
+
+enum { MANY = 16 /* registers */ };
+
+typedef struct hoist {
+    tile_function *f;
+    uint32_t *depth; /* by value: how many regions enclose its definition */
+    uint32_t *sums;  /* by value: how many sums of it and constants there are */
+    long moved;
+} hoist;
+
+static void set_depth(hoist *h, tile_value first, uint32_t count, uint32_t depth) {
+    for (uint32_t i = 0; i < count; i++) h->depth[first.id + i] = depth;
+}
+
+static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
+    const tile_op_data *op = tile_op_at(h->f, id);
+    if (tile_op_effects(h->f, id) || op->region_count || op->opcode == TILE_OP_scratch ||
+        op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
+        op->opcode == TILE_OP_element || tile_may_divide_by_zero(h->f, id))
+        return false;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (h->depth[op->operands[i].id] >= loop_depth) return false;
+    return true;
+}
+
+/* The value of which op gives a sum with a constant; 0: it gives something else. */
+static tile_value summand(const tile_function *f, tile_op op) {
+    const tile_op_data *data = tile_op_at(f, op);
+    int64_t constant;
+    bool sum = data->opcode == TILE_OP_add || data->opcode == TILE_OP_or;
+    return sum && tile_value_is_int(f, data->operands[1], &constant) ? data->operands[0]
+                                                                     : TILE_NO_VALUE;
+}
+
+static bool is_around_loop(const tile_function *f, tile_region region) {
+    bool found = false;
+    TILE_FOR_EACH_OP (f, op, region) {
+        const tile_op_data *data = tile_op_at(f, op);
+        for (unsigned r = 0; r < data->region_count; r++)
+            found |= tile_repeats(f, op) || is_around_loop(f, data->regions[r]);
+    }
+    return found;
+}
+
+static bool gives_scalars(const tile_function *f, const tile_op_data *op) {
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (tile_value_type(f, (tile_value){op->first_result.id + i})->kind != TILE_TYPE_SCALAR)
+            return false;
+    return true;
+}
+
+/* From a region of `loop`, and from the branches in it; depth: of the region that the loop stands
+ * in. */
+static void hoist_from_region(hoist *h, tile_op loop, tile_region region, uint32_t depth,
+                              bool around) {
+    tile_function *f = h->f;
+    bool branch = tile_region_at(f, region)->parent.id != loop.id;
+    for (tile_op op = tile_region_at(f, region)->first, next; op.id; op = next) {
+        const tile_op_data *data = tile_op_at(f, op);
+        next = data->next;
+        for (unsigned r = 0; data->opcode == TILE_OP_if && r < data->region_count; r++)
+            hoist_from_region(h, loop, data->regions[r], depth, around);
+        if (!can_move(h, op, depth + 1) || (branch && !gives_scalars(f, data))) continue;
+        if (around && h->sums[summand(f, op).id] > MANY) continue;
+        tile_move_op(f, op, tile_op_at(f, loop)->parent, loop);
+        set_depth(h, data->first_result, data->result_count, depth);
+        h->moved++;
+    }
+}
+
+static void visit_region(hoist *h, tile_region region, uint32_t depth) {
+    tile_function *f = h->f;
+    set_depth(h, tile_region_at(f, region)->first_arg, tile_region_at(f, region)->arg_count, depth);
+    TILE_FOR_EACH_OP (f, op, region) {
+        const tile_op_data *data = tile_op_at(f, op);
+        set_depth(h, data->first_result, data->result_count, depth);
+        for (unsigned r = 0; r < data->region_count; r++)
+            visit_region(h, data->regions[r], depth + 1);
+        bool moves = tile_repeats(f, op) && !tile_is_grouped(f, op);
+        for (unsigned r = 0; r < data->region_count && moves; r++)
+            hoist_from_region(h, op, data->regions[r], depth, is_around_loop(f, data->regions[r]));
+    }
+}
+
+tile_status tile_pass_licm(tile_pass *pass, tile_function *f) {
+    /* Constants and arguments have depth 0, as what the body defines. */
+    hoist h = {.f = f, .depth = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count)};
+    h.sums = TILE_NEW_ARRAY(pass->scratch, uint32_t, f->value_count);
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode) h.sums[summand(f, (tile_op){id}).id]++;
+    h.sums[0] = 0;
+    visit_region(&h, f->body, 0);
+    tile_pass_count(pass, "moved", h.moved);
+    return TILE_OK;
+}

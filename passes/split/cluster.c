@@ -1,0 +1,111 @@
+/* cluster: the blocks of one tile are a cluster. Each leaves its part in its own shared memory,
+ * adds its pieces of all parts through distributed shared memory, in the order of the parts, and
+ * goes on with them:
+ *
+ *     part 0   ---loop---> store_shared | pieces 0, 3, .. of parts 0, 1, 2; epilogue |
+ *     part 1   ---loop---> store_shared | pieces 1, 4, ..                            |
+ *     part 2   ---loop---> store_shared | pieces 2, 5, ..                            |
+ *                                 cluster barrier                             cluster barrier
+ *
+ * No memory outside of the multiprocessors is touched for the sums. Clusters have up to 16
+ * blocks, and of more than 2 the device holds fewer at once; more than 8 are not portable: a
+ * device may hold none of them, which its launch says. */
+#include "passes/split/split.h"
+
+const char *split_cluster_refuses(const split *s) {
+    if (s->f->cluster_rank) return "the kernel has clusters of its own";
+    return NULL;
+}
+
+static void leave_parts(split *s, tile_builder *b, tile_value *buffers) {
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_type draft = *split_part_type(s, i);
+        draft.kind = TILE_TYPE_SHARED;
+        draft.layout = NULL;
+        buffers[i] = tile_build_alloc_shared(b, tile_type_get(s->context, &draft));
+        tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
+        tile_build_store_shared(b, part, buffers[i], NULL, 0);
+    }
+}
+
+static void meet(tile_builder *b) {
+    tile_build_cluster_arrive(b);
+    tile_build_cluster_wait(b);
+}
+
+/* What the peers have left, by pieces. */
+typedef struct peer_adder {
+    split_adder base; /* first */
+    const split_pieces *pieces;
+    tile_value first;
+    const tile_value *buffers;
+    const tile_type **types;
+} peer_adder;
+
+static void load_peer(const split_adder *adder, tile_builder *b, tile_value rank,
+                      tile_value *loaded) {
+    const peer_adder *a = (const peer_adder *)(const void *)adder;
+    for (unsigned i = 0; i < adder->s->count; i++) {
+        tile_value peer = tile_build_map_shared(b, a->buffers[i], rank), place[TILE_MAX_RANK];
+        unsigned cut = a->pieces->count > 1 ? a->types[i]->rank : 0;
+        for (unsigned d = 0; d < cut; d++)
+            place[d] = d == a->pieces->axis ? a->first : tile_build_int(b, 0);
+        loaded[i] = tile_build_load_shared(b, peer, place, cut, a->types[i]);
+    }
+}
+
+/* for %piece = part to the number of pieces step factor {} */
+static void finish_pieces(split *s, tile_builder *b, const split_pieces *cut, tile_value part,
+                          const tile_value *buffers, const tile_op *epilogue, unsigned count) {
+    tile_function *f = s->f;
+    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_op loop = tile_build_for_loop(b, part, tile_build_int(b, cut->count),
+                                       tile_build_int(b, s->factor), NULL, 0);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    tile_value piece = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, piece, "piece");
+    peer_adder peers = {
+        {s, load_peer}, cut, split_piece_begin(s, cut, &body, piece), buffers, NULL};
+    peers.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) {
+        peers.types[i] = split_part_type(s, i);
+        if (cut->count > 1) peers.types[i] = split_piece_type(s, cut, peers.types[i]);
+    }
+    split_add_parts(&peers.base, &body, peers.types, sums);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
+        sums[i] =
+            split_as_type(&body, sums[i], cut->count > 1 ? split_piece_type(s, cut, own) : own);
+    }
+    split_copy_pieces(s, cut, &body, epilogue, count, peers.first, sums);
+    tile_build_yield(&body, NULL, 0);
+}
+
+static void set_cluster(split *s) {
+    const tile_expr *one = tile_expr_int(s->context, 1);
+    const tile_expr *extents[] = {one, one, one};
+    unsigned dim = split_dim(s);
+    extents[dim] = tile_expr_int(s->context, s->factor);
+    tile_function_set_cluster(s->f, dim + 1, extents);
+    /* A cluster is of one tile, and which tiles are neighbours does not matter to the result. */
+    tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
+    tile_function_set_persistent(s->f, false, NULL);
+}
+
+tile_status split_cluster(split *s) {
+    split_grid grid;
+    unsigned count;
+    tile_value *buffers = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    split_deal_out(s, &grid);
+    set_cluster(s);
+    tile_op *epilogue = split_take_epilogue(s, &count);
+    split_pieces cut = split_choose_pieces(s, epilogue, count, s->factor);
+    tile_builder b = split_before_epilogue(s, epilogue, count);
+    leave_parts(s, &b, buffers);
+    meet(&b);
+    finish_pieces(s, &b, &cut, grid.part, buffers, epilogue, count);
+    meet(&b); /* nobody leaves before his part has been read */
+    while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
+    return TILE_OK;
+}

@@ -1,0 +1,78 @@
+/* serial: the blocks of one tile add one after the other.
+ *
+ *     part 0   ---loop---> store  release 1
+ *     part 1   ---loop--->        lock 1  load + add  store  release 2
+ *     part 2   ---loop--->                              lock 2  load + add  release 0  epilogue
+ *
+ * The sum so far lies in scratch in the type of the accumulator, one tile of it for each tile of
+ * the grid; the semaphore counts the parts that are in it. The last part has the whole sum in
+ * registers and goes on with what stood behind the loop. The order of additions is that of the
+ * parts. */
+#include "lib/analysis/executors.h"
+#include "passes/split/split.h"
+
+typedef struct chain {
+    split *s;
+    split_tiles t; /* its words: whose turn it is */
+    tile_value *totals;
+} chain;
+
+/* if part > 0 { lock; the sum so far + this part } else { this part } */
+static void add_to_sums(chain *c, tile_builder *b) {
+    split *s = c->s;
+    tile_arena *arena = s->pass->scratch;
+    const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 1);
+    tile_value *parts = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) {
+        types[i] = split_part_type(s, i);
+        parts[i] = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
+    }
+    tile_value later = tile_build_gt(b, c->t.grid.part, tile_build_int(b, 0));
+    split_fork fork = split_begin_fork(b, later, types, s->count);
+    tile_build_yield(&fork.no, parts, s->count);
+    tile_build_lock_semaphore(&fork.yes, c->t.words, &c->t.tile, 1, c->t.grid.part);
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
+        tile_value before =
+            tile_build_load(&fork.yes, c->t.sums[i], place, rank, TILE_NO_VALUE, types[i]);
+        parts[i] = split_combine(s, &fork.yes, i, before, parts[i]);
+    }
+    tile_build_yield(&fork.yes, parts, s->count);
+    for (unsigned i = 0; i < s->count; i++) c->totals[i] = tile_op_result(s->f, fork.op, i);
+}
+
+static void hand_on(chain *c, tile_builder *b) {
+    split *s = c->s;
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(b, split_part_type(s, i), c->t.tile, place);
+        tile_build_store(b, c->totals[i], c->t.sums[i], place, rank, TILE_NO_VALUE);
+    }
+    tile_value next = tile_build_add(b, c->t.grid.part, tile_build_int(b, 1));
+    tile_build_release_semaphore(b, c->t.words, &c->t.tile, 1, next);
+    tile_build_yield(b, NULL, 0);
+}
+
+/* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
+ * them; and copies that run ahead of the next tile would have to wait for what it draws. */
+static void leave_clauses(split *s) {
+    if (!tile_uses_cluster(s->f)) tile_function_set_cluster(s->f, 0, NULL);
+    tile_function_set_persistent(s->f, false, NULL);
+}
+
+tile_status split_serial(split *s) {
+    chain c = {.s = s};
+    leave_clauses(s);
+    c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_builder b = split_begin_tiles(s, "turns", &c.t);
+    add_to_sums(&c, &b);
+    tile_value last = tile_build_eq(&b, c.t.grid.part, tile_build_int(&b, s->factor - 1));
+    split_fork fork = split_begin_fork(&b, last, NULL, 0);
+    /* Nobody waits any more: what is stored need not be complete for it, nor ordered before. */
+    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);
+    split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
+    tile_build_yield(&fork.yes, NULL, 0);
+    hand_on(&c, &fork.no);
+    return TILE_OK;
+}

@@ -1,0 +1,314 @@
+/* split-k: gives the parts of a long sum blocks of their own.
+ *
+ * A product with few tiles of c and a long k leaves most multiprocessors idle: 64 x 64 x 65536 is
+ * one tile. `for .. split(factor, strategy)` deals the iterations out to `factor` blocks and adds
+ * up what they carry. This pass writes the clause that it is given onto the loop of each kernel
+ * that has one, also of those that a plan launches, and lowers it.
+ *
+ * level: 0 and 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * pipeline: split-k
+ * before:
+ *   kernel @sums(%m: i32, %x: view<f32[%m, 64]>, %y: view<f32[1, 64]>)
+ *       grid [1]  warps 4
+ *   {
+ *     %zero = splat 0.0 : tile<f32[1, 64]>
+ *     %all = for %i = 0 to %m step 1 iter (%sum = %zero) split (4, serial) {
+ *       %row = load %x[%i, 0] : tile<f32[1, 64]>
+ *       %next = add %sum, %row : tile<f32[1, 64]>
+ *       yield %next
+ *     }
+ *     store %all, %y[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @sums(%m: i32, %x: view<f32[%m, 64]>, %y: view<f32[1, 64]>)
+ *       grid [1, 1, 4]  warps 4
+ *   {
+ *     %0, %1, %2 = block_id : i32
+ *     %tickets = scratch [1] {clean} : view<i32[1]>
+ *     %3 = atomic 1, %tickets[0] {kind = add} : i32
+ *     %4 = eq %3, 3 : i1
+ *     if %4 {
+ *       atomic 0, %tickets[0] {kind = exch}
+ *     }
+ *     %5 = min %3, 3 : i32
+ *     %part = max %5, 0 : i32
+ *     %zero = splat 0.0 : tile<f32[1, 64]>
+ *     %all = for %i = %part to %m step 4 iter (%sum = %zero) {
+ *       %row = load %x[%i, 0] : tile<f32[1, 64]>
+ *       %next = add %sum, %row : tile<f32[1, 64]>
+ *       yield %next
+ *     }
+ *     %turns = scratch [1] {clean} : view<i32[1]>
+ *     %all_1 = scratch [1, 1, 64] : view<f32[1, 1, 64]>
+ *     %6 = gt %part, 0 : i1
+ *     %7 = if %6 {
+ *       lock_semaphore %turns[0], %part
+ *       %8 = load %all_1[0, 0, 0] : tile<f32[1, 64]>
+ *       %9 = add %8, %all : tile<f32[1, 64]>
+ *       yield %9
+ *     } else {
+ *       yield %all
+ *     }
+ *     %10 = eq %part, 3 : i1
+ *     if %10 {
+ *       atomic 0, %turns[0] {kind = exch}
+ *       store %7, %y[0, 0]
+ *     } else {
+ *       store %7, %all_1[0, 0, 0]
+ *       %11 = add %part, 1 : i32
+ *       release_semaphore %turns[0], %11
+ *     }
+ *   }
+ *
+ * Which iterations. Part p of f runs the iterations p, p + f, p + 2 f, ... (loop_parts.h; two that
+ * follow each other where f steps are more than an i32 holds): blocks that run at once
+ * read neighbouring memory, there is nothing to divide before the first load, and a factor that
+ * does not divide the count, or exceeds it, leaves shorter parts, or empty ones. The part is the
+ * slowest dim of the grid: blocks that run at once have the same part of many tiles, and parts that
+ * others wait for start first.
+ *
+ * What may be split (check.c). Each carried value is a tile that is only added to and starts
+ * at 0, or only multiplied and starts at 1, or only combined bit by bit (an exclusive or starts at
+ * 0), or made larger, or smaller (max, min), wherever it starts; the body does nothing else
+ * that is seen outside, and every iteration writes what it reads of shared memory. All that stands
+ * behind the loop is done once, with the whole sums: bias, activation, conversion, stores.
+ *
+ * Sums are handed from block to block in the type of the accumulator, at least f32. */
+#include "passes/split/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/regions.h"
+#include "passes/split/steps.h"
+
+enum { MOST_BLOCKS_PER_SM = 32 /* of any target: others would begin when the first ones end */ };
+
+static const split_strategy strategies[] = {
+    {.word = "serial", .lower = split_serial, .draws = true, .last_goes_on = true},
+    {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
+    {.word = "atomic", .lower = split_atomic, .only_adds = true, .last_goes_on = true},
+    {.word = "exchange",
+     .lower = split_exchange,
+     .takes_steps = true,
+     .knows_grid = true,
+     .last_goes_on = true}, /* where it is serial */
+    {.word = "cluster",
+     .lower = split_cluster,
+     .max_factor = TILE_MAX_CLUSTER,
+     .neighbours = true,
+     .needs = TILE_FEATURE_cluster,
+     .refuses = split_cluster_refuses},
+    {.word = "stream_k",
+     .lower = split_stream_k,
+     .knows_grid = true,
+     .max_factor = MOST_BLOCKS_PER_SM,
+     .splits_one = true,
+     .only_adds = true,
+     .last_goes_on = true,
+     .refuses = split_stream_k_refuses},
+};
+
+enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
+
+_Static_assert(0
+#define ATTR(number, name, ...)
+#define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_strategy)
+#include "tile/attrs.def"
+                   == STRATEGY_COUNT,
+               "each word of the attribute has a row");
+
+const split_strategy *split_strategy_at(unsigned index) {
+    return index < STRATEGY_COUNT ? &strategies[index] : NULL;
+}
+
+const split_strategy *split_find_strategy(const char *word) {
+    for (unsigned i = 0; word && i < STRATEGY_COUNT; i++)
+        if (strcmp(strategies[i].word, word) == 0) return &strategies[i];
+    return NULL;
+}
+
+/* The clause from the options ------------------------------------------------------------------ */
+
+typedef struct choice {
+    const char *factor, *strategy, *loop;
+    long parts; /* the factor */
+} choice;
+
+/* The kernels at level 2 among the roots, and those that plans among them launch. */
+typedef struct targets {
+    tile_function **kernels;
+    size_t count, capacity;
+    tile_arena *arena;
+} targets;
+
+static void add_target(targets *t, tile_function *kernel) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->kernels[i] == kernel) return;
+    t->kernels = tile_arena_grow(t->arena, t->kernels, t->count, &t->capacity, sizeof *t->kernels);
+    t->kernels[t->count++] = kernel;
+}
+
+static void find_targets(const tile_roots *roots, targets *t) {
+    for (size_t i = 0; i < roots->count; i++) {
+        tile_function *f = roots->functions[i];
+        if (f->kind == TILE_KERNEL && f->level == 2) add_target(t, f);
+        for (uint32_t id = 1; id < f->op_count && f->kind == TILE_PLAN; id++) {
+            tile_function *kernel = tile_launched_kernel(f, (tile_op){id});
+            if (kernel && kernel->level == 2 && !kernel->param_count) add_target(t, kernel);
+        }
+    }
+}
+
+static choice read_options(const tile_pass *pass) {
+    choice c = {.factor = NULL};
+    for (unsigned i = 0; i < pass->option_count; i++) {
+        const tile_pass_option *option = &pass->options[i];
+        if (strcmp(option->key, "factor") == 0) c.factor = option->value;
+        if (strcmp(option->key, "strategy") == 0) c.strategy = option->value;
+        if (strcmp(option->key, "loop") == 0) c.loop = option->value;
+    }
+    return c;
+}
+
+/* Whether they say what a clause says; f: for the report. */
+static bool check_options(const tile_pass *pass, const tile_function *f, choice *c) {
+    char *end;
+    errno = 0;
+    long factor = c->factor ? strtol(c->factor, &end, 10) : 0;
+    if (!c->factor || !c->strategy)
+        return tile_error_at(f, TILE_NO_OP,
+                             "split-k: @%s: the options factor and strategy go together", f->name);
+    if (end == c->factor || *end || errno || factor < 1 || factor > TILE_MAX_SPLIT)
+        return tile_error_at(f, TILE_NO_OP,
+                             "split-k: @%s: a factor is a number from 1 to 65535, not %s", f->name,
+                             c->factor);
+    if (!split_find_strategy(c->strategy))
+        return tile_error_at(f, TILE_NO_OP, "split-k: @%s: there is no strategy %s", f->name,
+                             tile_arena_format(pass->scratch, "%s%s", c->strategy,
+                                               split_guess_strategy(c->strategy, pass->scratch)));
+    c->parts = factor;
+    if (c->loop && *c->loop == '%') c->loop++;
+    return true;
+}
+
+/* A loop that has the clause gets another one. */
+static bool write_clause(tile_function *f, const choice *c) {
+    unsigned count;
+    tile_op loop = c->loop ? TILE_NO_OP : split_find_clause(f, &count);
+    if (!loop.id) loop = split_find_loop(f, c->loop);
+    if (!loop.id) return false;
+    tile_op_set_int(f, loop, TILE_ATTR_split, c->parts);
+    tile_op_set_text(f, loop, TILE_ATTR_strategy, c->strategy);
+    return true;
+}
+
+/* Onto the kernels that have such a loop; one has to. */
+static bool write_clauses(const tile_pass *pass, const targets *t, choice *c) {
+    unsigned written = 0;
+    if (!t->count) return true;
+    tile_function *first = t->kernels[0];
+    if (!check_options(pass, first, c)) return false;
+    for (size_t i = 0; i < t->count; i++) {
+        if (!split_has_loop(t->kernels[i], c->loop)) continue;
+        if (!write_clause(t->kernels[i], c)) return false;
+        written++;
+    }
+    if (written) return true;
+    if (t->count == 1) return split_find_loop(first, c->loop).id; /* which reports why not */
+    return tile_error_at(first, TILE_NO_OP,
+                         "split-k: none of the %zu kernels has a loop%s%s that carries a sum",
+                         t->count, c->loop ? " over %" : "", c->loop ? c->loop : "");
+}
+
+/* Lowering ------------------------------------------------------------------------------------- */
+
+/* The loops with the clause: *count of them, the first one is returned. */
+tile_op split_find_clause(const tile_function *f, unsigned *count) {
+    tile_op found = TILE_NO_OP;
+    *count = 0;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        if (f->ops[id].opcode != TILE_OP_for) continue;
+        if (!tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split)) continue;
+        if (!(*count)++) found = (tile_op){id};
+    }
+    return found;
+}
+
+/* What comes between the parts is scratch, which nobody touches before he has waited for the launch
+ * before: where the author does that behind the loop only, it is done earlier. */
+static void wait_in_time(split *s) {
+    tile_function *f = s->f;
+    if (!tile_function_waits(f) || split_find_wait(f, s->loop).id) return;
+    tile_builder b = split_behind(s);
+    if (s->strategy->draws || s->strategy->takes_steps)
+        b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    tile_build_pdl_wait(&b);
+}
+
+static tile_status lower(tile_pass *pass, tile_function *f, tile_op loop,
+                         const split_strategy *strategy) {
+    split s = {.pass = pass,
+               .context = pass->context,
+               .f = f,
+               .loop = loop,
+               .factor = tile_op_attr_int(f, loop, TILE_ATTR_split, 1),
+               .strategy = strategy,
+               .count = tile_carried_count(f, loop)};
+    if (!split_is_legal(&s)) return TILE_INVALID;
+    wait_in_time(&s);
+    tile_status status = s.strategy->lower(&s);
+    if (status == TILE_OK && f->kind == TILE_PLAN) tile_inline_steps(f, pass->scratch);
+    return status;
+}
+
+static tile_status split_kernel(tile_pass *pass, tile_function *f) {
+    unsigned count;
+    tile_op loop = split_find_clause(f, &count);
+    if (count > 1) {
+        tile_error_at(f, TILE_NO_OP,
+                      "split-k: @%s: two loops are split; a kernel has one such loop", f->name);
+        return TILE_INVALID;
+    }
+    if (!loop.id) return TILE_OK;
+    tile_pass_count(pass, "split", 1);
+    const split_strategy *strategy =
+        split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy));
+    if (!strategy) return TILE_INVALID;
+    if (strategy->splits_one || tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1)
+        return lower(pass, f, loop, strategy);
+    tile_op_remove_attr(f, loop, TILE_ATTR_split);
+    tile_op_remove_attr(f, loop, TILE_ATTR_strategy);
+    return TILE_OK;
+}
+
+static bool is_root(const tile_roots *roots, const tile_function *f) {
+    for (size_t i = 0; i < roots->count; i++)
+        if (roots->functions[i] == f) return true;
+    return false;
+}
+
+tile_status tile_pass_split_k(tile_pass *pass, tile_module *module, const tile_roots *roots) {
+    tile_arena arena = {0}; /* the pass' is for each kernel */
+    targets t = {.arena = &arena};
+    choice c = read_options(pass);
+    tile_status status = TILE_OK;
+    (void)module;
+    find_targets(roots, &t);
+    if ((c.factor || c.strategy || c.loop) && !write_clauses(pass, &t, &c)) status = TILE_INVALID;
+    for (size_t i = 0; i < t.count && status == TILE_OK; i++) {
+        unsigned count;
+        if (!split_find_clause(t.kernels[i], &count).id) continue;
+        if (!is_root(roots, t.kernels[i])) t.kernels[i]->seen = 0; /* the manager meets it now */
+        status = split_kernel(pass, t.kernels[i]);
+    }
+    tile_arena_reset(&arena);
+    return status;
+}

@@ -1,0 +1,352 @@
+/* stream_k: factor x num_sms blocks do tile by tile, as a persistent kernel's do; the tiles of the
+ * last round, which are less than there are blocks, are shared along k.
+ *
+ *     blocks 0 to 5, 15 tiles            time ->
+ *       0   [=== tile 0 ===][=== tile 6 ===][tile 12:]
+ *       1   [=== tile 1 ===][=== tile 7 ===][tile 13:]
+ *       2   [=== tile 2 ===][=== tile 8 ===][tile 14:]
+ *       3   [=== tile 3 ===][=== tile 9 ===][:tile 12]
+ *       4   [=== tile 4 ===][=== tile 10 ==][:tile 13]
+ *       5   [=== tile 5 ===][=== tile 11 ==][:tile 14]
+ *
+ * Left tiles get equally many blocks, two at least; if there are not so many blocks, but three for
+ * two tiles, the second of the three has the end of one tile and the beginning of the other; else
+ * nothing is shared. (In the paper each block has an equal share of all iterations. But then all
+ * are at another place of k, and the L2 holds nothing that two of them need: on an H200
+ * 6144 x 4096 x 9216 took 764 us so, 593 without sharing.) More blocks have more parts to add, one
+ * after the other: a tile of n iterations has no more than sqrt(n / 2).
+ *
+ * A block that has all iterations of a tile goes on with what stood behind the loop. Else it stores
+ * its part, and whoever comes last of a tile's blocks adds the parts, in the order of k, and goes
+ * on: nobody waits, and the order of additions does not depend on who that is. A block has parts of
+ * two tiles at most, its first and its last one, so there are two places for each block.
+ *
+ * The first block of a tile gets some iterations more, and comes last as a rule. It asks before it
+ * stores: if all others have stored theirs, its own part stays in registers. If it is added later,
+ * by who comes last, its bits are the same. Measured on an H200 at 128 x 256: 4864^3 takes 298 us
+ * in place of 315, 3072^3 87 in place of 102, and in clusters of two 3000^3 94 in place of 109.
+ *
+ * With clusters all this is so of clusters: their blocks have neighbouring tiles, and the same
+ * share of them, so that they can copy together what they both need.
+ *
+ * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
+ * Multiplication on the GPU, PPoPP 2023. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/grid_fit.h"
+#include "passes/common/host_value.h"
+#include "passes/common/replace_results.h"
+#include "passes/grid/raster.h"
+#include "passes/split/stream.h"
+
+enum {
+    LEAST_SHARED = 8, /* iterations of a tile that is worth sharing */
+    LEAD = 256,       /* elements of k that a tile's first block has more */
+};
+
+const char *split_stream_k_refuses(const split *s) {
+    for (unsigned i = 0; i < 3; i++)
+        if (!tile_value_as_expr(s->f, tile_op_operand(s->f, s->loop, i)))
+            return "its bounds are not the same for all tiles, over the kernel's arguments";
+    return NULL;
+}
+
+static tile_value bound(stream *t, tile_builder *b, unsigned i) {
+    tile_value value = tile_op_operand(t->f, t->s->loop, i);
+    return host_value_as(b, host_value(b, tile_value_as_expr(t->f, value)), TILE_i32);
+}
+
+static tile_value number(tile_builder *b, int64_t value) {
+    return tile_build_int(b, value);
+}
+
+/* The grid ------------------------------------------------------------------------------------- */
+
+/* Blocks of a cluster along dim d. What is no number is refused where code is made. */
+static int64_t cluster_extent(const tile_function *f, unsigned d) {
+    int64_t extent;
+    bool known = d < f->cluster_rank && tile_expr_is_int(f->cluster[d], &extent);
+    return known && extent > 1 ? extent : 1;
+}
+
+static const tile_expr *op_of(const stream *t, tile_opcode opcode, const tile_expr *a,
+                              const tile_expr *b) {
+    return tile_expr_op(t->s->context, opcode, a, b, NULL);
+}
+
+static const tile_expr *over(const stream *t, tile_opcode opcode, const tile_expr *a, int64_t b) {
+    return b == 1 ? a : op_of(t, opcode, a, tile_expr_int(t->s->context, b));
+}
+
+/* The grid that is launched; no number where there is too much to count. */
+static void set_grid(stream *t) {
+    tile_function *f = t->f;
+    tile_context *context = t->s->context;
+    const tile_expr *bounds[3], *total, *one = tile_expr_int(context, 1);
+    for (unsigned i = 0; i < 3; i++)
+        bounds[i] = tile_value_as_expr(f, tile_op_operand(f, t->s->loop, i));
+    total = op_of(t, TILE_OP_sub, bounds[1], bounds[0]);
+    total = op_of(t, TILE_OP_max, op_of(t, TILE_OP_ceildiv, total, bounds[2]), one);
+    for (unsigned d = 0; d < f->grid_rank; d++)
+        total = host_product(f, total, over(t, TILE_OP_ceildiv, f->grid[d], t->wide[d]),
+                             TILE_MAX_TILES);
+    const tile_expr *places =
+        op_of(t, TILE_OP_mul, tile_expr_num_sms(context), tile_expr_int(context, t->s->factor));
+    if (t->width > 1) places = op_of(t, TILE_OP_max, over(t, TILE_OP_div, places, t->width), one);
+    const tile_expr *units = op_of(t, TILE_OP_min, total, places);
+    units = over(t, TILE_OP_mul, units, t->wide[0]);
+    f->grid[0] = tile_grid_count(context, total, units, TILE_EXCESS_ITERATIONS);
+    f->grid_rank = 1;
+    for (unsigned d = 1; d < 3; d++)
+        for (; t->wide[d] > 1 && f->grid_rank <= d; f->grid_rank++)
+            f->grid[f->grid_rank] = tile_expr_int(context, t->wide[f->grid_rank]);
+}
+
+/* At least 1: otherwise there is no block that could ask. */
+static tile_value declared_extent(stream *t, tile_builder *b, unsigned d) {
+    int64_t known;
+    if (d >= t->f->grid_rank) return number(b, 1);
+    if (tile_expr_is_int(t->f->grid[d], &known)) return number(b, known < 1 ? 1 : known);
+    tile_value extent = host_value_as(b, host_value(b, t->f->grid[d]), TILE_i32);
+    return tile_build_max(b, extent, number(b, 1));
+}
+
+static void find_extents(stream *t, tile_builder *b) {
+    t->width = 1;
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t known, wide = t->wide[d] = cluster_extent(t->f, d);
+        tile_value extent = t->grid.extent[d] = t->extent[d] = declared_extent(t, b, d);
+        t->width *= wide;
+        if (wide == 1) continue;
+        t->extent[d] = tile_value_is_int(t->f, extent, &known)
+                           ? number(b, (known + wide - 1) / wide)
+                           : tile_build_ceildiv(b, extent, number(b, wide));
+    }
+}
+
+/* Shares -------------------------------------------------------------------------------------- */
+
+/* By a number of blocks of a cluster. */
+static tile_value quotient(tile_builder *b, tile_value value, int64_t divisor) {
+    return divisor == 1 ? value : tile_build_div(b, value, number(b, divisor));
+}
+
+/* Where the share of a group's member begins, counted from the group's first tile. */
+static tile_value cut(stream *t, tile_builder *b, tile_value member) {
+    tile_value more = tile_build_min(b, member, t->larger);
+    tile_value at = tile_build_add(b, tile_build_mul(b, member, t->share), more);
+    at = tile_build_add(b, at, t->lead);
+    return tile_build_select(b, tile_build_gt(b, member, number(b, 0)), at, number(b, 0));
+}
+
+/* How many blocks a tile may have, by its iterations: n * n * 2 of them. */
+static tile_value most_members(stream *t, tile_builder *b) {
+    static const int some[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};
+    tile_value most = number(b, 1);
+    for (unsigned i = 0; i < sizeof some / sizeof *some; i++) {
+        tile_value enough = tile_build_ge(b, t->length, number(b, 2 * some[i] * some[i]));
+        most = tile_build_select(b, enough, number(b, some[i]), most);
+    }
+    return most;
+}
+
+/* Iterations that the first block of a tile has more than others. */
+static tile_value find_lead(stream *t, tile_builder *b) {
+    int64_t step = LEAD;
+    tile_value_is_int(t->f, t->step, &step);
+    int64_t lead = step < 1 || step > LEAD ? 1 : LEAD / step;
+    return tile_build_min(b, number(b, lead), tile_build_div(b, t->length, number(b, 8)));
+}
+
+/* Groups of blocks that share one tile each, or two; a group's members are as far apart as there
+ * are groups, so that those at the same place of k have neighbouring tiles. */
+static void find_group(stream *t, tile_builder *b, tile_value left) {
+    tile_value zero = number(b, 0), one = number(b, 1), two = number(b, 2), three = number(b, 3);
+    tile_value fit = tile_build_div(b, t->units, tile_build_max(b, left, one));
+    tile_value each = tile_build_max(b, tile_build_min(b, fit, most_members(t, b)), one);
+    tile_value couples = tile_build_ceildiv(b, left, two);
+    tile_value fewer = tile_build_le(b, tile_build_mul(b, couples, three), t->units);
+    tile_value longer = tile_build_ge(b, t->length, number(b, LEAST_SHARED));
+    tile_value alone = tile_build_lt(b, fit, two);
+    tile_value pairs = tile_build_and(b, alone, tile_build_and(b, fewer, longer));
+    t->members = tile_build_select(b, pairs, three, each);
+    t->groups = tile_build_select(b, pairs, couples, left);
+    t->groups = tile_build_max(b, t->groups, one);
+    t->member = tile_build_div(b, t->unit, t->groups);
+    t->group = tile_build_rem(b, t->unit, t->groups);
+    tile_value second = tile_build_lt(b, tile_build_add(b, t->groups, t->group), left);
+    t->has_two = tile_build_and(b, pairs, second);
+    t->lead = tile_build_select(b, tile_build_eq(b, t->members, one), zero, find_lead(t, b));
+    t->lead = tile_build_select(b, t->has_two, zero, t->lead);
+}
+
+/* Of one tile: few enough, or nothing is launched, but from the first to the last it may be far. */
+static tile_value count_iterations(const stream *t, tile_builder *b) {
+    int64_t begin;
+    bool from_zero = tile_value_is_int(t->f, t->begin, &begin) && begin == 0;
+    if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
+    tile_value span =
+        tile_build_sub(b, host_value_as(b, t->end, TILE_i64), host_value_as(b, t->begin, TILE_i64));
+    tile_value count = tile_build_ceildiv(b, span, host_value_as(b, t->step, TILE_i64));
+    return host_value_as(b, count, TILE_i32);
+}
+
+static void find_share(stream *t, tile_builder *b) {
+    tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b);
+    tile_value zero = number(b, 0), one = number(b, 1), x = split_result(b, ids, 0);
+    /* 1. This cluster's number, and how many there are; the block's place in it. */
+    for (unsigned d = 0; d < 3; d++) t->place[d] = d ? split_result(b, ids, d) : x;
+    if (t->wide[0] > 1) t->place[0] = tile_build_rem(b, x, number(b, t->wide[0]));
+    t->unit = quotient(b, x, t->wide[0]);
+    t->units = quotient(b, split_result(b, dims, 0), t->wide[0]);
+    if (t->width > 1) t->rank = tile_build_cluster_rank(b);
+    /* 2. Tiles that it does alone. */
+    t->length = tile_build_max(b, count_iterations(t, b), one);
+    split_grid clusters = {.extent = {t->extent[0], t->extent[1], t->extent[2]}};
+    tile_value tiles = t->tiles = split_tile_count(b, &clusters);
+    t->turns = tile_build_div(b, tiles, t->units);
+    tile_value left = tile_build_sub(b, tiles, tile_build_mul(b, t->turns, t->units));
+    /* 3. Its share of the others. */
+    find_group(t, b, left);
+    tile_value twice = tile_build_mul(b, t->length, number(b, 2));
+    tile_value total = tile_build_select(b, t->has_two, twice, t->length);
+    total = tile_build_sub(b, total, t->lead);
+    t->share = tile_build_div(b, total, t->members);
+    t->larger = tile_build_sub(b, total, tile_build_mul(b, t->share, t->members));
+    tile_value some = tile_build_and(b, tile_build_lt(b, t->member, t->members),
+                                     tile_build_lt(b, t->group, left));
+    t->from = tile_build_select(b, some, cut(t, b, t->member), zero);
+    t->to = tile_build_select(b, some, cut(t, b, tile_build_add(b, t->member, one)), zero);
+    t->first = tile_build_div(b, t->from, t->length);
+}
+
+/* The tiles ------------------------------------------------------------------------------------ */
+
+static tile_value inside(tile_builder *b, tile_value coordinate, tile_value extent) {
+    tile_value last = tile_build_sub(b, extent, number(b, 1));
+    return tile_build_min(b, tile_build_max(b, coordinate, number(b, 0)), last);
+}
+
+/* Before the loop over tiles: what does not depend on them. */
+static raster_order plan_order(stream *t, tile_builder *b) {
+    int64_t group = 1, depth;
+    bool flat = tile_value_is_int(t->f, t->extent[2], &depth) && depth == 1;
+    if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
+    if (!flat) t->slice = tile_build_mul(b, t->extent[0], t->extent[1]);
+    return raster_plan(b, t->f->raster, group, t->extent, true);
+}
+
+/* Of blocks that round the grid up to whole clusters each does what the nearest one in it does, and
+ * drops the sums. */
+static void place_in_cluster(stream *t, tile_builder *b, const tile_value cluster[3]) {
+    for (unsigned d = 0; d < 3; d++) {
+        tile_value id = cluster[d];
+        if (t->wide[d] > 1) {
+            id = tile_build_mul(b, id, number(b, t->wide[d]));
+            id = tile_build_add(b, id, t->place[d]);
+            tile_value is_one = tile_build_lt(b, id, t->grid.extent[d]);
+            t->in_grid = t->in_grid.id ? tile_build_and(b, t->in_grid, is_one) : is_one;
+            id = inside(b, id, t->grid.extent[d]);
+        }
+        t->grid.id[d] = id;
+    }
+}
+
+/* The tile of a turn, and which of its iterations are this block's. */
+static void find_tile(stream *t, tile_builder *b, const raster_order *order, tile_value turn,
+                      tile_value cluster[3]) {
+    tile_value alone = tile_build_lt(b, turn, t->turns), zero = number(b, 0);
+    tile_value before = tile_build_mul(b, tile_build_min(b, turn, t->turns), t->units);
+    t->shared = tile_build_add(b, t->first, tile_build_sub(b, turn, t->turns));
+    tile_value left = tile_build_add(b, tile_build_mul(b, t->shared, t->groups), t->group);
+    t->tile = tile_build_add(b, before, tile_build_select(b, alone, t->unit, left));
+    tile_value_set_name(t->f, t->tile, "tile");
+    tile_value base = tile_build_mul(b, t->shared, t->length);
+    t->low = tile_build_max(b, tile_build_sub(b, t->from, base), zero);
+    t->high = tile_build_min(b, tile_build_sub(b, t->to, base), t->length);
+    t->low = tile_build_select(b, alone, zero, t->low);
+    t->high = tile_build_select(b, alone, t->length, t->high);
+    tile_value rest = t->tile;
+    cluster[2] = zero;
+    if (t->slice.id) {
+        rest = tile_build_rem(b, t->tile, t->slice);
+        cluster[2] = inside(b, tile_build_div(b, t->tile, t->slice), t->extent[2]);
+    }
+    raster_tile(b, order, rest, cluster);
+    for (unsigned d = 0; d < 2; d++) cluster[d] = inside(b, cluster[d], t->extent[d]);
+    place_in_cluster(t, b, cluster);
+}
+
+/* for %turn = 0 to the tiles of the block {}, with all that stood in the kernel */
+static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) {
+    tile_function *f = t->f;
+    tile_pass *pass = t->s->pass;
+    tile_value some = tile_build_gt(b, t->to, t->from), cluster[3];
+    raster_order order = plan_order(t, b);
+    tile_value end = tile_build_sub(b, tile_build_ceildiv(b, t->to, t->length), t->first);
+    end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
+    tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
+    tile_op_set_flag(f, tiles, TILE_ATTR_independent);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
+    body.loc = b->loc;
+    tile_value turn = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, turn, "turn");
+    find_tile(t, &body, &order, turn, cluster);
+    for (tile_op op = tile_op_next(f, tiles), next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        tile_move_op(f, op, body.region, TILE_NO_OP);
+    }
+    replace_results(pass, f, f->body, old_ops, TILE_OP_block_id, t->grid.id);
+    replace_results(pass, f, f->body, old_ops, TILE_OP_grid_dim, t->grid.extent);
+    if (f->cluster_rank) replace_results(pass, f, f->body, old_ops, TILE_OP_cluster_id, cluster);
+    return body;
+}
+
+static void shorten_loop(stream *t) {
+    tile_function *f = t->f;
+    tile_builder b = tile_builder_before(f, t->s->loop);
+    tile_value begin = tile_build_add(&b, t->begin, tile_build_mul(&b, t->low, t->step));
+    tile_value end = tile_build_add(&b, t->begin, tile_build_mul(&b, t->high, t->step));
+    /* Not the smaller of the two: behind the last iteration there may be no i32. */
+    end = tile_build_select(&b, tile_build_lt(&b, t->high, t->length), end, t->end);
+    tile_value *bounds = tile_op_at(f, t->s->loop)->operands;
+    bounds[0] = begin;
+    bounds[1] = end;
+    tile_op_remove_attr(f, t->s->loop, TILE_ATTR_split);
+    tile_op_remove_attr(f, t->s->loop, TILE_ATTR_strategy);
+}
+
+tile_status split_stream_k(split *s) {
+    tile_function *f = s->f;
+    stream t = {.s = s, .f = f};
+    size_t old_ops = f->op_count;
+    unsigned count;
+    tile_value *totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(f, s->loop);
+    /* 1. What this block does alone, and its share. */
+    find_extents(&t, &b);
+    t.begin = bound(&t, &b, 0);
+    t.end = bound(&t, &b, 1);
+    t.step = bound(&t, &b, 2);
+    set_grid(&t);
+    find_share(&t, &b);
+    split_stream_scratch(&t, &b);
+    /* 2. The kernel for each of its tiles. */
+    tile_builder body = loop_over_tiles(&t, &b, old_ops);
+    shorten_loop(&t);
+    /* 3. What follows the loop, where the sums are whole. */
+    tile_op *epilogue = split_take_epilogue(s, &count);
+    b = split_before_epilogue(s, epilogue, count);
+    tile_value goes_on = split_stream_sum(&t, &b, totals);
+    if (t.in_grid.id) goes_on = tile_build_and(&b, goes_on, t.in_grid);
+    split_fork fork = split_begin_fork(&b, goes_on, NULL, 0);
+    split_finish(s, &fork.yes, epilogue, count, totals);
+    tile_build_yield(&fork.yes, NULL, 0);
+    tile_build_yield(&fork.no, NULL, 0);
+    body = tile_builder_at_end(f, body.region);
+    body.loc = b.loc;
+    tile_build_yield(&body, NULL, 0);
+    tile_function_set_raster(f, TILE_RASTER_NONE, NULL);
+    tile_function_set_persistent(f, false, NULL);
+    return TILE_OK;
+}

@@ -1,0 +1,200 @@
+/* workspace: the parts go to memory, a second kernel adds them and goes on with what stood behind
+ * the loop. The kernel becomes a plan of its name:
+ *
+ *     plan @k(...)
+ *     {
+ *       %parts = scratch [factor * tiles, 64, 64] : view<f32[?, 64, 64]>
+ *       launch @k_partial(..., %parts)          up to the loop, a block for each part
+ *       launch @k_reduce(..., %parts) {pdl}     a block for each tile
+ *     }
+ *
+ * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
+ * access is wide, and no bound has to be looked at. Parts are added in an order that their number
+ * alone decides (share.c). */
+#include "lib/analysis/memory.h"
+#include "lib/ir/syntax.h"
+#include "passes/common/host_value.h"
+#include "passes/split/split.h"
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static const char *free_argument(const split *s, const tile_function *f, unsigned i) {
+    const char *name = tile_value_at(s->f, tile_op_result(s->f, s->loop, i))->name;
+    const char *stem = tile_arena_format(s->pass->scratch, "%s_parts", name ? name : "sum");
+    name = stem;
+    for (unsigned n = 2; tile_function_find_arg(f, name); n++)
+        name = tile_arena_format(s->pass->scratch, "%s_%u", stem, n);
+    return name;
+}
+
+/* Scratch -------------------------------------------------------------------------------------- */
+
+/* Of all parts, as the launch knows it. */
+static const tile_expr *count_parts(const split *s) {
+    const tile_expr *count = tile_expr_int(s->context, s->factor);
+    for (unsigned d = 0; d < s->f->grid_rank; d++)
+        count = tile_expr_multiply(s->context, count, s->f->grid[d]);
+    return count;
+}
+
+/* The kernel gets an argument for the parts of each sum; parts[i] is its value. */
+static void add_arguments(const split *s, tile_function *kernel, tile_value *parts) {
+    const tile_expr *extents[TILE_MAX_RANK] = {count_parts(s)};
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = split_part_type(s, i);
+        for (unsigned d = 0; d < type->rank; d++) extents[d + 1] = type->dims[d];
+        parts[i] = tile_function_add_view_arg(kernel, free_argument(s, kernel, i),
+                                              tile_type_scalar(s->context, type->scalar),
+                                              type->rank + 1, extents, NULL);
+        tile_function_set_arg_divisible(kernel, (unsigned)kernel->arg_count - 1, 16);
+        tile_function_set_arg_noalias(kernel, (unsigned)kernel->arg_count - 1, true); /* a plan's */
+    }
+}
+
+/* The first kernel ----------------------------------------------------------------------------- */
+
+static void erase_all(tile_function *f, const tile_op *ops, unsigned count) {
+    while (count-- > 0) tile_erase_op(f, ops[count]);
+}
+
+static tile_function *make_partial(const split *s) {
+    split own = *s;
+    split_grid grid;
+    unsigned count;
+    tile_function *f = own.f = split_copy_kernel(s, "partial");
+    tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    add_arguments(s, f, parts);
+    split_deal_out(&own, &grid);
+    const tile_op *epilogue = split_take_epilogue(&own, &count);
+    erase_all(f, epilogue, count);
+    tile_builder b = split_behind(&own);
+    tile_build_pdl_trigger(&b);
+    tile_value first =
+        tile_build_add(&b, tile_build_mul(&b, grid.part, split_tile_count(&b, &grid)),
+                       split_tile_number(&b, &grid));
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value place[TILE_MAX_RANK];
+        unsigned rank = split_place(&b, split_part_type(s, i), first, place);
+        tile_value part = split_to_part(&own, &b, i, tile_op_result(f, own.loop, i));
+        tile_build_store(&b, part, parts[i], place, rank, TILE_NO_VALUE);
+    }
+    return f;
+}
+
+/* The second kernel ---------------------------------------------------------------------------- */
+
+static void mark_operands(tile_function *f, tile_op op, bool *live) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        live[tile_op_operand(f, op, i).id] = true;
+}
+
+static void mark_all(tile_function *f, tile_op op, bool *live) {
+    mark_operands(f, op, live);
+    TILE_FOR_EACH_NESTED_OP (f, inner, op) mark_operands(f, inner, live);
+}
+
+/* Whether what stands before the loop is needed for what follows it: for a value that is used
+ * there, to fill a buffer that is, or to order such things. */
+static bool is_needed(const tile_function *f, tile_op op, const bool *live) {
+    enum { ORDERS = TILE_EFFECT_BARRIER | TILE_EFFECT_WAIT | TILE_EFFECT_REGION };
+    unsigned effects = tile_op_effects(f, op);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool needed =
+        effects & ORDERS || opcode == TILE_OP_commit_group || opcode == TILE_OP_pdl_trigger;
+    for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
+        needed |= live[tile_op_result(f, op, i).id];
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && effects; i++) {
+        tile_value value = tile_op_operand(f, op, i);
+        needed |= live[value.id] && tile_value_type(f, value)->kind == TILE_TYPE_SHARED;
+    }
+    return needed;
+}
+
+/* Drops the loop and what stands before it for its sake alone, last ones first: what they use may
+ * go, too. */
+static void drop_unneeded(const split *s, tile_function *f) {
+    bool *live = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
+    for (tile_op op = tile_op_next(f, s->loop); op.id; op = tile_op_next(f, op))
+        if (tile_op_opcode(f, op) != TILE_OP_free_shared) mark_all(f, op, live);
+    for (tile_op op = tile_op_next(f, s->loop), next; op.id; op = next) {
+        next = tile_op_next(f, op);
+        bool frees = tile_op_opcode(f, op) == TILE_OP_free_shared;
+        if (frees && !live[tile_operand_buffer(f, op).id]) tile_erase_op(f, op);
+    }
+    tile_op before = tile_op_at(f, s->loop)->prev;
+    tile_erase_op(f, s->loop);
+    for (tile_op op = before; op.id; op = before) {
+        before = tile_op_at(f, op)->prev;
+        if (is_needed(f, op, live))
+            mark_all(f, op, live);
+        else
+            tile_erase_op(f, op);
+    }
+}
+
+/* Enough pieces that each thread has one wide access of every part; more of them where there are
+ * many parts. */
+static int64_t count_pieces(const split *s) {
+    enum { BYTES = 16 };
+    int64_t warps = 1, most = 1;
+    tile_expr_is_int(s->f->warps, &warps);
+    for (unsigned i = 0; i < s->count; i++) {
+        const tile_type *type = split_part_type(s, i);
+        int64_t bytes = tile_type_elements(type) * tile_scalar_bytes(type->scalar);
+        if (bytes / (BYTES * 32 * warps) > most) most = bytes / (BYTES * 32 * warps);
+    }
+    enum { MANY = 16 };
+    return s->factor > MANY ? most * (s->factor / MANY) : most;
+}
+
+static tile_function *make_reduce(const split *s) {
+    split own = *s;
+    split_grid grid;
+    unsigned count;
+    tile_function *f = own.f = split_copy_kernel(s, "reduce");
+    tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    add_arguments(s, f, parts);
+    tile_op *epilogue = split_take_epilogue(&own, &count);
+    split_pieces cut = split_choose_pieces(&own, epilogue, count, count_pieces(s));
+    tile_value first = split_into_pieces(&own, &cut, &grid);
+    tile_builder b = tile_builder_at_end(f, f->body);
+    b.loc = tile_op_loc(f, own.loop);
+    tile_value tile = split_tile_number(&b, &grid), tiles = split_tile_count(&b, &grid);
+    split_sum_pieces(&own, &b, &cut, first, tile, tiles, parts, sums);
+    split_copy_pieces(&own, &cut, &b, epilogue, count, first, sums);
+    erase_all(f, epilogue, count);
+    drop_unneeded(&own, f);
+    b = tile_builder_before(f, tile_region_first(f, f->body));
+    b.loc = tile_op_loc(s->f, s->loop);
+    tile_build_pdl_wait(&b);
+    return f;
+}
+
+/* The plan ------------------------------------------------------------------------------------- */
+
+tile_status split_workspace(split *s) {
+    tile_arena *arena = s->pass->scratch;
+    tile_loc loc = tile_op_loc(s->f, s->loop);
+    const tile_expr *parts = count_parts(s);
+    const tile_type **types = TILE_NEW_ARRAY(arena, const tile_type *, s->count + 1);
+    tile_value *scratch = TILE_NEW_ARRAY(arena, tile_value, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) types[i] = split_part_type(s, i);
+    tile_function *partial = make_partial(s), *reduce = make_reduce(s);
+    split_become_plan(s->f);
+    tile_builder b = tile_builder_at_end(s->f, s->f->body);
+    b.loc = loc;
+    tile_value count = host_value_as(&b, host_value(&b, parts), TILE_i32);
+    for (unsigned i = 0; i < s->count; i++) {
+        tile_value extents[TILE_MAX_RANK] = {count};
+        for (unsigned d = 0; d < types[i]->rank; d++)
+            extents[d + 1] = tile_build_int(&b, tile_type_dim(types[i], d));
+        scratch[i] = tile_build_scratch(&b, extents, types[i]->rank + 1,
+                                        tile_type_scalar(s->context, types[i]->scalar));
+        tile_value_set_name(s->f, scratch[i], partial->args[s->f->arg_count + i].name);
+    }
+    split_launch(&b, partial, scratch, arena);
+    tile_op last = split_launch(&b, reduce, scratch, arena);
+    tile_op_set_flag(s->f, last, TILE_ATTR_pdl);
+    return TILE_OK;
+}

@@ -1,0 +1,615 @@
+/* choose-instructions: says for each dot whether a warpgroup computes it, by wgmma.
+ *
+ * wgmma reads its operands from shared memory by itself, four warps at once, and is what reaches
+ * the tensor cores' rate on sm_90a: mma.sync, which wants them in registers, stops at 0.79 of it.
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated, laid_out
+ * breaks: nothing
+ *
+ * target: sm_90a
+ * pipeline: choose-instructions
+ * before:
+ *   kernel @tile(%p: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, 64] : view<f16[64, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %s = alloc_shared : shared<f16[64, 64]>
+ *     %t = alloc_shared : shared<f16[64, 64]>
+ *     copy %a[0, 0], %s
+ *     copy %a[0, 0], %t
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %x = load_shared %s : tile<f16[64, 64]>
+ *     %sum = dot %x, %t, %zero : tile<f32[64, 64]>
+ *     store %sum, %o[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @tile(%p: ptr<f16>, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %a = view %p, [64, 64] : view<f16[64, 64]>
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %s = alloc_shared : shared<f16[64, 64]>
+ *     %t = alloc_shared : shared<f16[64, 64]>
+ *     copy %a[0, 0], %s
+ *     copy %a[0, 0], %t
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %sum = dot %s, %t, %zero {via = wgmma} : tile<f32[64, 64]>
+ *     store %sum, %o[0, 0]
+ *   }
+ *
+ * A dot takes wgmma if the target has it, types, extents and the number of warps fit, and one
+ * operand at least lies in shared memory or will: a buffer, a load_shared that feeds this dot alone
+ * with nothing between that could change the buffer (it is read in place then), a load in a
+ * `pipelined` loop, for which the pass of that name makes a buffer. The other operand may be a tile
+ * in registers; so is what is rounded to tf32 where it is read, since a copy that runs ahead cannot
+ * round. Elements that are not of 16 bits must follow each other along k in shared memory,
+ * so in the view that they are copied from. Where the user says `via`, that is how it is done;
+ * other dots that do not take wgmma are left to mma.sync, and a remark tells why: also those whose
+ * sums and others that wait beside them need too many registers, and those of kernels that call
+ * `print` or `assert`, where ptxas would end each wgmma before the next. So are those of at most 32
+ * rows, which wgmma could take, as long as the user does not say `via`.
+ *
+ * Which operand is the instruction's first one is decided here, too, and written down (`exchanged`:
+ * rhs is) before anything depends on it: that in registers; else the one with which a thread has
+ * neighbours of what meets the sums in memory; else the one with which the instructions, each its
+ * 64 rows and its columns, read less of shared memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/analysis/access.h"
+#include "lib/analysis/executors.h"
+#include "lib/analysis/held.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/pipeline_plan.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
+#include "lib/support/scalar.h"
+#include "lib/support/target.h"
+#include "passes/common/warpgroup.h"
+#include "passes/expand/prepare.h"
+
+typedef struct chooser {
+    tile_pass *pass;
+    tile_function *f;
+    const tile_range *ranges;
+    const uint32_t *uses; /* by value */
+    uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
+    bool *single;         /* by buffer of tf32: it holds f32, rounded where it is read */
+    const int64_t *held;  /* by op: bytes of other products' sums that wait while it runs */
+    size_t value_count;
+    tile_op *dots;
+    unsigned count;
+    tile_op call; /* a print or assert, if there is one */
+    bool failed;
+} chooser;
+
+/* Why a dot does not take wgmma, and what would help. */
+typedef struct obstacle {
+    char why[200];
+    const char *remedy; /* NULL: nothing */
+    bool found;
+} obstacle;
+
+#define OBSTACLE(o, help, ...) \
+    ((o)->found = true, (o)->remedy = (help), (void)snprintf((o)->why, sizeof(o)->why, __VA_ARGS__))
+
+/* 1. What is copied where --------------------------------------------------------------------- */
+
+/* 1 + the dim of a tile of this rank in which a view's elements lie side by side; 0: none. */
+static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
+    unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
+    return unit < rank ? (uint8_t)(1 + unit) : 0;
+}
+
+/* Whether a copy runs ahead, or may once there are stages, and so cannot round. */
+static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
+                         const tile_value *to) {
+    bool ahead =
+        tile_op_opcode(c->f, copy) == TILE_OP_copy_async || tile_pipelined_around(c->f, copy).id;
+    return ahead && tile_value_type(c->f, from[0])->scalar == TILE_f32 &&
+           tile_value_type(c->f, to[0])->scalar == TILE_tf32;
+}
+
+static void collect(chooser *c, tile_op op) {
+    tile_function *f = c->f;
+    unsigned count;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
+    if (opcode == TILE_OP_print || opcode == TILE_OP_assert) c->call = op;
+    if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
+    const tile_value *from = tile_operands_src(f, op, &count),
+                     *to = tile_operands_dst(f, op, &count);
+    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    unsigned rank = tile_value_type(f, buffer[0])->rank;
+    uint8_t along = side_by_side(c, view, rank);
+    if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
+    if (cannot_round(c, op, from, to)) c->single[tile_shared_source(f, buffer[0]).id] = true;
+}
+
+/* 2. Operands --------------------------------------------------------------------------------- */
+
+/* Whether an operation leaves a buffer as it is, and is no barrier, behind which other threads
+ * could write there. */
+static bool leaves_alone(const tile_function *f, tile_op op, tile_value buffer) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_alloc_shared:
+    case TILE_OP_load:
+    case TILE_OP_load_shared:
+    case TILE_OP_store:
+    case TILE_OP_store_shared:
+    case TILE_OP_copy:
+    case TILE_OP_dot: break;
+    case TILE_OP_free_shared: return tile_operand_buffer(f, op).id != buffer.id;
+    default: return !tile_op_effects(f, op);
+    }
+    bool alone = true;
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        alone &= !accesses[i].write || !accesses[i].shared ||
+                 tile_shared_source(f, accesses[i].memory).id != buffer.id;
+    return alone;
+}
+
+/* Whether nothing between the load and the dot, in one region, can change what was read. */
+static bool is_undisturbed(const tile_function *f, tile_op load, tile_value buffer, tile_op dot) {
+    bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
+    for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
+         op = tile_op_next(f, op))
+        alone = leaves_alone(f, op, buffer);
+    return alone;
+}
+
+/* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
+static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
+    tile_op load = tile_value_def(c->f, tile);
+    unsigned count;
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load_shared) return TILE_NO_OP;
+    const tile_value *element = tile_operands_src(c->f, load, &count);
+    const tile_type *buffer = tile_value_type(c->f, element[0]);
+    if (buffer->cluster || count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
+    if (c->uses[tile.id] != 1)
+        OBSTACLE(o, "give dot the buffer", "an operand's load_shared is used elsewhere, too");
+    else if (!is_undisturbed(c->f, load, element[0], dot))
+        OBSTACLE(o, "put the load_shared next to the dot",
+                 "between an operand's load_shared and the dot its buffer may be written or freed");
+    return o->found ? TILE_NO_OP : load;
+}
+
+/* A load for which `pipeline` makes a buffer. */
+static bool will_be_staged(const chooser *c, tile_value tile) {
+    tile_op load = tile_value_def(c->f, tile);
+    if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load) return false;
+    return tile_value_type(c->f, tile_operand_src(c->f, load))->kind == TILE_TYPE_VIEW &&
+           tile_pipelined_around(c->f, load).id != 0;
+}
+
+/* Along which dim the elements of an operand follow each other in shared memory, and its extents;
+ * false if it does not lie there. */
+static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigned *along,
+                        obstacle *o) {
+    unsigned count, read;
+    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    const tile_type *type = tile_value_type(c->f, value);
+    unsigned known = c->along[value.id];
+    if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
+        const tile_value *view = tile_operands_src(c->f, tile_value_def(c->f, value), &read);
+        known = side_by_side(c, view, 2);
+    } else if (type->kind == TILE_TYPE_TILE) {
+        tile_op load = load_in_place(c, dot, value, o);
+        if (!load.id) return false;
+        value = tile_operand_src(c->f, load);
+        type = tile_value_type(c->f, value);
+        known = c->along[value.id];
+    }
+    if (type->cluster) return false;
+    if (c->single[value.id]) {
+        OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are left out",
+                 "%s is copied from f32 and rounded to tf32 where it is read, and wgmma reads "
+                 "shared memory by itself",
+                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+        return false;
+    }
+    *along = known ? known - 1 : warpgroup_fastest(c->f, dot, operand);
+    return true;
+}
+
+/* The second operand's share of an instruction at the least (warpgroup_find_plan). */
+static uint32_t least_columns(const chooser *c, tile_op dot, unsigned row_dim) {
+    uint32_t dims[TILE_MAX_RANK], columns = 8;
+    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    tile_type_dims(acc, dims);
+    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, tile_executors_of(c->f, dot).warps);
+    tile_wgmma_holds(&layout, row_dim, acc->scalar, &columns);
+    uint32_t part = tile_layout_part_extent(dims[1 - row_dim]);
+    return part < columns ? part : columns;
+}
+
+/* Whether a descriptor can name the operand in the layout that it will have, or has. */
+static void check_layout(const chooser *c, tile_op dot, unsigned operand, unsigned along,
+                         uint32_t rows, obstacle *o) {
+    const tile_type *type = warpgroup_operand(c->f, dot, operand);
+    const char *name = operand == TILE_MMA_LHS ? "lhs" : "rhs";
+    unsigned bytes = tile_scalar_bytes(type->scalar);
+    unsigned k_dim = tile_product_k_dim(c->f, dot, operand);
+    tile_wgmma_matrix matrix;
+    tile_layout layout = warpgroup_lay_out(type, along);
+    bool given = type->kind == TILE_TYPE_SHARED && type->layout;
+    if (tile_wgmma_match(given ? type->layout : &layout, k_dim, bytes, rows, &matrix)) return;
+    if (given)
+        OBSTACLE(o, "leave the layout to the compiler", "no descriptor names the layout of %s",
+                 name);
+    else if (along != k_dim && bytes != 2)
+        OBSTACLE(
+            o, "store it with k contiguous, or copy it from such a view",
+            "%s has its elements of %u bits side by side along %s in shared memory, wgmma takes "
+            "only 16 bits so",
+            name, tile_scalar_bits(type->scalar), operand == TILE_MMA_LHS ? "m" : "n");
+    else
+        OBSTACLE(o, "use extents of at least 8 rows and 16 bytes",
+                 "%s is too small for the atoms of a descriptor", name);
+}
+
+/* 3. The dot ---------------------------------------------------------------------------------- */
+
+static void check_types(const chooser *c, tile_op dot, obstacle *o) {
+    tile_mma_query query = tile_product_query(c->f, dot);
+    if (tile_wgmma_multiplies(&query)) return;
+    OBSTACLE(o, "cast the operands to one of these",
+             "wgmma multiplies f16, bf16, tf32, 8-bit floats and i8, not %s by %s with sums in %s",
+             tile_scalar_name(query.lhs), tile_scalar_name(query.rhs), tile_scalar_name(query.acc));
+}
+
+static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
+    tile_executors who = tile_executors_of(c->f, dot);
+    if (who.warps % TILE_WARPGROUP || who.first % TILE_WARPGROUP)
+        OBSTACLE(o, "use 4, 8 or 16 warps",
+                 "a warpgroup is four warps from a multiple of four on, and this is executed by %u "
+                 "from warp %u on",
+                 who.warps, who.first);
+}
+
+static void check_extents(const chooser *c, tile_op dot, obstacle *o) {
+    tile_mma_query query = tile_product_query(c->f, dot);
+    uint32_t depth = tile_wgmma_depth(query.lhs);
+    unsigned warps = tile_executors_of(c->f, dot).warps;
+    int64_t registers = warpgroup_registers(c->f, dot);
+    if (!warpgroup_admits(c->f, dot, TILE_WGMMA_PLAIN) &&
+        !warpgroup_admits(c->f, dot, TILE_WGMMA_EXCHANGED))
+        OBSTACLE(
+            o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
+            "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
+            "for %u warps",
+            (unsigned)query.m, (unsigned)query.n, warps);
+    else if (tile_layout_part_extent(query.k) % depth)
+        OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
+                 (unsigned)query.k, (unsigned)depth);
+    else if (registers > WARPGROUP_MOST_REGISTERS)
+        OBSTACLE(
+            o,
+            warpgroup_promotes(c->f, dot)
+                ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
+                  "cores at less precision"
+                : "use more warps or smaller tiles",
+            "the sums take %lld registers of each thread, which leaves wgmma too few",
+            (long long)registers);
+    else if (query.acc_layout)
+        OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
+}
+
+/* A tile of the sums' extents that meets them: what arguments hold, or what atomics add. NULL: op
+ * moves none. Scratch lies as its tiles are held. */
+static const tile_value *find_other(const tile_function *f, tile_op op, const tile_type *acc) {
+    unsigned count;
+    bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+    if (!loads && tile_op_opcode(f, op) != TILE_OP_atomic) return NULL;
+    const tile_type *tile =
+        tile_value_type(f, loads ? tile_op_result(f, op, 0) : tile_operand_src(f, op));
+    const tile_value *memory =
+        loads ? tile_operands_src(f, op, &count) : tile_operands_dst(f, op, &count);
+    tile_value root = tile_memory_root(f, memory[0]);
+    bool holds = !loads || (root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG);
+    bool alike = tile->kind == TILE_TYPE_TILE && tile->rank == 2 && tile->dims[0] == acc->dims[0] &&
+                 tile->dims[1] == acc->dims[1];
+    return holds && alike && tile_value_type(f, memory[0])->kind == TILE_TYPE_VIEW ? memory : NULL;
+}
+
+/* Which rows let a thread move neighbours of such tiles together: it has them along the
+ * instruction's columns. Those in the dot's own region are taken for its operands. 2: any. */
+static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
+    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
+    for (uint32_t id = 1; id < c->f->op_count; id++) {
+        tile_op op = {id};
+        const tile_value *memory = find_other(c->f, op, acc);
+        bool own = tile_op_at(c->f, op)->parent.id == tile_op_at(c->f, dot)->parent.id;
+        unsigned along = memory && !own ? side_by_side(c, memory, 2) : 0;
+        if (along) return 1 - (along - 1);
+    }
+    return 2;
+}
+
+/* The warps that will share its sums: groups of consumers that take turns have tiles of their own,
+ * where these fit. */
+static unsigned warps_of_sums(const chooser *c, tile_op dot) {
+    unsigned warps = tile_executors_of(c->f, dot).warps;
+    tile_op loop = tile_op_parent(c->f, dot);
+    const char *word = loop.id ? tile_op_attr_text(c->f, loop, TILE_ATTR_consumers) : NULL;
+    bool turns = word && strcmp(word, "ping_pong") == 0 && warps == 2 * TILE_WARPGROUP &&
+                 2 * warpgroup_registers(c->f, dot) <= WARPGROUP_MOST_REGISTERS;
+    return turns ? TILE_WARPGROUP : warps;
+}
+
+/* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
+ * first one. 2: either. */
+static unsigned row_dim_of_registers(const chooser *c, tile_op dot) {
+    unsigned along;
+    obstacle ignored = {.found = false};
+    if (!find_shared(c, dot, TILE_MMA_LHS, &along, &ignored)) return TILE_WGMMA_PLAIN;
+    if (!find_shared(c, dot, TILE_MMA_RHS, &along, &ignored)) return TILE_WGMMA_EXCHANGED;
+    return 2;
+}
+
+/* Whether each product of the loop could have its thirds along row_dim. */
+static bool all_admit_thirds(const chooser *c, tile_op loop, unsigned row_dim) {
+    TILE_FOR_EACH_OP (c->f, op, tile_op_region(c->f, loop, 0)) {
+        if (tile_op_opcode(c->f, op) != TILE_OP_dot) continue;
+        unsigned said = row_dim_of_registers(c, op);
+        if ((said < 2 && said != row_dim) || !warpgroup_admits_thirds(c->f, op, row_dim))
+            return false;
+    }
+    return true;
+}
+
+/* Which rows three groups can share, if the loop asks for that; or for turns, and all its products
+ * can be shared so. 2: any. */
+static unsigned row_dim_of_thirds(const chooser *c, tile_op dot) {
+    tile_op loop = tile_op_parent(c->f, dot);
+    bool thirds = warpgroup_asks_thirds(c->f, loop), turns = warpgroup_asks_turns(c->f, loop);
+    for (unsigned row_dim = 0; row_dim < 2; row_dim++)
+        if ((thirds && warpgroup_admits_thirds(c->f, dot, row_dim)) ||
+            (turns && all_admit_thirds(c, loop, row_dim)))
+            return row_dim;
+    return 2;
+}
+
+/* In which dim of the sums the instruction's rows lie best. */
+static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
+    unsigned registers = row_dim_of_registers(c, dot);
+    if (registers < 2) return registers;
+    unsigned thirds = row_dim_of_thirds(c, dot);
+    if (thirds < 2) return thirds;
+    unsigned others = row_dim_of_others(c, dot);
+    return others < 2 ? others : warpgroup_better_row_dim(c->f, dot, warps_of_sums(c, dot));
+}
+
+/* Both operands, the one that must be in shared memory first. */
+static void check_operands(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
+    unsigned first = warpgroup_first(row_dim), along;
+    obstacle reason = {.found = false};
+    if (!find_shared(c, dot, 1 - first, &along, o)) {
+        if (!o->found)
+            OBSTACLE(o, "store_shared it, and give dot the buffer",
+                     "%s is in registers, and wgmma takes it from shared memory only",
+                     1 - first == TILE_MMA_LHS ? "lhs" : "rhs");
+        return;
+    }
+    check_layout(c, dot, 1 - first, along, least_columns(c, dot, row_dim), o);
+    if (o->found) return;
+    if (find_shared(c, dot, first, &along, &reason))
+        check_layout(c, dot, first, along, TILE_WGMMA_ROWS, o);
+}
+
+/* The preferred one, or, where extents or layouts have something against it, the other one. */
+static void choose_row_dim(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+    bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_exchanged);
+    unsigned first = said ? TILE_WGMMA_EXCHANGED : prefer_row_dim(c, dot);
+    for (unsigned i = 0; i < (said ? 1u : 2u); i++) {
+        obstacle reason = {.found = false};
+        *row_dim = i ? 1 - first : first;
+        if (!warpgroup_admits(c->f, dot, *row_dim)) continue;
+        check_operands(c, dot, *row_dim, &reason);
+        if (!reason.found) {
+            o->found = false;
+            return;
+        }
+        if (!o->found) *o = reason;
+    }
+    if (!o->found)
+        OBSTACLE(o, "leave `exchanged` to the compiler",
+                 "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
+}
+
+static void check_dot(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+    check_types(c, dot, o);
+    if (!o->found) check_warps(c, dot, o);
+    if (!o->found) check_extents(c, dot, o);
+    if (!o->found) choose_row_dim(c, dot, row_dim, o);
+}
+
+/* Transposed operands: what lies in shared memory, or will, is named there as it lies. */
+
+static const tile_attr_id trans_of[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
+
+/* The matrix that the operand is the transpose of, if it can be read in place; else none. */
+static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
+    unsigned count;
+    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    tile_op transpose = tile_value_def(c->f, value);
+    obstacle ignored = {.found = false};
+    if (!transpose.id || tile_op_opcode(c->f, transpose) != TILE_OP_transpose ||
+        tile_value_type(c->f, value)->rank != 2 || tile_op_has_attr(c->f, dot, trans_of[operand]))
+        return TILE_NO_VALUE;
+    const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
+    tile_value source = tile_operand_src(c->f, transpose);
+    bool exchanges = !order || order->list[0] == 1;
+    bool alone = c->uses[value.id] == 1; /* else it goes on to need what was loaded */
+    bool shared =
+        will_be_staged(c, source) || (alone && load_in_place(c, dot, source, &ignored).id);
+    return exchanges && shared ? source : TILE_NO_VALUE;
+}
+
+/* was: what the operands are, for take_back. */
+static void take_turned(const chooser *c, tile_op dot, tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count;
+        tile_value source = find_turned(c, dot, operand);
+        was[operand] = TILE_NO_VALUE;
+        if (!source.id) continue;
+        was[operand] = tile_op_segment(c->f, dot, operand, &count)[0];
+        prepare_set_operand(c->f, dot, operand, source);
+        tile_op_set_flag(c->f, dot, trans_of[operand]);
+    }
+}
+
+/* Transposes that nobody else wants, so that nothing but the dot reads what is copied. */
+static void drop_turned(const chooser *c, const tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++)
+        if (was[operand].id && c->uses[was[operand].id] == 1)
+            tile_erase_op(c->f, tile_value_def(c->f, was[operand]));
+}
+
+static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        if (!was[operand].id) continue;
+        prepare_set_operand(c->f, dot, operand, was[operand]);
+        tile_op_remove_attr(c->f, dot, trans_of[operand]);
+    }
+}
+
+/* What stands elsewhere in the kernel: a call, at which ptxas ends each wgmma before the next,
+ * wherever it is (C7510); the sums of other products that wait beside its own,
+ * and its operand in registers. */
+static void check_others(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
+    unsigned along, first = warpgroup_first(row_dim), warps = warps_of_sums(c, dot);
+    obstacle ignored = {.found = false};
+    bool in_registers = !find_shared(c, dot, first, &along, &ignored);
+    int64_t sums = warpgroup_crowded(c->f, dot, row_dim, warps, c->held[dot.id], in_registers);
+    if (c->call.id)
+        OBSTACLE(o, "take it out (`drop-asserts` takes every assert), or say {via = wgmma}",
+                 "the kernel calls %s, and ptxas then ends each wgmma before the next",
+                 tile_op_name(c->f, c->call));
+    else if (sums)
+        OBSTACLE(o, "use more warps or smaller tiles, or a loop for each product",
+                 "its sums, those of other products that wait beside them, and an operand in "
+                 "registers take %lld of each thread, which leaves wgmma too few",
+                 (long long)sums);
+}
+
+/* 4. The decision ----------------------------------------------------------------------------- */
+
+/* The dot reads the buffers that its operands were loaded from. */
+static void read_in_place(chooser *c, tile_op dot) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count, size;
+        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        obstacle reason = {.found = false};
+        if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE) continue;
+        tile_op load = load_in_place(c, dot, value, &reason);
+        if (!load.id) continue;
+        const tile_value *element = tile_operands_src(c->f, load, &size);
+        prepare_set_element(c->f, dot, operand, element, size);
+        tile_erase_op(c->f, load);
+    }
+}
+
+/* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
+static void tell_loaded(const chooser *c, tile_op dot) {
+    for (unsigned operand = 0; operand < 2; operand++) {
+        unsigned count;
+        char part[80];
+        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        tile_op load = tile_value_def(c->f, value);
+        obstacle reason = {.found = false};
+        if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE || !load.id ||
+            tile_op_opcode(c->f, load) != TILE_OP_load_shared || c->uses[value.id] != 1)
+            continue;
+        const tile_type *buffer = tile_value_type(c->f, tile_operand_src(c->f, load));
+        if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
+        snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
+                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+        tile_missed_at(c->f, dot, "not in place",
+                       reason.found ? reason.remedy
+                                    : "give each group a buffer of its own, or the whole tile to "
+                                      "all its warps",
+                       "%s", reason.found ? reason.why : part);
+    }
+}
+
+static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
+    c->failed = true;
+    tile_error_at(c->f, dot, "dot: it cannot be computed via wgmma: %s%s%s", why,
+                  remedy ? "; " : "", remedy ? remedy : "");
+}
+
+/* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
+ * memory, and mma's fragments are loaded ahead (1 to 3 % on an H200 with 8 to 32 rows). */
+static bool is_flat(const chooser *c, tile_op dot) {
+    return tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 0) <= TILE_WGMMA_FEW_ROWS;
+}
+
+static void refuse_target(chooser *c, tile_op dot) {
+    char targets[TILE_TARGETS_TEXT];
+    tile_arena *arena = c->pass->scratch;
+    tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets);
+    refuse(c, dot, tile_arena_format(arena, "%s has no wgmma", c->pass->target->name),
+           tile_arena_format(arena, "compile for %s, or leave `via` to the compiler", targets));
+}
+
+static void decide(chooser *c, tile_op dot) {
+    bool forced = warpgroup_takes(c->f, dot);
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    tile_value was[2];
+    obstacle o = {.found = false};
+    if (warpgroup_is_declined(c->f, dot)) return;
+    if (!tile_target_has(c->pass->target, TILE_FEATURE_wgmma)) {
+        if (forced) refuse_target(c, dot);
+        return;
+    }
+    take_turned(c, dot, was);
+    check_dot(c, dot, &row_dim, &o);
+    if (!o.found && !forced) check_others(c, dot, row_dim, &o);
+    if (o.found || (is_flat(c, dot) && !forced)) take_back(c, dot, was);
+    if (o.found && forced) {
+        refuse(c, dot, o.why, o.remedy);
+        return;
+    }
+    if (o.found) {
+        tile_missed_at(c->f, dot, "no wgmma", o.remedy, "%s", o.why);
+        return;
+    }
+    if (is_flat(c, dot) && !forced) {
+        tile_missed_at(c->f, dot, "no wgmma",
+                       "say {via = wgmma} where its operands are in shared memory already, or "
+                       "there are many columns",
+                       "products of at most 32 rows most often wait for memory, and mma.sync "
+                       "then is as fast");
+        return;
+    }
+    if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
+    drop_turned(c, was);
+    read_in_place(c, dot);
+    tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
+    if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_exchanged);
+    tile_pass_count(c->pass, "dots by wgmma", 1);
+}
+
+tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
+    chooser c = {.pass = pass, .f = f, .value_count = f->value_count};
+    c.ranges = tile_range_analyse(f, pass->scratch);
+    c.uses = tile_count_uses(f, pass->scratch);
+    c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
+    c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
+    c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
+    c.held = tile_held_bytes(f, pass->scratch);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect(&c, op);
+    for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
+    return c.failed ? TILE_INVALID : TILE_OK;
+}

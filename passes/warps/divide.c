@@ -1,0 +1,490 @@
+/* What three groups of consumers do with thirds of tiles, where one set would do it with all.
+ *
+ *     %all = dot %q, %k, ..          q, all, max: thirds, of the rows; k: read by every group
+ *     %max = reduce %all {axis = 1}
+ *     %row = iota {axis = 0}         a third of the numbers, and what comes before it
+ *     store %max, %c[%x, 0]          from where the group's third begins
+ *
+ * From the loop's products on: what is computed from a third, or is its operand, is a third along
+ * the same dim of the tile. A shared buffer that such tiles are copied to becomes each group's own,
+ * of a third, unless the producer fills it. What several groups cannot do by themselves is said at
+ * its line. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
+#include "passes/common/warpgroup.h"
+#include "passes/warps/specialize.h"
+
+enum { GROUPS = WARPGROUP_THIRDS };
+
+typedef struct division {
+    const specialist *s;
+    tile_function *f;
+    uint8_t *dealt; /* by value: 1 + the dim that is dealt out; 0: groups have all of it */
+    size_t count;   /* of its entries; values that are built later have none */
+    bool changed;
+    tile_op fault;            /* an operation that cannot be run on a third; 0: none */
+    const char *why, *remedy; /* remedy: NULL if nothing helps */
+} division;
+
+static void refuse(division *d, tile_op op, const char *why, const char *remedy) {
+    if (d->fault.id) return;
+    d->fault = op;
+    d->why = why;
+    d->remedy = remedy;
+}
+
+/* Which tiles are dealt out --------------------------------------------------------------------
+ */
+
+static bool is_dealt(const division *d, tile_value value) {
+    return value.id < d->count && d->dealt[value.id];
+}
+
+/* A tile, or a buffer of one. */
+static bool has_rows(const division *d, tile_value value) {
+    if (!value.id) return false;
+    const tile_type *type = tile_value_type(d->f, value);
+    return type->kind == TILE_TYPE_TILE ||
+           (type->kind == TILE_TYPE_SHARED && type->scalar != TILE_barrier);
+}
+
+/* What comes through the ring: its stages are dealt out by who fills them, or not at all. */
+static bool is_of_ring(const specialist *s, tile_value value) {
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        tile_staged_copy copy = s->ring.plan.copies[i];
+        bool buffer =
+            copy.buffer.id == value.id || (s->ring.buffers && s->ring.buffers[i].id == value.id);
+        if (buffer || tile_value_def(s->ring.f, value).id == copy.op.id) return true;
+    }
+    return false;
+}
+
+static void deal(division *d, tile_op op, tile_value value, unsigned dim) {
+    if (!has_rows(d, value) || is_of_ring(d->s, value) || d->dealt[value.id] == 1 + dim) return;
+    const tile_type *type = tile_value_type(d->f, value);
+    if (d->dealt[value.id] || dim >= type->rank || tile_type_dim(type, dim) % GROUPS) {
+        refuse(d, op, "its rows are not those of the products", NULL);
+        return;
+    }
+    d->dealt[value.id] = (uint8_t)(1 + dim);
+    d->changed = true;
+}
+
+static tile_value tile_of(const division *d, tile_op op, unsigned i) {
+    unsigned operands = tile_op_operand_count(d->f, op);
+    return i < operands ? tile_op_operand(d->f, op, i) : tile_op_result(d->f, op, i - operands);
+}
+
+static unsigned tile_count(const division *d, tile_op op) {
+    return tile_op_operand_count(d->f, op) + tile_op_result_count(d->f, op);
+}
+
+/* Operands and results alike. */
+static void deal_all(division *d, tile_op op) {
+    unsigned dealt = 0;
+    for (unsigned i = 0; i < tile_count(d, op); i++)
+        if (is_dealt(d, tile_of(d, op, i))) dealt = d->dealt[tile_of(d, op, i).id];
+    for (unsigned i = 0; dealt && i < tile_count(d, op); i++)
+        deal(d, op, tile_of(d, op, i), dealt - 1);
+}
+
+static void deal_carried(division *d, tile_op op, unsigned i) {
+    unsigned dealt = 0;
+    TILE_FOR_EACH_PLACE (d->f, op, at) {
+        tile_value sent = tile_carried_sent(d->f, op, at, i),
+                   received = tile_carried_received(d->f, op, at, i);
+        if (is_dealt(d, sent)) dealt = d->dealt[sent.id];
+        if (is_dealt(d, received)) dealt = d->dealt[received.id];
+    }
+    TILE_FOR_EACH_PLACE (d->f, op, at) {
+        if (!dealt) continue;
+        deal(d, op, tile_carried_sent(d->f, op, at, i), dealt - 1);
+        deal(d, op, tile_carried_received(d->f, op, at, i), dealt - 1);
+    }
+}
+
+/* Dim d of one is dim to[d] of the other. */
+static void deal_mapped(division *d, tile_op op, const unsigned *to) {
+    enum { NONE = TILE_MAX_RANK };
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
+    for (unsigned dim = 0; dim < tile_value_type(d->f, a)->rank; dim++) {
+        if (to[dim] == NONE) continue;
+        if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, to[dim]);
+        if (is_dealt(d, b) && d->dealt[b.id] == 1 + to[dim]) deal(d, op, a, dim);
+    }
+}
+
+/* The dims that a tile keeps: through a broadcast those that it does not repeat, through a
+ * reduction the others, through a reshape those that begin at the same element and are as long. */
+static void find_kept(const division *d, tile_op op, unsigned to[TILE_MAX_RANK]) {
+    const tile_type *a = tile_value_type(d->f, tile_operand_src(d->f, op)),
+                    *b = tile_value_type(d->f, tile_op_result(d->f, op, 0));
+    bool reshape = tile_op_opcode(d->f, op) == TILE_OP_reshape;
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++) to[i] = TILE_MAX_RANK;
+    int64_t before = 1;
+    for (unsigned i = 0; i < a->rank; i++) {
+        int64_t extent = tile_type_dim(a, i), other = 1;
+        for (unsigned k = 0; k < b->rank; k++) {
+            bool here = reshape ? other == before : k + a->rank == i + b->rank;
+            if (here && extent > 1 && tile_type_dim(b, k) == extent) to[i] = k;
+            other *= tile_type_dim(b, k);
+        }
+        before *= extent;
+    }
+}
+
+/* Whether all tiles that it takes and gives have the same extents. */
+static bool is_alike(const tile_function *f, tile_op op) {
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_dot_wait:
+    case TILE_OP_load:
+    case TILE_OP_store:
+    case TILE_OP_copy:
+    case TILE_OP_load_shared:
+    case TILE_OP_store_shared: return true;
+    default: return tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE);
+    }
+}
+
+static bool keeps_dims(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    return (opcode == TILE_OP_broadcast || opcode == TILE_OP_reduce || opcode == TILE_OP_reshape) &&
+           tile_op_operand_count(f, op) == 1;
+}
+
+/* The sums, and the operand with their rows: dim 0 of lhs, or dim 1 of rhs. */
+static void deal_product(division *d, tile_op op) {
+    unsigned size, dim = d->s->dealt_dim;
+    const tile_value *acc = tile_op_segment(d->f, op, TILE_MMA_ACC, &size);
+    const tile_value values[] = {size ? *acc : TILE_NO_VALUE, tile_op_result(d->f, op, 0),
+                                 *tile_op_segment(d->f, op, warpgroup_first(dim), &size)};
+    bool any = false;
+    for (unsigned i = 0; i < 3; i++) any |= is_dealt(d, values[i]);
+    for (unsigned i = 0; i < 3 && any; i++) deal(d, op, values[i], dim);
+}
+
+static void visit_dealt(division *d, tile_op op) {
+    tile_function *f = d->f;
+    unsigned kept[TILE_MAX_RANK];
+    if (tile_op_opcode(f, op) == TILE_OP_dot) {
+        deal_product(d, op);
+    } else if (keeps_dims(f, op)) {
+        find_kept(d, op, kept);
+        deal_mapped(d, op, kept);
+    } else if (is_alike(f, op)) {
+        deal_all(d, op);
+    }
+    for (unsigned i = 0; i < tile_carried_count(f, op); i++) deal_carried(d, op, i);
+}
+
+/* What comes through the ring beside the loop: whoever reads it there has a third. */
+static bool is_beside(const specialist *s, tile_value value) {
+    bool found = false;
+    for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
+        found |= s->beside.ring.plan.copies[i].buffer.id == value.id;
+    return found;
+}
+
+static void find_dealt(division *d, tile_region region) {
+    const tile_pipeline_plan *beside = &d->s->beside.ring.plan;
+    d->count = d->f->value_count;
+    d->dealt = TILE_NEW_ARRAY(d->s->ring.pass->scratch, uint8_t, d->count);
+    for (unsigned i = 0; i < beside->copy_count; i++)
+        d->dealt[beside->copies[i].buffer.id] = (uint8_t)(1 + d->s->dealt_dim);
+    TILE_FOR_EACH_NESTED_OP (d->f, op, d->s->ring.plan.loop)
+        if (warpgroup_takes(d->f, op)) deal(d, op, tile_op_result(d->f, op, 0), d->s->dealt_dim);
+    do {
+        d->changed = false;
+        TILE_FOR_EACH_OP_INSIDE (d->f, op, region) visit_dealt(d, op);
+    } while (d->changed);
+}
+
+/* Conditions ------------------------------------------------------------------------------------
+ */
+
+static bool touches_dealt(const division *d, tile_op op) {
+    bool any = false;
+    for (unsigned i = 0; i < tile_count(d, op); i++) any |= is_dealt(d, tile_of(d, op, i));
+    return any;
+}
+
+/* Whether all that could be dealt out is. */
+static bool is_all_dealt(const division *d, tile_op op) {
+    bool all = true;
+    for (unsigned i = 0; i < tile_count(d, op); i++)
+        all &= !has_rows(d, tile_of(d, op, i)) || is_dealt(d, tile_of(d, op, i));
+    return all;
+}
+
+/* The operand of what moves a tile that names memory all can see: TILE_MAX_OPERANDS if none does.
+ */
+static unsigned view_of(const tile_function *f, tile_op op) {
+    unsigned size, last = 0;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store && opcode != TILE_OP_copy)
+        return TILE_MAX_OPERANDS;
+    last = opcode != TILE_OP_load;
+    for (unsigned i = 0; i <= last; i++) {
+        tile_value view = *tile_op_segment(f, op, i, &size);
+        tile_op def = tile_value_def(f, view);
+        if (tile_value_type(f, view)->kind == TILE_TYPE_VIEW &&
+            (!def.id || tile_op_opcode(f, def) != TILE_OP_scratch))
+            return i;
+    }
+    return TILE_MAX_OPERANDS;
+}
+
+static bool moves(const division *d, tile_op op) {
+    tile_gather gather;
+    bool points = tile_gather_of(d->f, op, &gather) && gather.tiles;
+    return view_of(d->f, op) != TILE_MAX_OPERANDS && !points;
+}
+
+/* Whether op names the buffer as a whole, or a stage of it, wherever it does. */
+static bool takes_whole(const tile_function *f, tile_op op) {
+    bool whole = true;
+    unsigned size;
+    for (unsigned i = 0; i < tile_op_get_info(tile_op_opcode(f, op))->operand_count; i++) {
+        const tile_value *element = tile_op_segment(f, op, i, &size);
+        if (!size) continue;
+        const tile_type *type = tile_value_type(f, *element);
+        whole &= type->kind != TILE_TYPE_SHARED || size == 1u + (type->stages != NULL);
+    }
+    return whole;
+}
+
+/* On the group's own buffer. */
+static bool works_on_own(const division *d, tile_op op) {
+    switch (tile_op_opcode(d->f, op)) {
+    case TILE_OP_alloc_shared: return !tile_value_type(d->f, tile_of(d, op, 0))->layout;
+    case TILE_OP_free_shared: return true;
+    case TILE_OP_load_shared:
+    case TILE_OP_store_shared: return is_all_dealt(d, op) && takes_whole(d->f, op);
+    default: return false;
+    }
+}
+
+/* What comes through the ring is no third, wherever it goes. */
+static bool carries_alike(const division *d, tile_op op) {
+    bool alike = true;
+    for (unsigned i = 0; i < tile_carried_count(d->f, op); i++) {
+        bool dealt = is_dealt(d, tile_carried_received(d->f, op, TILE_AROUND, i));
+        TILE_FOR_EACH_PLACE (d->f, op, at)
+            alike &= is_dealt(d, tile_carried_sent(d->f, op, at, i)) == dealt &&
+                     is_dealt(d, tile_carried_received(d->f, op, at, i)) == dealt;
+    }
+    return alike;
+}
+
+/* A broadcast may also repeat what it takes in each third. */
+static bool keeps_rows(const division *d, tile_op op) {
+    unsigned kept[TILE_MAX_RANK];
+    tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
+    bool known = false;
+    find_kept(d, op, kept);
+    if (is_dealt(d, a)) return is_dealt(d, b) && d->dealt[b.id] == 1 + kept[d->dealt[a.id] - 1];
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++) known |= d->dealt[b.id] == 1 + kept[i];
+    return tile_op_opcode(d->f, op) == TILE_OP_broadcast && !known;
+}
+
+static bool may_have_third(const division *d, tile_op op) {
+    tile_iota iota;
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    if (opcode == TILE_OP_iota) return tile_iota_of(d->f, op, &iota);
+    if (opcode == TILE_OP_dot || opcode == TILE_OP_yield) return true;
+    if (tile_carried_count(d->f, op)) return carries_alike(d, op);
+    if (keeps_dims(d->f, op)) return keeps_rows(d, op);
+    if (moves(d, op)) return is_all_dealt(d, op) && takes_whole(d->f, op);
+    bool element = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_dot_wait;
+    return (element && is_all_dealt(d, op)) || works_on_own(d, op);
+}
+
+/* Or names a buffer, or meets others: whatever is not the same if each group does it. */
+static bool writes(const tile_function *f, tile_op op) {
+    const unsigned harmless = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    tile_access accesses[TILE_MAX_ACCESSES];
+    bool reads = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
+    bool any = !reads && (tile_op_effects(f, op) & ~harmless) != 0;
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++) any |= accesses[i].write;
+    return any;
+}
+
+/* A staged copy, or the buffer of one is named, or free. */
+static bool belongs_to_ring(const specialist *s, tile_op op) {
+    const tile_function *f = s->ring.f;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    tile_value buffer = opcode == TILE_OP_alloc_shared  ? tile_op_result(f, op, 0)
+                        : opcode == TILE_OP_free_shared ? tile_operand_buffer(f, op)
+                                                        : TILE_NO_VALUE;
+    return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_of_ring(s, buffer));
+}
+
+/* A product with thirds: of its sums, and of the operand with the rows, which comes through the
+ * ring or is each group's own. */
+static void check_product(division *d, tile_op op) {
+    unsigned row_dim, size, first = warpgroup_first(d->s->dealt_dim);
+    tile_value one = *tile_op_segment(d->f, op, first, &size),
+               other = *tile_op_segment(d->f, op, 1 - first, &size);
+    if (!warpgroup_takes(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
+        !warpgroup_admits_thirds(d->f, op, d->s->dealt_dim))
+        refuse(d, op, "three groups of 4 warps cannot each compute a third of its rows",
+               "take 192 rows and at most 192 columns, whose sums stay in the tensor cores");
+    else if (row_dim != d->s->dealt_dim || is_dealt(d, other))
+        refuse(d, op, "its rows are not those of the product before", NULL);
+    else if (tile_product_k_dim(d->f, op, first) != (first == TILE_MMA_LHS))
+        refuse(d, op, "its operand with the rows lies transposed", NULL);
+    else if (!is_dealt(d, one) && !is_of_ring(d->s, one))
+        refuse(d, op, "a group has all rows of its operand with them", NULL);
+}
+
+/* Of what the consumers run. */
+static void check_op(division *d, tile_op op) {
+    tile_function *f = d->f;
+    bool dealt = touches_dealt(d, op), own = dealt && (moves(d, op) || works_on_own(d, op));
+    if (tile_lays_out_warps(f, op))
+        refuse(d, op, "its layout is for the warps that share a tile", "leave the layout out");
+    if (belongs_to_ring(d->s, op) || (!dealt && specialize_is_outside(d->s, op))) return;
+    if (tile_numbers_warps(f, op))
+        refuse(d, op, "it counts the warps that share a tile", NULL);
+    else if (dealt && !may_have_third(d, op))
+        refuse(d, op, "a group cannot do it with a third of the rows", NULL);
+    else if (dealt && tile_op_opcode(f, op) == TILE_OP_dot)
+        check_product(d, op);
+    else if (!own && tile_op_opcode(f, op) != TILE_OP_dot && writes(f, op))
+        refuse(d, op, "it is no part of a tile, and each group would do it", NULL);
+}
+
+bool specialize_check_division(specialist *s) {
+    tile_function *f = s->ring.f;
+    division d = {.s = s, .f = f};
+    find_dealt(&d, f->body);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&d, op);
+    if (d.fault.id) {
+        tile_missed_at(f, d.fault, "no thirds", d.remedy, "%s", d.why);
+        return false;
+    }
+    s->divided = d.dealt;
+    /* Buffers of thirds are the groups' own, and no more the block's. */
+    for (uint32_t id = 1; id < s->old_ops; id++)
+        if (f->ops[id].opcode == TILE_OP_alloc_shared &&
+            is_dealt(&d, tile_op_result(f, (tile_op){id}, 0)))
+            s->outside[id] = false;
+    return true;
+}
+
+/* Building --------------------------------------------------------------------------------------
+ */
+
+static const tile_type *third_of(const division *d, tile_value value) {
+    tile_context *context = tile_function_context(d->f);
+    tile_type draft = *tile_value_type(d->f, value);
+    unsigned dim = d->dealt[value.id] - 1u;
+    draft.dims[dim] = tile_expr_int(context, tile_type_dim(&draft, dim) / GROUPS);
+    return tile_type_get(context, &draft);
+}
+
+/* A tile is moved from where the group's third of it begins. */
+static void visit_moved(const division *d, tile_op op) {
+    tile_function *f = d->f;
+    unsigned size, i = 0;
+    if (!touches_dealt(d, op) || !moves(d, op)) return;
+    while (!has_rows(d, tile_of(d, op, i)) || !is_dealt(d, tile_of(d, op, i))) i++;
+    const tile_type *type = tile_value_type(f, tile_of(d, op, i));
+    unsigned dim = d->dealt[tile_of(d, op, i).id] - 1u;
+    const tile_value *element = tile_op_segment(f, op, view_of(f, op), &size);
+    unsigned at = size - type->rank + dim;
+    tile_builder b = tile_builder_before(f, op);
+    b.loc = tile_op_loc(f, op);
+    tile_value rows = tile_build_int(&b, tile_type_dim(type, dim) / GROUPS);
+    tile_value first = tile_build_mul(&b, d->s->group, rows);
+    if (tile_value_type(f, element[at]) != tile_value_type(f, first))
+        first = tile_build_cast(&b, first, tile_value_type(f, element[at]));
+    tile_value moved = tile_build_add(&b, element[at], first);
+    tile_op_at(f, op)->operands[(unsigned)(element - tile_op_at(f, op)->operands) + at] = moved;
+}
+
+/* In which all numbers of the tile are exact, or wrap as they do there; floats are rounded once, as
+ * they were. */
+static tile_scalar scalar_of_numbers(const tile_type *whole, const tile_iota *iota) {
+    int64_t span, last;
+    if (!tile_scalar_is_floating(whole->scalar)) return whole->scalar;
+    bool small = !__builtin_mul_overflow(iota->step, tile_type_dim(whole, iota->axis), &span) &&
+                 !__builtin_add_overflow(iota->start, span, &last) && last == (int32_t)last &&
+                 iota->start == (int32_t)iota->start && span == (int32_t)span;
+    return small ? TILE_i32 : TILE_i64;
+}
+
+/* What the rows of the groups before take of them; it stands before the loops, which do not change
+ * it. */
+static tile_value build_before(const division *d, tile_op op, tile_scalar scalar, int64_t taken) {
+    tile_function *f = d->f;
+    tile_context *context = tile_function_context(f);
+    tile_builder b = tile_builder_before(f, tile_region_first(f, tile_executors_of(f, op).role));
+    b.loc = tile_op_loc(f, op);
+    if (scalar == TILE_i32 && taken == (int32_t)taken)
+        return tile_build_mul(&b, d->s->group, tile_build_int(&b, taken));
+    const tile_type *wide = tile_type_scalar(context, TILE_i64);
+    tile_value each = tile_function_constant(f, wide, tile_expr_int(context, taken));
+    tile_value all = tile_build_mul(&b, tile_build_cast(&b, d->s->group, wide), each);
+    return scalar == TILE_i64 ? all : tile_build_cast(&b, all, tile_type_scalar(context, scalar));
+}
+
+/* The numbers of a third: what an iota of its extent gives, and what is before it. */
+static tile_value build_numbers(const division *d, tile_op op, const tile_iota *iota) {
+    tile_function *f = d->f;
+    tile_value numbers = tile_op_result(f, op, 0);
+    const tile_type *to = third_of(d, numbers);
+    tile_scalar scalar = scalar_of_numbers(tile_value_type(f, numbers), iota);
+    const tile_type *type = tile_type_with_scalar(tile_function_context(f), to, scalar);
+    uint64_t taken = (uint64_t)tile_type_dim(to, iota->axis) * (uint64_t)iota->step;
+    tile_value before = build_before(d, op, scalar, (int64_t)taken);
+    tile_builder b = tile_builder_before(f, op);
+    b.loc = tile_op_loc(f, op);
+    tile_value own = tile_build_iota(&b, type);
+    const tile_attr_id attrs[] = {TILE_ATTR_axis, TILE_ATTR_start, TILE_ATTR_step};
+    for (unsigned i = 0; i < 3; i++) tile_op_take_attr(f, tile_value_def(f, own), f, op, attrs[i]);
+    tile_value all = tile_build_add(&b, own, tile_build_splat(&b, before, type));
+    if (type != to) all = tile_build_cast(&b, all, to);
+    tile_value_at(f, all)->name = tile_value_at(f, numbers)->name;
+    return all;
+}
+
+/* Rows are counted from the tile's first one. */
+static void divide_numbers(const division *d) {
+    unsigned count;
+    tile_function *f = d->f;
+    tile_arena *scratch = d->s->ring.pass->scratch;
+    size_t values = f->value_count;
+    const tile_op *iotas = tile_find_ops(f, TILE_OP_iota, scratch, &count);
+    tile_value *numbers = TILE_NEW_ARRAY(scratch, tile_value, values);
+    for (unsigned i = 0; i < count; i++) {
+        tile_iota iota;
+        tile_value result = tile_op_result(f, iotas[i], 0);
+        if (!is_dealt(d, result) || !tile_iota_of(f, iotas[i], &iota) ||
+            iota.axis != d->dealt[result.id] - 1u)
+            continue;
+        numbers[result.id] = build_numbers(d, iotas[i], &iota);
+    }
+    tile_value *map = TILE_NEW_ARRAY(scratch, tile_value, f->value_count);
+    for (size_t id = 0; id < values; id++) map[id] = numbers[id];
+    tile_replace_values(f, f->body, map);
+}
+
+void specialize_divide(specialist *s, tile_region region) {
+    tile_function *f = s->ring.f;
+    division d = {.s = s, .f = f};
+    find_dealt(&d, region);
+    uint32_t values = f->value_count;
+    TILE_FOR_EACH_OP_INSIDE (f, op, region) visit_moved(&d, op);
+    divide_numbers(&d);
+    for (uint32_t id = 1; id < values; id++)
+        if (d.dealt[id] && !is_beside(s, (tile_value){id}))
+            tile_value_at(f, (tile_value){id})->type = third_of(&d, (tile_value){id});
+}

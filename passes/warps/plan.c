@@ -1,0 +1,621 @@
+/* Whether a loop can be run by roles, and how: conditions, each with its remark. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/analysis/tensor_map.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
+#include "passes/common/warpgroup.h"
+#include "passes/warps/planner.h"
+
+/* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
+static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
+    if (p->ok) tile_missed_at(p->f, op, p->missed, remedy, "%s", why);
+    p->ok = false;
+}
+
+/* Where the loop stands ------------------------------------------------------------------------ */
+
+static void look_around(planner *p) {
+    tile_op found[MAX_TILE_LOOPS];
+    specialist *s = p->s;
+    for (tile_op op = tile_op_parent(p->f, p->loop); op.id; op = tile_op_parent(p->f, op)) {
+        if (tile_op_opcode(p->f, op) == TILE_OP_roles) {
+            refuse(
+                p, p->loop,
+                "the warps of a role, or of one of the groups that share it, copy for themselves",
+                NULL);
+            return;
+        }
+        if (tile_op_opcode(p->f, op) != TILE_OP_for || s->around_count == MAX_TILE_LOOPS) {
+            refuse(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
+                   NULL);
+            return;
+        }
+        found[s->around_count++] = op;
+    }
+    for (unsigned i = 0; i < s->around_count; i++) s->around[i] = found[s->around_count - 1 - i];
+}
+
+static void check_clauses(planner *p) {
+    tile_function *f = p->f;
+    tile_executors who = tile_executors_of(f, p->loop);
+    p->s->warps = who.warps;
+    if (tile_op_attr_int(f, p->loop, TILE_ATTR_pipelined, 1) < 2)
+        refuse(p, p->loop, "one stage cannot be filled while it is read",
+               "give `pipelined` 2 or more");
+    else if (tile_op_has_attr(f, p->loop, TILE_ATTR_order) ||
+             tile_op_has_attr(f, p->loop, TILE_ATTR_stage))
+        refuse(p, p->loop, "`order` and `stage` say what one set of warps does in turn",
+               "leave them out");
+    else if (f->sync_explicit)
+        refuse(p, p->loop, "its barriers are yours to write",
+               "leave `sync explicit` out, or write `roles`");
+    else if (who.warps != WARPGROUP && who.warps != 2 * WARPGROUP)
+        refuse(p, p->loop, "the kernel's warps are not one or two warpgroups",
+               "say `warps 4` or `warps 8`");
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static bool has_instruction(const planner *p, tile_op dot) {
+    tile_mma_query query = tile_product_query(p->f, dot);
+    query.features = p->s->ring.pass->target->features;
+    return tile_mma_find(&query);
+}
+
+static void visit_dot(planner *p, tile_op op) {
+    tile_function *f = p->f;
+    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
+    p->dots++;
+    bool wgmma = specialize_has_wgmma(p->s);
+    if (wgmma && !warpgroup_takes(f, op))
+        refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
+    else if (!wgmma && !has_instruction(p, op))
+        refuse(p, op, "no mma instruction computes it", NULL);
+}
+
+static void check_dots(planner *p) {
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_dot(p, op);
+    if (!p->dots) refuse(p, p->loop, "there is no `dot` in it", NULL);
+}
+
+/* The operation of the body that alone uses the value, as acc; 0: there is none. A product whose
+ * sums leave the tensor cores waits for itself, and so does one whose operand the next iteration
+ * writes. */
+static tile_op next_of_chain(planner *p, tile_value value) {
+    unsigned size;
+    TILE_FOR_EACH_OP (p->f, op, p->body)
+        if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
+            tile_op_segment(p->f, op, TILE_MMA_ACC, &size)->id == value.id &&
+            warpgroup_takes(p->f, op) && !warpgroup_promotes(p->f, op) &&
+            ring_may_pend(&p->s->ring, op))
+            return op;
+    return TILE_NO_OP;
+}
+
+/* A sum that the loop carries from dot to dot can be pending all the time. */
+static void find_async_dots(planner *p) {
+    specialist *s = p->s;
+    for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++) {
+        unsigned first = s->dot_count;
+        tile_value value = tile_carried_received(p->f, p->loop, 0, i);
+        for (tile_op dot; (dot = next_of_chain(p, value)).id; value = tile_op_result(p->f, dot, 0))
+            s->dots[s->dot_count++] = dot;
+        bool yielded = tile_carried_sent(p->f, p->loop, 0, i).id == value.id;
+        if (!yielded || p->uses[value.id] != 1) s->dot_count = first;
+        if (s->dot_count > first) s->sums[s->sum_count++] = i;
+    }
+}
+
+static bool is_async(const specialist *s, tile_op op) {
+    for (unsigned i = 0; i < s->dot_count; i++)
+        if (s->dots[i].id == op.id) return true;
+    return false;
+}
+
+/* A product that is waited for at once, in a branch or of a tile in registers: its sums or the tile
+ * are written while pending ones are under way, and ptxas would end each of these before the next
+ * (C7515, C7513). */
+static void visit_waiting_dot(planner *p, tile_op op) {
+    tile_function *f = p->f;
+    unsigned count;
+    if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
+    p->ends_at_once |= tile_op_parent(f, op).id != p->loop.id;
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_value value = tile_op_segment(f, op, operand, &count)[0];
+        tile_op def = tile_value_def(f, value);
+        if (tile_value_type(f, value)->kind == TILE_TYPE_TILE &&
+            !tile_is_staged(&p->s->ring.plan, def))
+            p->ends_at_once = true;
+    }
+}
+
+/* Whether the sums of a product of the same iteration go into op, through what stands in the body
+ * itself. */
+static bool hangs_on_product(const planner *p, tile_op op, bool *seen) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op) && !found; i++) {
+        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
+        if (!def.id || !p->position[def.id] || seen[def.id]) continue;
+        seen[def.id] = true;
+        found = tile_op_opcode(p->f, def) == TILE_OP_dot || hangs_on_product(p, def, seen);
+    }
+    return found;
+}
+
+/* A product that is multiplied with what another one has made is worth more beside that one's of
+ * the next iteration: pipeline-dots sees to it, if all wait for themselves. */
+static void find_chain(planner *p) {
+    TILE_FOR_EACH_OP (p->f, op, p->body) {
+        unsigned count;
+        for (unsigned i = 0; i < 2 && tile_op_opcode(p->f, op) == TILE_OP_dot; i++) {
+            bool *seen = TILE_NEW_ARRAY(p->s->ring.pass->scratch, bool, p->f->op_count);
+            tile_op def = tile_value_def(p->f, *tile_op_segment(p->f, op, i, &count));
+            p->s->chained |= def.id && p->position[def.id] && hangs_on_product(p, def, seen);
+        }
+    }
+}
+
+static void end_dots_at_once(planner *p) {
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_waiting_dot(p, op);
+    find_chain(p);
+    if (p->s->chained && !specialize_has_wgmma(p->s))
+        refuse(p, p->loop,
+               "a product by mma.sync takes what another one makes: the fragments of both would "
+               "spill in the registers that a block with a copying warp has",
+               NULL);
+    if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
+}
+
+/* Copies --------------------------------------------------------------------------------------- */
+
+static bool writes_shared(tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    return (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) &&
+           tile_value_type(f, tile_operand_dst(f, op))->kind == TILE_TYPE_SHARED;
+}
+
+static void visit_other_copy(planner *p, tile_op op) {
+    tile_function *f = p->f;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    bool groups = opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group;
+    if (groups) p->ok = false; /* the pass pipeline refuses them */
+    if (p->ok && writes_shared(f, op) && !tile_is_staged(&p->s->ring.plan, op))
+        refuse(p, op, "it cannot run ahead of the loop", NULL);
+}
+
+static bool has_rows(const tile_type *view) {
+    int64_t stride;
+    bool found = !view->has_strides;
+    for (unsigned d = 0; d < view->rank && !found; d++)
+        found = tile_expr_is_int(view->strides[d], &stride) && stride == 1;
+    return found;
+}
+
+/* part: receives what the view is, of which argument, unless it is one; NULL: it must be. Its end
+ * does not matter if what lies behind it does not. */
+static void check_box(planner *p, tile_op copy, tile_part_view *part) {
+    const char *remedy;
+    if (!tile_is_plain_access(p->f, copy)) {
+        refuse(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
+        return;
+    }
+    tile_value view = tile_operand_src(p->f, copy);
+    if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
+    if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
+    const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
+    if (part && tile_value_at(p->f, view)->kind != TILE_VALUE_ARG)
+        remedy = "make the view an argument, or the first rows of one: `view base(%x), [min(%end, "
+                 "%n), ..]` with the argument's other extents and its strides";
+    if (why)
+        refuse(p, copy, why, remedy);
+    else if (!has_rows(tile_value_type(p->f, view)))
+        refuse(p, copy, "no stride of the view is known to be 1", "write a 1 among its `strides`");
+}
+
+/* Memory --------------------------------------------------------------------------------------- */
+
+/* Whether op stands behind path, or inside of it. */
+static bool stands_behind(const tile_function *f, tile_op path, tile_op op) {
+    tile_op holder = tile_ancestor_in(f, op, tile_op_at(f, path)->parent);
+    for (tile_op next = path; holder.id && next.id; next = tile_op_at(f, next)->next)
+        if (next.id == holder.id) return true;
+    return false;
+}
+
+/* Whether op comes after the loop, in the same turn of the loops around it. */
+static bool comes_after(planner *p, tile_op op) {
+    for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path))
+        if (tile_ancestor_in(p->f, op, tile_op_at(p->f, path)->parent).id)
+            return stands_behind(p->f, path, op);
+    return false;
+}
+
+/* Whether it comes after all turns of all loops, and so after every copy. */
+static bool comes_last(planner *p, tile_op op) {
+    tile_op top = specialize_top(p->s);
+    return stands_behind(p->f, top, op) &&
+           tile_ancestor_in(p->f, op, tile_op_at(p->f, top)->parent).id != top.id;
+}
+
+/* in_order: what the kernel writes after the loop comes after all copies. */
+static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(p->f, op, accesses);
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].write && !accesses[i].shared &&
+            tile_may_alias(p->f, accesses[i].memory, source) && !(in_order && comes_after(p, op)) &&
+            !comes_last(p, op))
+            return true;
+    return false;
+}
+
+/* What is read stays as it is till it has been read. */
+static void check_unwritten(planner *p, tile_op copy, bool in_order) {
+    tile_value source = tile_operand_src(p->f, copy);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
+        if (p->ok && may_write(p, op, source, in_order))
+            refuse(p, copy,
+                   "the kernel may write what it reads, and a producer would read that too early",
+                   "say `noalias`");
+}
+
+static void check_source(planner *p, tile_op copy) {
+    bool in_order = true;
+    for (unsigned i = 0; i < p->s->around_count; i++)
+        in_order &= tile_op_has_attr(p->f, p->s->around[i], TILE_ATTR_independent);
+    check_unwritten(p, copy, in_order);
+}
+
+/* A cluster barrier behind the only tile's loop: the other roles come to it, too. */
+static bool is_common_meeting(planner *p, tile_op op) {
+    return !p->s->around_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
+           comes_after(p, op);
+}
+
+static void visit_meeting(planner *p, tile_op op) {
+    tile_function *f = p->f;
+    unsigned effects = tile_op_effects(f, op);
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const char *why = NULL, *remedy = NULL;
+    if (!p->ok || p->s->outside[op.id]) return;
+    if (effects & TILE_EFFECT_CLUSTER && !is_common_meeting(p, op))
+        why = "all threads of the block must come to it";
+    else if (opcode == TILE_OP_pdl_wait)
+        why = "the producer's copies would not wait for it",
+        remedy = "put it before the first operation on tiles";
+    else if (opcode == TILE_OP_alloc_barrier)
+        why = "all threads of the block must come to it",
+        remedy = "put it before the first operation on tiles";
+    else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
+        why = "what warps do there is yours to say";
+    else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
+             !comes_after(p, op))
+        why = "the producer's copies would not wait for it";
+    if (why) refuse(p, op, why, remedy);
+}
+
+static void check_memory(planner *p) {
+    const tile_pipeline_plan *plan = &p->s->ring.plan;
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) visit_meeting(p, op);
+    for (unsigned i = 0; i < plan->copy_count && p->ok; i++) check_source(p, plan->copies[i].op);
+}
+
+/* What the producer computes ------------------------------------------------------------------- */
+
+static bool handles_tiles(const tile_function *f, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+        if (tile_op_handles_tile(f, op, tile_op_operand(f, op, i))) return true;
+    for (unsigned i = 0; i < tile_op_at(f, op)->result_count; i++)
+        if (tile_op_handles_tile(f, op, tile_op_result(f, op, i))) return true;
+    return false;
+}
+
+/* Whether it is the same if more warps run it. */
+static bool suits_all(const tile_function *f, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    tile_opcode opcode = tile_op_opcode(f, op);
+    unsigned effects = tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC;
+    return !handles_tiles(f, op) && !tile_op_at(f, op)->region_count &&
+           !tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES) && !tile_op_accesses(f, op, accesses) &&
+           (!effects || opcode == TILE_OP_pdl_wait);
+}
+
+/* What a set does once, however many warps it has: it draws a number, for instance. */
+static bool is_done_once(const tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR,
+                   orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
+    bool once = !handles_tiles(f, op) &&
+                (tile_op_opcode(f, op) == TILE_OP_atomic
+                     ? !(tile_op_effects(f, op) & orders)
+                     : suits_all(f, op) || (tile_op_effects(f, op) & structure) != 0);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && once; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) once &= is_done_once(f, inner);
+    return once;
+}
+
+/* Whether it, or what stands in it, takes a value that only the consumers have. */
+static bool uses_moved(planner *p, tile_op op) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++) {
+        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
+        bool top = def.id && tile_op_at(p->f, def)->parent.id == p->f->body.id;
+        found |= top && !p->s->outside[def.id];
+    }
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) found |= uses_moved(p, inner);
+    return found;
+}
+
+/* Behind an operation that the consumers do alone: whether all warps may be done with this before
+ * that. A buffer is not freed while it is still used. */
+static bool keeps_place(const tile_function *f, tile_op op) {
+    return tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC ||
+           tile_op_opcode(f, op) == TILE_OP_free_shared;
+}
+
+/* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
+ * threads' numbers and barriers too, and all effects behind the first of it. */
+static void divide_prefix(planner *p) {
+    tile_function *f = p->f;
+    bool met = false;
+    tile_op top = specialize_top(p->s);
+    TILE_FOR_EACH_OP (f, op, f->body) {
+        if (op.id == top.id) break;
+        bool moves = !is_done_once(f, op) || (met && keeps_place(f, op));
+        moves |= uses_moved(p, op);
+        met |= moves;
+        p->s->outside[op.id] = !moves;
+    }
+}
+
+/* Also in its regions. */
+static bool is_arithmetic(tile_function *f, tile_op op) {
+    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
+                !(tile_op_effects(f, op) & ~structure);
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) pure &= is_arithmetic(f, inner);
+    return pure;
+}
+
+static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind != TILE_VALUE_REGION && data->kind != TILE_VALUE_RESULT) return false;
+    tile_op at = data->kind == TILE_VALUE_REGION
+                     ? tile_region_at(f, (tile_region){data->owner})->parent
+                     : tile_op_parent(f, (tile_op){data->owner});
+    while (at.id && at.id != op.id) at = tile_op_parent(f, at);
+    return at.id != 0;
+}
+
+/* One element, the same for all threads, of memory that the kernel does not write. */
+static bool is_scalar_load(planner *p, tile_op op) {
+    if (tile_op_opcode(p->f, op) != TILE_OP_load || handles_tiles(p->f, op)) return false;
+    check_unwritten(p, op, true);
+    return p->ok;
+}
+
+static void check_needed(planner *p, tile_op copy, tile_value value);
+
+/* What op, inside of outer or outer itself, takes from elsewhere. */
+static void check_taken(planner *p, tile_op copy, tile_op op, tile_op outer) {
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
+        if (!is_made_in(p->f, tile_op_operand(p->f, op, i), outer))
+            check_needed(p, copy, tile_op_operand(p->f, op, i));
+    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
+        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r))
+            check_taken(p, copy, inner, outer);
+}
+
+/* Whether a warp without tiles can compute it; reports why not. */
+static void check_needed(planner *p, tile_op copy, tile_value value) {
+    const tile_value_data *data = tile_value_at(p->f, value);
+    if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
+    if (data->kind == TILE_VALUE_REGION) {
+        if (data->index < tile_region_own_args(p->f, (tile_region){data->owner})) return;
+        refuse(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
+        return;
+    }
+    tile_op def = {data->owner};
+    if (p->s->outside[def.id] || p->s->needed[def.id]) return;
+    if (!is_arithmetic(p->f, def) && !is_scalar_load(p, def)) {
+        refuse(p, copy, "where it reads depends on more than arithmetic and loads of scalars",
+               NULL);
+        return;
+    }
+    p->s->needed[def.id] = true;
+    check_taken(p, copy, def, def);
+}
+
+/* known: the view is. */
+static void check_address(planner *p, tile_op copy, bool known) {
+    unsigned size;
+    const tile_value *source = tile_operands_src(p->f, copy, &size);
+    for (unsigned k = known; k < size; k++) check_needed(p, copy, source[k]);
+}
+
+bool specialize_can_produce(planner *p, tile_op copy) {
+    check_box(p, copy, NULL);
+    if (p->ok) check_source(p, copy);
+    if (p->ok) check_address(p, copy, false);
+    return p->ok;
+}
+
+static void check_addresses(planner *p) {
+    specialist *s = p->s;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        tile_op copy = s->ring.plan.copies[i].op;
+        const tile_part_view *part = &s->parts[i];
+        check_address(p, copy, part->whole.id != 0);
+        if (part->end.id) check_needed(p, copy, part->end);
+        for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
+             at = tile_op_parent(p->f, at))
+            check_needed(p, copy, tile_operand_condition(p->f, at));
+    }
+    for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
+    for (unsigned i = 0; i < s->around_count; i++)
+        for (unsigned k = 0; k < 3; k++)
+            check_needed(p, p->loop, tile_op_operand(p->f, s->around[i], k));
+}
+
+/* Stages ----------------------------------------------------------------------------------------
+ */
+
+static void add_use(const planner *p, stage_group *g, tile_op op) {
+    const uint32_t *position = p->position;
+    if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
+    if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
+    g->by_dots |= is_async(p->s, op);
+}
+
+/* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
+static void add_uses(const planner *p, stage_group *g, const tile_staged_copy *staged, tile_op op) {
+    tile_function *f = p->f;
+    tile_op copy = staged->op;
+    tile_value wanted = staged->buffer.id ? staged->buffer : tile_op_result(f, copy, 0);
+    tile_op holder = tile_ancestor_in(f, op, p->body);
+    if (!holder.id || op.id == copy.id || tile_op_opcode(f, op) == TILE_OP_free_shared) return;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
+        if (tile_op_operand(f, op, i).id != wanted.id) continue;
+        bool direct = staged->buffer.id || (tile_op_opcode(f, op) == TILE_OP_dot && i < 2);
+        add_use(p, g, direct ? holder : tile_ancestor_in(f, copy, p->body));
+    }
+}
+
+static bool holds_product(const planner *p, tile_op op) {
+    bool found = tile_op_opcode(p->f, op) == TILE_OP_dot;
+    TILE_FOR_EACH_NESTED_OP (p->f, inner, op) found |= tile_op_opcode(p->f, inner) == TILE_OP_dot;
+    return found;
+}
+
+/* Whether there is a product from `from` on and before `to`. */
+static bool has_product(const planner *p, tile_op from, tile_op to) {
+    TILE_FOR_EACH_OP (p->f, op, p->body)
+        if (p->position[op.id] >= p->position[from.id] && p->position[op.id] < p->position[to.id] &&
+            holds_product(p, op))
+            return true;
+    return false;
+}
+
+/* Whether one would gain nothing by being waited for apart from the other. */
+static bool belong_together(const planner *p, const stage_group *a, const stage_group *b) {
+    return !has_product(p, a->first_use, b->first_use) &&
+           !has_product(p, b->first_use, a->first_use);
+}
+
+static void merge(const planner *p, stage_group *into, const stage_group *from) {
+    const uint32_t *position = p->position;
+    if (position[from->first_use.id] < position[into->first_use.id])
+        into->first_use = from->first_use;
+    if (position[from->last_use.id] > position[into->last_use.id]) into->last_use = from->last_use;
+    into->by_dots |= from->by_dots;
+}
+
+/* Group `from` of the copies, which is behind `to`, becomes part of it. */
+static void merge_groups(planner *p, unsigned to, unsigned from) {
+    specialist *s = p->s;
+    merge(p, &s->groups[to], &s->groups[from]);
+    s->group_count--;
+    for (unsigned g = from; g < s->group_count; g++) s->groups[g] = s->groups[g + 1];
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        unsigned *g = &s->group_of[i];
+        *g = *g == from ? to : *g - (*g > from);
+    }
+}
+
+static bool merge_some(planner *p) {
+    specialist *s = p->s;
+    for (unsigned a = 0; a < s->group_count; a++)
+        for (unsigned b = a + 1; b < s->group_count; b++)
+            if (belong_together(p, &s->groups[a], &s->groups[b])) {
+                merge_groups(p, a, b);
+                return true;
+            }
+    return false;
+}
+
+static void make_groups(planner *p) {
+    specialist *s = p->s;
+    tile_pipeline_plan *plan = &s->ring.plan;
+    for (unsigned i = 0; i < plan->copy_count; i++) {
+        stage_group group = {0};
+        TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) add_uses(p, &group, &plan->copies[i], op);
+        if (!group.first_use.id) add_use(p, &group, tile_region_yield(p->f, p->body));
+        s->group_of[i] = s->group_count;
+        s->groups[s->group_count++] = group;
+    }
+    while (merge_some(p)) continue;
+}
+
+/* Products that hang on none are those of the next iteration beside what hangs on them in this one
+ * (pipeline-dots): what they read is filled in that order. */
+static void find_ahead(planner *p) {
+    specialist *s = p->s;
+    bool late = false;
+    for (unsigned g = 0; g < s->group_count && s->chained; g++) {
+        bool *seen = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, p->f->op_count);
+        s->groups[g].ahead = !hangs_on_product(p, s->groups[g].first_use, seen);
+        s->ahead |= s->groups[g].ahead;
+        late |= !s->groups[g].ahead;
+    }
+    s->ahead &= late;
+    for (unsigned g = 0; g < s->group_count; g++) s->groups[g].ahead &= s->ahead;
+}
+
+static void check_parts(planner *p) {
+    for (unsigned i = 0; i < p->s->ring.plan.copy_count; i++) {
+        const char *why = specialize_refuse_part(p->s, i);
+        if (why) refuse(p, p->s->ring.plan.copies[i].op, why, "make the view an argument");
+    }
+}
+
+/* The plan ------------------------------------------------------------------------------------- */
+
+bool specialize_plan(specialist *s, tile_op loop) {
+    tile_function *f = s->ring.f;
+    tile_arena *arena = s->ring.pass->scratch;
+    planner p = {.s = s, .f = f, .loop = loop, .missed = "not specialised", .ok = true};
+    p.body = tile_op_region(f, loop, 0);
+    p.uses = tile_count_uses(f, arena);
+    p.position = TILE_NEW_ARRAY(arena, uint32_t, f->op_count + 1u);
+    uint32_t next = 1;
+    TILE_FOR_EACH_OP (f, op, p.body) p.position[op.id] = next++;
+    s->old_ops = f->op_count;
+    s->outside = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->needed = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->dots = TILE_NEW_ARRAY(arena, tile_op, f->op_count + 1u);
+    s->sums = TILE_NEW_ARRAY(arena, unsigned, tile_carried_count(f, loop) + 1u);
+    check_clauses(&p);
+    if (p.ok) look_around(&p);
+    if (!p.ok) return false;
+    if (!tile_plan_pipeline_quietly(f, loop, arena, &s->ring.plan)) return false;
+    TILE_FOR_EACH_OP_INSIDE (f, op, p.body) visit_other_copy(&p, op);
+    if (p.ok && !s->ring.plan.copy_count)
+        refuse(&p, loop, "none of its copies can run ahead", NULL);
+    if (!p.ok) return false;
+    check_dots(&p);
+    s->parts = TILE_NEW_ARRAY(arena, tile_part_view, s->ring.plan.copy_count + 1u);
+    for (unsigned i = 0; i < s->ring.plan.copy_count && p.ok; i++)
+        check_box(&p, s->ring.plan.copies[i].op, &s->parts[i]);
+    divide_prefix(&p);
+    if (p.ok) check_memory(&p);
+    if (p.ok) check_addresses(&p);
+    s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);
+    s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
+    s->shared_along = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
+    if (p.ok) find_async_dots(&p);
+    if (p.ok) end_dots_at_once(&p);
+    if (p.ok) make_groups(&p);
+    if (p.ok) find_ahead(&p);
+    s->sets = 1;
+    if (p.ok) specialize_plan_turns(s);
+    if (p.ok) specialize_plan_thirds(s);
+    if (p.ok) specialize_plan_sharing(s);
+    if (p.ok) check_parts(&p);
+    if (p.ok) specialize_plan_beside(&p);
+    return p.ok;
+}

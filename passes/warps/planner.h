@@ -1,0 +1,26 @@
+/* What the conditions of specialize-warps look at, while it plans one loop. */
+#ifndef TILE_PASSES_WARPS_PLANNER_H
+#define TILE_PASSES_WARPS_PLANNER_H
+
+#include "passes/warps/specialize.h"
+
+typedef struct planner {
+    specialist *s;
+    tile_function *f;
+    tile_op loop;
+    tile_region body;
+    const uint32_t *uses; /* by value */
+    uint32_t *position;   /* by op, directly in the body: 1, 2, ... */
+    unsigned dots;        /* in the loop */
+    const char *missed;   /* what remarks say first */
+    bool ends_at_once;    /* no product may be pending */
+    bool ok;
+} planner;
+
+/* Whether the producer can make the copy, as far as its source goes; a remark if not. What it
+ * computes for that is marked as needed. */
+bool specialize_can_produce(planner *p, tile_op copy);
+/* beside.c: finds the copies before the loop that the producer makes. */
+void specialize_plan_beside(const planner *p);
+
+#endif

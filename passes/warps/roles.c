@@ -1,0 +1,590 @@
+/* The two roles of a specialised loop. */
+#include <string.h>
+
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "passes/warps/specialize.h"
+
+void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
+                        tile_value next[RING_STATES]) {
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
+    tile_value stage = tile_build_add(b, now[0], one);
+    tile_value round = tile_build_eq(b, stage, tile_build_int(b, s->ring.plan.stages));
+    next[0] = tile_build_select(b, round, zero, stage);
+    next[1] = tile_build_select(b, round, tile_build_xor(b, now[1], one), now[1]);
+}
+
+void specialize_name_states(tile_function *f, const tile_value state[RING_STATES]) {
+    tile_value_set_name(f, state[0], "stage");
+    tile_value_set_name(f, state[1], "parity");
+}
+
+void specialize_branch(tile_builder *b, tile_value condition, tile_builder regions[2]) {
+    tile_function *f = b->function;
+    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        regions[r] = tile_builder_at_end(f, tile_op_region(f, branch, r));
+        regions[r].loc = b->loc;
+        tile_build_yield(&regions[r], NULL, 0);
+        regions[r].before = tile_region_at(f, regions[r].region)->last;
+    }
+}
+
+/* The producer --------------------------------------------------------------------------------- */
+
+typedef struct producer {
+    specialist *s;
+    tile_function *f;
+    tile_value *map; /* value of the loop as written -> the producer's */
+    size_t map_count;
+} producer;
+
+static tile_value mapped(const producer *p, tile_value value) {
+    return value.id < p->map_count && p->map[value.id].id ? p->map[value.id] : value;
+}
+
+/* The producer's own of a value: what is computed where not all warps are is computed again. */
+static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
+    tile_value own = mapped(p, value);
+    tile_op def = tile_value_def(p->f, value);
+    if (own.id != value.id || !def.id || specialize_is_outside(p->s, def)) return own;
+    for (unsigned i = 0; i < tile_op_operand_count(p->f, def); i++)
+        clone_value(p, b, tile_op_operand(p->f, def, i));
+    tile_clone_op(b, def, p->map, p->map_count);
+    return mapped(p, value);
+}
+
+/* What is cloned from now on is seen by this producer alone. */
+static void own_map(producer *p) {
+    tile_value *map = TILE_NEW_ARRAY(p->s->ring.pass->scratch, tile_value, p->map_count);
+    memcpy(map, p->map, sizeof *map * p->map_count);
+    p->map = map;
+}
+
+/* What has just been built at b is copied by blocks together, if copy i is. */
+static void share_copy(specialist *s, const tile_builder *b, unsigned i) {
+    tile_op copy = b->before.id ? tile_op_at(s->ring.f, b->before)->prev
+                                : tile_region_at(s->ring.f, b->region)->last;
+    if (s->shared_along[i])
+        tile_op_set_int(s->ring.f, copy, TILE_ATTR_multicast, s->shared_along[i] - 1);
+}
+
+/* Copy i into its buffer, or into a set's share of it. */
+static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_value *from,
+                        unsigned size, unsigned share, const tile_value state[RING_STATES],
+                        tile_value full) {
+    specialist *s = p->s;
+    const tile_type *type = tile_value_type(p->f, s->ring.buffers[i]);
+    tile_value at[1 + TILE_MAX_RANK], stage = state[0];
+    for (unsigned k = 0; k < size; k++) at[k] = from[k];
+    if (s->dealt[i]) specialize_take_share(s, b, type, share, at, size, &stage);
+    tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state, 1,
+                          TILE_NO_VALUE);
+    ring_keep_attrs(&s->ring, b, s->ring.plan.copies[i].op);
+    share_copy(s, b, i);
+}
+
+/* The branches that a copy stands in, with the producer's conditions. What is computed inside is
+ * seen there only: *p is the producer as it is inside, b the place there. */
+static void enter_branches(producer *p, tile_builder *b, tile_region region) {
+    tile_function *f = p->f;
+    tile_op written = tile_region_at(f, region)->parent;
+    if (written.id == p->s->ring.plan.loop.id) return;
+    enter_branches(p, b, tile_op_at(f, written)->parent);
+    tile_value condition = clone_value(p, b, tile_operand_condition(f, written));
+    tile_op branch = tile_build_if_else(b, condition, NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        tile_builder inside = tile_builder_at_end(f, tile_op_region(f, branch, i));
+        inside.loc = b->loc;
+        tile_build_yield(&inside, NULL, 0);
+        if (tile_op_region(f, written, i).id != region.id) continue;
+        inside.before = tile_region_at(f, inside.region)->last;
+        *b = inside;
+    }
+    own_map(p);
+}
+
+/* Copy i of a group of stages. */
+static void fill_from(producer *outer, const tile_builder *before, unsigned i, unsigned g,
+                      const tile_value state[RING_STATES]) {
+    producer p = *outer;
+    specialist *s = p.s;
+    tile_builder b = *before;
+    unsigned size;
+    tile_op op = s->ring.plan.copies[i].op;
+    const tile_value *source = tile_operands_src(p.f, op, &size);
+    tile_value from[1 + TILE_MAX_RANK];
+    for (unsigned k = 0; k < size; k++) from[k] = source[k];
+    enter_branches(&p, &b, tile_op_at(p.f, op)->parent);
+    const tile_part_view *part = &s->parts[i];
+    if (part->whole.id) from[0] = part->whole;
+    for (unsigned k = 0; k < size; k++) from[k] = clone_value(&p, &b, from[k]);
+    b.loc = tile_op_loc(p.f, op);
+    if (part->end.id) {
+        const part_copy c = {
+            i, from, size, clone_value(&p, &b, part->end), state[0], s->groups[g].full};
+        specialize_copy_part(s, &b, &c);
+        return;
+    }
+    for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
+        fill_buffer(&p, &b, i, from, size, share, state, s->groups[g].full);
+}
+
+/* What says where copies read is loaded while the stage is waited for. */
+static void load_addresses(producer *p, tile_builder *b) {
+    const tile_pipeline_plan *plan = &p->s->ring.plan;
+    tile_region body = tile_op_region(p->f, plan->loop, 0);
+    for (unsigned i = 0; i < plan->load_count; i++)
+        if (tile_op_at(p->f, plan->loads[i])->parent.id == body.id)
+            clone_value(p, b, tile_op_result(p->f, plan->loads[i], 0));
+}
+
+/* The copies of a group of stages, between the wait for an empty stage and the word that it fills.
+ */
+static void fill_stage(producer *p, tile_builder *b, unsigned g,
+                       const tile_value state[RING_STATES]) {
+    specialist *s = p->s;
+    tile_builder place = *b;
+    load_addresses(p, b);
+    place.loc = tile_op_loc(p->f, s->ring.plan.loop);
+    tile_build_barrier_wait(&place, s->groups[g].empty, state, 1, state[1]);
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+        if (s->group_of[i] == g) fill_from(p, b, i, g, state);
+    place.loc = tile_op_loc(p->f, s->ring.plan.loop);
+    tile_build_barrier_arrive(&place, s->groups[g].full, state, 1);
+}
+
+/* Copy i of those beside the loop, from these elements; stage: of the ring, if it has several. */
+static void copy_beside(producer *p, tile_builder *b, unsigned i, const tile_value *from,
+                        unsigned size, tile_value stage, unsigned staged) {
+    specialist *s = p->s;
+    beside_ring *own = &s->beside;
+    const tile_type *type = tile_value_type(p->f, own->ring.buffers[i]);
+    for (unsigned share = 0; share < (own->dealt ? s->sets : 1); share++) {
+        tile_value at[1 + TILE_MAX_RANK], part = stage;
+        for (unsigned k = 0; k < size; k++) at[k] = from[k];
+        if (own->dealt) specialize_take_share(s, b, type, share, at, size, &part);
+        tile_build_copy_async(b, at[0], at + 1, size - 1, own->ring.buffers[i], &part,
+                              own->dealt ? 1 : staged, own->full, &stage, 1, TILE_NO_VALUE);
+        ring_keep_attrs(&own->ring, b, own->ring.plan.copies[i].op);
+    }
+}
+
+/* The copies beside the loop, for this tile. */
+static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOST_STATES]) {
+    specialist *s = p->s;
+    beside_ring *own = &s->beside;
+    tile_value stage, parity;
+    unsigned staged = specialize_beside_stage(s, b, state, &stage, &parity);
+    tile_builder place = *b;
+    for (unsigned i = 0; i < own->ring.plan.copy_count; i++) {
+        unsigned size;
+        tile_op op = own->ring.plan.copies[i].op;
+        const tile_value *source = tile_operands_src(p->f, op, &size);
+        tile_value from[1 + TILE_MAX_RANK];
+        for (unsigned k = 0; k < size; k++) from[k] = source[k];
+        for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
+        place.loc = tile_op_loc(p->f, op);
+        if (i == 0 && own->empty.id) tile_build_barrier_wait(&place, own->empty, &stage, 1, parity);
+        copy_beside(p, &place, i, from, size, stage, staged);
+    }
+    tile_build_barrier_arrive(&place, own->full, &stage, 1);
+}
+
+/* A loop like op that carries these values; its region is left to the caller. */
+static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_value *state,
+                          unsigned count, tile_builder *body) {
+    tile_function *f = p->f;
+    tile_value bounds[3];
+    for (unsigned i = 0; i < 3; i++) bounds[i] = clone_value(p, b, tile_op_operand(f, op, i));
+    b->loc = tile_op_loc(f, op);
+    tile_op loop = tile_build_for_loop(b, bounds[0], bounds[1], bounds[2], state, count);
+    tile_value old = tile_region_arg(f, tile_op_region(f, op, 0), 0);
+    *body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body->loc = b->loc;
+    tile_value own = tile_region_arg(f, body->region, 0);
+    tile_value_at(f, own)->name = tile_value_at(f, old)->name;
+    p->map[old.id] = own;
+    const tile_value carried[RING_STATES] = {tile_carried_received(f, loop, 0, 0),
+                                             tile_carried_received(f, loop, 0, 1)};
+    specialize_name_states(f, carried);
+    return loop;
+}
+
+/* What is computed before op, in the same turn of the loop around it. */
+static void clone_before(producer *p, tile_builder *b, tile_op op) {
+    TILE_FOR_EACH_OP (p->f, before, tile_op_at(p->f, op)->parent) {
+        if (before.id == op.id) break;
+        if (before.id < p->s->old_ops && p->s->needed[before.id])
+            tile_clone_op(b, before, p->map, p->map_count);
+    }
+}
+
+/* i1, in the loop: it has an iteration behind the one of iv. A sum may be more than an i32 holds.
+ */
+static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
+    int64_t first;
+    tile_op loop = p->s->ring.plan.loop;
+    const tile_type *wide = tile_type_scalar(tile_function_context(p->f), TILE_i64);
+    tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
+    tile_value step = clone_value(p, b, tile_operand_step(p->f, loop));
+    if (tile_value_is_int(p->f, tile_operand_begin(p->f, loop), &first) && first >= 0)
+        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* the end is above 0 */
+    tile_value next =
+        tile_build_add(b, tile_build_cast(b, iv, wide), tile_build_cast(b, step, wide));
+    return tile_build_lt(b, next, tile_build_cast(b, end, wide));
+}
+
+/* if there is that iteration { the stages that are filled ahead, for it } */
+static void fill_ahead(const producer *outer, tile_builder *b, tile_value there, tile_value iv,
+                       const tile_value state[RING_STATES]) {
+    producer p = *outer;
+    specialist *s = p.s;
+    tile_builder inside[2];
+    specialize_branch(b, there, inside);
+    own_map(&p);
+    p.map[tile_region_arg(p.f, tile_op_region(p.f, s->ring.plan.loop, 0), 0).id] = iv;
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (s->groups[g].ahead) fill_stage(&p, &inside[0], g, state);
+}
+
+static void fill_first(producer *p, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_op loop = p->s->ring.plan.loop;
+    tile_value begin = clone_value(p, b, tile_operand_begin(p->f, loop));
+    tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
+    b->loc = tile_op_loc(p->f, loop);
+    fill_ahead(p, b, tile_build_lt(b, begin, end), begin, state);
+}
+
+static void fill_next(producer *p, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_op loop = p->s->ring.plan.loop;
+    tile_value iv = mapped(p, tile_region_arg(p->f, tile_op_region(p->f, loop, 0), 0));
+    tile_value there = has_next(p, b, iv);
+    fill_ahead(p, b, there, tile_build_add(b, iv, mapped(p, tile_operand_step(p->f, loop))), state);
+}
+
+/* One stage of the copies beside the loop is free when the last products have read it, which is
+ * late: what the first of the next tile's products multiply comes before it. */
+static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MOST_STATES]) {
+    specialist *s = p->s;
+    const tile_pipeline_plan *beside = &s->beside.ring.plan;
+    bool late = s->around_count && beside->stages == 1;
+    tile_builder body;
+    tile_value now[RING_STATES], next[RING_STATES];
+    if (beside->copy_count && !late) fill_beside(p, b, state);
+    if (s->ahead) fill_first(p, b, state);
+    if (beside->copy_count && late) fill_beside(p, b, state);
+    tile_op loop = clone_loop(p, b, s->ring.plan.loop, state, RING_STATES, &body);
+    for (unsigned i = 0; i < RING_STATES; i++) now[i] = tile_carried_received(p->f, loop, 0, i);
+    if (s->ahead) {
+        specialize_advance(s, &body, now, next);
+        fill_next(p, &body, next);
+    }
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (!s->groups[g].ahead) fill_stage(p, &body, g, now);
+    if (!s->ahead) specialize_advance(s, &body, now, next);
+    tile_build_yield(&body, next, RING_STATES);
+    for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
+    specialize_advance_beside(s, b, state, state);
+}
+
+/* Loop `depth` of those around the copies, or the innermost one, with what it does in it. */
+static void clone_loops(producer *p, tile_builder *b, unsigned depth,
+                        tile_value state[MOST_STATES]) {
+    specialist *s = p->s;
+    tile_builder body;
+    tile_value inner[MOST_STATES];
+    unsigned count = specialize_state_count(s);
+    bool innermost = depth == s->around_count;
+    tile_op written = innermost ? s->ring.plan.loop : s->around[depth];
+    clone_before(p, b, written);
+    if (innermost) {
+        clone_pipelined(p, b, state);
+        return;
+    }
+    tile_op loop = clone_loop(p, b, written, state, count, &body);
+    for (unsigned i = 0; i < count; i++) inner[i] = tile_carried_received(p->f, loop, 0, i);
+    clone_loops(p, &body, depth + 1, inner);
+    tile_build_yield(&body, inner, count);
+    for (unsigned i = 0; i < count; i++) state[i] = tile_op_result(p->f, loop, i);
+}
+
+/* for so many stages { until all who read it have given it back }: behind this nobody arrives at
+ * this block's barriers any more. */
+static void await_last(const specialist *s, tile_builder *b, const tile_value state[RING_STATES]) {
+    tile_function *f = s->ring.f;
+    tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1), next[RING_STATES];
+    tile_op loop = tile_build_for_loop(b, zero, tile_build_int(b, s->ring.plan.stages), one, state,
+                                       RING_STATES);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    for (unsigned i = 0; i < RING_STATES; i++) next[i] = tile_carried_received(f, loop, 0, i);
+    specialize_name_states(f, next);
+    for (unsigned g = 0; g < s->group_count; g++)
+        if (s->groups[g].shared_dims)
+            tile_build_barrier_wait(&body, s->groups[g].empty, next, 1, next[1]);
+    specialize_advance(s, &body, next, next);
+    tile_build_yield(&body, next, RING_STATES);
+}
+
+void specialize_producer(specialist *s, tile_region region) {
+    tile_function *f = s->ring.f;
+    producer p = {.s = s, .f = f, .map_count = f->value_count};
+    p.map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, p.map_count);
+    tile_builder b = tile_builder_at_end(f, region);
+    b.loc = tile_op_loc(f, specialize_top(s));
+    /* Every stage is empty at first: the phase before the first one counts as complete. */
+    tile_value state[MOST_STATES];
+    specialize_first_state(s, &b, true, state);
+    clone_loops(&p, &b, 0, state);
+    if (s->shares) await_last(s, &b, state);
+    tile_build_yield(&b, NULL, 0);
+}
+
+/* The consumers -------------------------------------------------------------------------------- */
+
+/* Everything but what all warps run. roles: what the region belongs to. */
+static void move_work(specialist *s, tile_op roles, tile_region region) {
+    tile_function *f = s->ring.f;
+    for (tile_op op = tile_region_at(f, f->body)->first, next; op.id; op = next) {
+        next = tile_op_at(f, op)->next;
+        if (op.id != roles.id && !specialize_is_outside(s, op))
+            tile_move_op(f, op, region, TILE_NO_OP);
+    }
+}
+
+/* The loop carries more values; *index is the first one's. */
+static void carry(specialist *s, tile_op loop, const tile_value *inits, unsigned count,
+                  unsigned *index) {
+    tile_function *f = s->ring.f;
+    *index = tile_carried_count(f, loop);
+    tile_value *map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value,
+                                     f->value_count + 1 + tile_carry_limit(f, loop, count));
+    tile_carry(f, loop, NULL, inits, count, map);
+    tile_replace_values(f, f->body, map);
+}
+
+typedef struct consumers {
+    specialist *s;
+    tile_function *f;
+    tile_op loop;
+    tile_value state[RING_STATES]; /* in the loop */
+    tile_value tile[MOST_STATES];  /* in the loops around */
+    tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
+    tile_value last;               /* behind the loop: the last stage, if it had any */
+} consumers;
+
+/* The states of the turn after this one, at the end of each loop around. */
+static void send_states(consumers *c, const tile_op *loops, const unsigned *index) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_value next[MOST_STATES];
+    unsigned depth = s->around_count, count = specialize_state_count(s);
+    for (unsigned d = depth; d-- > 0;) {
+        tile_builder b =
+            tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
+        b.loc = tile_op_loc(f, loops[d]);
+        for (unsigned i = 0; i < count; i++)
+            next[i] = d + 1 == depth && i >= RING_STATES
+                          ? c->tile[i]
+                          : tile_op_result(f, loops[d + 1], index[d + 1] + i);
+        if (s->turns) specialize_skip(s, &b, next, s->iterations);
+        if (d + 1 == depth) specialize_advance_beside(s, &b, next, next);
+        for (unsigned i = 0; i < count; i++)
+            tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
+    }
+}
+
+/* Stage and parity go through the loops around, and `previous` through the loop. */
+static void carry_states(consumers *c, const tile_value first[MOST_STATES]) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_op loops[MAX_TILE_LOOPS + 1];
+    unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count, count = specialize_state_count(s);
+    tile_builder b = tile_builder_before(f, specialize_top(s));
+    tile_value none = tile_build_int(&b, 0), next[RING_STATES];
+    for (unsigned i = 0; i < count; i++) c->tile[i] = first[i];
+    for (unsigned d = 0; d < depth; d++) {
+        loops[d] = s->around[d];
+        carry(s, loops[d], c->tile, count, &index[d]);
+        for (unsigned i = 0; i < count; i++)
+            c->tile[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
+        specialize_name_states(f, c->tile);
+    }
+    const tile_value sent[RING_STATES + 1] = {c->tile[0], c->tile[1], none};
+    loops[depth] = c->loop;
+    carry(s, c->loop, sent, RING_STATES + 1, &index[depth]);
+    for (unsigned i = 0; i < RING_STATES; i++)
+        c->state[i] = tile_carried_received(f, c->loop, 0, index[depth] + i);
+    specialize_name_states(f, c->state);
+    c->previous = tile_carried_received(f, c->loop, 0, index[depth] + RING_STATES);
+    c->last = tile_op_result(f, c->loop, index[depth] + RING_STATES);
+    tile_value_set_name(f, c->previous, "previous");
+    b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
+    b.loc = tile_op_loc(f, c->loop);
+    specialize_advance(s, &b, c->state, next);
+    tile_carried_send(f, c->loop, 0, index[depth] + RING_STATES, c->state[0]);
+    for (unsigned i = 0; i < RING_STATES; i++)
+        tile_carried_send(f, c->loop, 0, index[depth] + i, next[i]);
+    send_states(c, loops, index);
+}
+
+static void wait_for_stage(consumers *c, const stage_group *g) {
+    tile_builder b = tile_builder_before(c->f, g->first_use);
+    tile_build_barrier_wait(&b, g->full, c->state, 1, c->state[1]);
+}
+
+/* if `a` comes before `b` as `opcode` says { every warp gives the stage back } */
+static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_value left,
+                       tile_value right, tile_value stage) {
+    tile_function *f = c->f;
+    tile_value some =
+        opcode == TILE_OP_lt ? tile_build_lt(b, left, right) : tile_build_ne(b, left, right);
+    tile_op branch = tile_build_if_else(b, some, NULL, 0);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, r));
+        inner.loc = b->loc;
+        for (unsigned g = 0; g < c->s->group_count && r == 0; g++)
+            if (c->s->groups[g].by_dots)
+                specialize_give_back(c->s, &inner, &c->s->groups[g], stage);
+        tile_build_yield(&inner, NULL, 0);
+    }
+}
+
+/* What products read is given back one iteration later, when the wait has ended them: the next ones
+ * are under way meanwhile. Everything else at once. */
+static void release_stages(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    bool late = false;
+    tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
+    tile_region body = tile_op_region(f, c->loop, 0);
+    tile_op yield = tile_region_yield(f, body);
+    for (unsigned g = 0; g < s->group_count; g++) {
+        stage_group *group = &s->groups[g];
+        late |= group->by_dots;
+        if (group->by_dots) continue;
+        tile_builder b = tile_builder_before(f, yield);
+        b.loc = tile_op_loc(f, group->last_use);
+        if (group->last_use.id != yield.id) b.before = tile_op_at(f, group->last_use)->next;
+        specialize_give_back(s, &b, group, c->state[0]);
+    }
+    if (!late) return;
+    tile_builder b = tile_builder_before(f, yield);
+    b.loc = tile_op_loc(f, c->loop);
+    release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
+    if (!s->around_count && !s->shares) return; /* nobody asks for a stage again */
+    b.region = tile_op_at(f, s->done)->parent;
+    b.before = tile_op_at(f, s->done)->next;
+    release_if(c, &b, TILE_OP_lt, begin, end, c->last);
+}
+
+/* The products become asynchronous: at the end of an iteration those of earlier ones are finished.
+ */
+static void wait_for_dots(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
+    b.loc = tile_op_loc(f, c->loop);
+    for (unsigned i = 0; i < s->dot_count; i++) tile_op_set_flag(f, s->dots[i], TILE_ATTR_async);
+    for (unsigned i = 0; i < s->sum_count; i++) {
+        tile_value sent = tile_carried_sent(f, c->loop, 0, s->sums[i]);
+        tile_carried_send(f, c->loop, 0, s->sums[i],
+                          tile_build_dot_wait(&b, sent, tile_build_int(&b, s->dot_count)));
+    }
+}
+
+/* Uses of the loop's results are uses of `to`'s. */
+static void hand_results_to(consumers *c, tile_op to) {
+    tile_function *f = c->f;
+    tile_value *map = TILE_NEW_ARRAY(c->s->ring.pass->scratch, tile_value, f->value_count);
+    for (unsigned i = 0; i < tile_carried_count(f, c->loop); i++) {
+        tile_value from = tile_op_result(f, c->loop, i), result = tile_op_result(f, to, i);
+        tile_value_at(f, result)->name = tile_value_at(f, from)->name;
+        map[from.id] = result;
+    }
+    tile_replace_values(f, f->body, map);
+    c->last = map[c->last.id];
+}
+
+/* if there is an iteration { the loop, and its products are complete } else { what it began with }:
+ * the first product of a loop that surely runs starts the sums, and zeros need not be written. */
+static void complete_dots(consumers *c) {
+    specialist *s = c->s;
+    tile_function *f = c->f;
+    unsigned count = tile_carried_count(f, c->loop);
+    tile_arena *scratch = s->ring.pass->scratch;
+    tile_builder b = tile_builder_before(f, c->loop);
+    b.loc = tile_op_loc(f, c->loop);
+    if (s->turns) specialize_await_turn(s, &b);
+    tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
+    const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
+    tile_value *results[2];
+    for (unsigned r = 0; r < 2; r++) results[r] = TILE_NEW_ARRAY(scratch, tile_value, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        types[i] = tile_value_type(f, tile_op_result(f, c->loop, i));
+    s->done = tile_build_if_else(&b, tile_build_lt(&b, begin, end), types, count);
+    hand_results_to(c, s->done);
+    tile_move_op(f, c->loop, tile_op_region(f, s->done, 0), TILE_NO_OP);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->done, r));
+        inner.loc = b.loc;
+        if (s->turns) specialize_pass_turn(s, &inner);
+        for (unsigned i = 0; i < count; i++)
+            results[r][i] =
+                r ? tile_carried_sent(f, c->loop, TILE_AROUND, i) : tile_op_result(f, c->loop, i);
+        for (unsigned i = 0; i < s->sum_count && r == 0; i++)
+            results[r][s->sums[i]] =
+                tile_build_dot_wait(&inner, results[r][s->sums[i]], tile_build_int(&inner, 0));
+        tile_build_yield(&inner, results[r], count);
+    }
+}
+
+/* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
+ * left to fill, as they have waited for all of it. */
+static void free_ring(specialist *s, const ring *r) {
+    tile_function *f = s->ring.f;
+    tile_op top = specialize_top(s);
+    for (unsigned i = 0; i < r->plan.copy_count; i++)
+        for (uint32_t id = 1; id < f->op_count; id++)
+            if (f->ops[id].opcode == TILE_OP_free_shared &&
+                tile_operand_buffer(f, (tile_op){id}).id == r->buffers[i].id)
+                tile_erase_op(f, (tile_op){id});
+    tile_builder b = {
+        .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};
+    b.before = tile_op_at(f, top)->next;
+    for (unsigned i = 0; i < r->plan.copy_count && s->sets == 1; i++)
+        tile_build_free_shared(&b, r->buffers[i]);
+}
+
+void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
+    tile_function *f = s->ring.f;
+    consumers c = {.s = s, .f = f, .loop = s->ring.plan.loop};
+    move_work(s, roles, region);
+    tile_builder b = tile_builder_at_end(f, region);
+    tile_build_yield(&b, NULL, 0);
+    free_ring(s, &s->ring);
+    if (s->around_count || s->beside.dealt) /* one tile's may be read behind the loop */
+        free_ring(s, &s->beside.ring);
+    b = tile_builder_before(f, specialize_top(s));
+    tile_value first[MOST_STATES];
+    specialize_first_state(s, &b, false, first);
+    specialize_find_senders(s, &b);
+    if (s->sets > 1) {
+        s->group = tile_region_arg(f, region, 0);
+        tile_value_set_name(f, s->group, "group");
+    }
+    if (s->turns) specialize_deal_tiles(s, first);
+    carry_states(&c, first);
+    for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
+    wait_for_dots(&c);
+    complete_dots(&c);
+    release_stages(&c);
+    specialize_read_beside(s, c.tile);
+    s->ring.stage = c.state[0];
+    ring_read_stages(&s->ring);
+    ring_remove_copies(&s->ring);
+    if (s->readers == 1) return;
+    specialize_read_dealt(s);
+    specialize_divide(s, region);
+}

@@ -1,0 +1,129 @@
+/* Blocks of a cluster share what they would each copy: a piece is read once, and multicast.
+ *
+ *     block 0 of [2, 1]   a row 0 | b column, first half  --> both
+ *     block 1             a row 1 | b column, second half --> both
+ *
+ * A copy is shared along a dim of the cluster if neither what it reads nor how often hangs on where
+ * in its cluster a block is along that dim (lib/analysis/uniform.h). `full` barriers expect all
+ * bytes, whoever sends them. A stage is empty when the consumers of all blocks that its producer
+ * sends to have read theirs: each gives it back to all that send to its block. Those of other
+ * blocks arrive at this one's barriers, so that it must not end before: its producer waits for
+ * them. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/uniform.h"
+#include "lib/ir/remark.h"
+#include "passes/warps/specialize.h"
+
+enum { DIMS = 3 };
+
+static int64_t extent_of(const tile_function *f, unsigned dim) {
+    int64_t extent;
+    bool known = dim < f->cluster_rank && tile_expr_is_int(f->cluster[dim], &extent);
+    return known && extent > 1 ? extent : 1;
+}
+
+/* Whether blocks that differ along the dim go through the loops equally often. */
+static bool keeps_step(const specialist *s, const bool *varying) {
+    const tile_function *f = s->ring.f;
+    bool same = true;
+    for (unsigned d = 0; d <= s->around_count; d++) {
+        tile_op loop = d < s->around_count ? s->around[d] : s->ring.plan.loop;
+        for (unsigned i = 0; i < 3; i++) same &= !varying[tile_op_operand(f, loop, i).id];
+    }
+    return same;
+}
+
+static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
+    unsigned count;
+    bool same = true;
+    const tile_value *source = tile_operands_src(s->ring.f, copy, &count);
+    for (unsigned i = 0; i < count; i++) same &= !varying[source[i].id];
+    return same;
+}
+
+static void share_along(specialist *s, unsigned dim) {
+    const bool *varying = tile_cluster_varying_values(s->ring.f, dim, extent_of(s->ring.f, dim),
+                                                      s->ring.pass->scratch);
+    if (!keeps_step(s, varying)) return;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        if (s->shared_along[i] || !reads_same(s, varying, s->ring.plan.copies[i].op)) continue;
+        s->shared_along[i] = 1 + dim;
+        s->groups[s->group_of[i]].shared_dims |= 1u << dim;
+        s->shares = true;
+    }
+}
+
+/* round_grid.c asks the same: with shared copies all blocks of a cluster come to the loop. */
+static bool has_multicast(const specialist *s) {
+    return tile_target_has(s->ring.pass->target, TILE_FEATURE_multicast);
+}
+
+/* Unless the kernel has its cluster for something else. */
+static void remark_none(const specialist *s) {
+    tile_function *f = s->ring.f;
+    if (tile_uses_cluster(f)) return;
+    if (!has_multicast(s))
+        tile_missed_at(f, s->ring.plan.loop, "no multicast", "leave `cluster` out",
+                       "the target has none at full rate, and each block copies for itself");
+    else
+        tile_missed_at(f, s->ring.plan.loop, "no multicast",
+                       "leave `cluster` out, or let a copy not depend on one dim of block_id",
+                       "each block of a cluster copies something else, or another number of "
+                       "times");
+}
+
+void specialize_plan_sharing(specialist *s) {
+    tile_function *f = s->ring.f;
+    bool any = false;
+    for (unsigned d = 0; d < DIMS; d++) {
+        if (extent_of(f, d) == 1) continue;
+        any = true;
+        if (has_multicast(s)) share_along(s, d);
+    }
+    if (any && !s->shares) remark_none(s);
+}
+
+unsigned specialize_senders(const specialist *s, const stage_group *group) {
+    int64_t senders = 1;
+    for (unsigned d = 0; d < DIMS; d++)
+        if (group->shared_dims >> d & 1) senders += extent_of(s->ring.f, d) - 1;
+    return (unsigned)senders;
+}
+
+/* The rank of the block `ahead` places further along the dim, round about. */
+static tile_value rank_of(const specialist *s, tile_builder *b, unsigned dim, int64_t ahead) {
+    const tile_function *f = s->ring.f;
+    int64_t before = 1, all = 1, extent = extent_of(f, dim);
+    for (unsigned d = 0; d < DIMS; d++) {
+        all *= extent_of(f, d);
+        if (d < dim) before *= extent_of(f, d);
+    }
+    tile_value rank = tile_build_cluster_rank(b), blocks = tile_build_int(b, extent);
+    tile_value step = tile_build_int(b, before), place = rank;
+    if (all != extent) place = tile_build_rem(b, tile_build_div(b, rank, step), blocks);
+    tile_value other =
+        tile_build_rem(b, tile_build_add(b, place, tile_build_int(b, ahead)), blocks);
+    if (all == extent) return other;
+    tile_value first = tile_build_sub(b, rank, tile_build_mul(b, place, step));
+    return tile_build_add(b, first, tile_build_mul(b, other, step));
+}
+
+void specialize_find_senders(specialist *s, tile_builder *b) {
+    for (unsigned g = 0; g < s->group_count; g++) {
+        stage_group *group = &s->groups[g];
+        unsigned count = 0;
+        group->senders =
+            TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, specialize_senders(s, group));
+        group->senders[count++] = group->empty;
+        for (unsigned d = 0; d < DIMS; d++)
+            for (int64_t i = 1; group->shared_dims >> d & 1 && i < extent_of(s->ring.f, d); i++)
+                group->senders[count++] =
+                    tile_build_map_shared(b, group->empty, rank_of(s, b, d, i));
+    }
+}
+
+void specialize_give_back(const specialist *s, tile_builder *b, const stage_group *group,
+                          tile_value stage) {
+    for (unsigned i = 0; i < specialize_senders(s, group); i++)
+        tile_build_barrier_arrive(b, group->senders[i], &stage, 1);
+}

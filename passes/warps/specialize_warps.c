@@ -1,0 +1,309 @@
+/* specialize-warps: gives the copies of a pipelined loop a warp of their own.
+ *
+ * A warp that only copies is never behind: it waits while a stage is not yet empty, while those of
+ * the products go on. They issue nothing but wgmma, and registers that a copying warp does not need
+ * become theirs (setmaxnreg).
+ *
+ * level: 2 to 2
+ * requires: instantiated
+ * keeps: instantiated
+ * breaks: laid_out, allocated, synchronised
+ *
+ * target: sm_90a
+ * pipeline: specialize-warps
+ * before:
+ *   kernel @sum(%k: i32, %a: view<f16[64, %k]> {tensor_map},
+ *               %b: view<f16[%k, 64]> {tensor_map}, %c: ptr<f32>)
+ *       grid [1]  warps 4
+ *   {
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %zero = splat 0.0 : tile<f32[64, 64]>
+ *     %acc = for %i = 0 to %k step 64 iter (%sum = %zero) pipelined (3) {
+ *       %x = load %a[0, %i] : tile<f16[64, 64]>
+ *       %y = load %b[%i, 0] : tile<f16[64, 64]>
+ *       %new = dot %x, %y, %sum {via = wgmma} : tile<f32[64, 64]>
+ *       yield %new
+ *     }
+ *     store %acc, %o[0, 0]
+ *   }
+ *
+ * after:
+ *   kernel @sum(%k: i32, %a: view<f16[64, %k]> {tensor_map},
+ *               %b: view<f16[%k, 64]> {tensor_map}, %c: ptr<f32>)
+ *       grid [1]  warps 8
+ *   {
+ *     %o = view %c, [64, 64] : view<f32[64, 64]>
+ *     %x = alloc_shared : shared<f16[3][64, 64]>
+ *     %y = alloc_shared : shared<f16[3][64, 64]>
+ *     %full = alloc_barrier {count = 1} : shared<barrier[3]>
+ *     %empty = alloc_barrier {count = 4} : shared<barrier[3]>
+ *     roles {
+ *       warps 1 {
+ *         %1, %2 = for %i = 0 to %k step 64 iter (%stage = 0, %parity = 1) {
+ *           barrier_wait %empty[%stage], %parity
+ *           copy_async %a[0, %i], %x[%stage], %full[%stage]
+ *           copy_async %b[%i, 0], %y[%stage], %full[%stage]
+ *           barrier_arrive %full[%stage]
+ *           %3 = add %stage, 1 : i32
+ *           %4 = eq %3, 3 : i1
+ *           %5 = select %4, 0, %3 : i32
+ *           %6 = xor %parity, 1 : i32
+ *           %7 = select %4, %6, %parity : i32
+ *           yield %5, %7
+ *         }
+ *       }
+ *       warps 3 {
+ *       }
+ *       warps 4 {
+ *         %zero = splat 0.0 : tile<f32[64, 64]>
+ *         %10 = lt 0, %k : i1
+ *         %acc, %11, %12, %13 = if %10 {
+ *           %acc_1, %14, %15, %16 = for %i_1 = 0 to %k step 64
+ *               iter (%sum = %zero, %stage_1 = 0, %parity_1 = 0, %previous = 0) {
+ *             barrier_wait %full[%stage_1], %parity_1
+ *             %new = dot %x[%stage_1], %y[%stage_1], %sum {via = wgmma, async} : tile<f32[64, 64]>
+ *             %17 = add %stage_1, 1 : i32
+ *             %18 = eq %17, 3 : i1
+ *             %19 = select %18, 0, %17 : i32
+ *             %20 = xor %parity_1, 1 : i32
+ *             %21 = select %18, %20, %parity_1 : i32
+ *             %22 = dot_wait %new, 1 : tile<f32[64, 64]>
+ *             %23 = ne %i_1, 0 : i1
+ *             if %23 {
+ *               barrier_arrive %empty[%previous]
+ *             }
+ *             yield %22, %19, %21, %stage_1
+ *           }
+ *           %24 = dot_wait %acc_1, 0 : tile<f32[64, 64]>
+ *           yield %24, %14, %15, %16
+ *         } else {
+ *           yield %zero, 0, 0, 0
+ *         }
+ *         free_shared %x
+ *         free_shared %y
+ *         %25 = alloc_shared : shared<f32[2][64, 32]>
+ *         store_async %acc, %o[0, 0], %25
+ *         bulk_wait 0 {read}
+ *       }
+ *     }
+ *   }
+ *
+ * Which loops. Those with `pipelined` on targets with TMA and setmaxnreg, whose products warpgroups
+ * compute (`via = wgmma`), or, on a target without wgmma, warps (mma.sync) independently of each
+ * other; whose copies all run ahead and can be boxes of tensor maps, and which stand in nothing but
+ * `for`. Each condition that fails is a remark at its line (plan.c), and the loop is
+ * left to `pipeline`.
+ *
+ * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
+ * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
+ * else, with the loops, moves to the consumers, one set of as many warps as the kernel had: its
+ * tiles, its thread numbers and its barriers stay what they were, so that whatever hangs on the
+ * sums (reductions, exchanges, atomics) is as good as before. Nothing in the loop makes its
+ * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
+ * are dealt out to whole ones.
+ *
+ * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
+ * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
+ * and parity are carried through all loops, so that the ring goes on from tile to tile; the
+ * producer begins with parity 1, as the phase before the first counts as complete. Copies between
+ * whose first readers there is no product share a pair of barriers, others have their own.
+ *
+ * Copies that stand before the loop are the producer's, too (beside.c), with barriers of
+ * their own: what a tile begins with is there before the tile before it has been stored.
+ *
+ * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
+ * of the one before are finished, and their stages given back, while its own go on. That keeps the
+ * tensor cores busy while the next stage is waited for.
+ *
+ * The loop stands in an `if` that it has an iteration: the first product then starts the sums by
+ * itself (scale-d), and the zeros, one register each, are written only where there is none.
+ *
+ * Tiles are stored in the background, piece by piece (store.c), so that the ring of the
+ * stages keeps the shared memory that whole tiles would take.
+ *
+ * Where a product takes what another one makes pipeline-dots multiplies for two iterations at once.
+ * The producer then fills what the first product reads an iteration before the rest: in the order
+ * in which it is waited for.
+ *
+ * Blocks of a cluster share copies that are the same for them (share.c).
+ *
+ * Loops around it: what one iteration writes no later one may read through the ring, which runs
+ * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
+#include "lib/analysis/executors.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "passes/common/warpgroup.h"
+#include "passes/warps/specialize.h"
+
+enum {
+    BLOCK_REGISTERS = 1 << 16,
+    WIDE_SUMS = 168, /* registers of a thread: with as many the producer gives up all it can */
+};
+
+/* Finding the loop ----------------------------------------------------------------------------- */
+
+/* Building ------------------------------------------------------------------------------------- */
+
+tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
+                               unsigned stages, int64_t arrivals) {
+    const int64_t extent = stages;
+    tile_value bar = tile_build_alloc_barrier(
+        b, tile_type_shared(tile_function_context(s->ring.f), TILE_barrier, 0, 1, &extent));
+    tile_op_set_int(b->function, tile_value_def(b->function, bar), TILE_ATTR_count, arrivals);
+    tile_value_set_name(b->function, bar, name);
+    return bar;
+}
+
+static bool has_parts(const specialist *s) {
+    bool found = false;
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) found |= s->parts[i].end.id != 0;
+    return found;
+}
+
+/* Buffers and barriers, before the roles: both have them. */
+static void make_rings(specialist *s, tile_op roles) {
+    tile_function *f = s->ring.f;
+    ring_make_buffers(&s->ring);
+    specialize_deal_buffers(s);
+    for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
+        tile_op alloc = tile_value_def(f, s->ring.buffers[i]);
+        tile_move_op(f, alloc, f->body, roles);
+        if (alloc.id < s->old_ops) s->outside[alloc.id] = true;
+    }
+    tile_builder b = tile_builder_before(f, roles);
+    b.loc = tile_op_loc(f, s->ring.plan.loop);
+    unsigned stages = s->ring.plan.stages;
+    for (unsigned g = 0; g < s->group_count; g++) {
+        int64_t readers = (int64_t)s->warps * s->readers * specialize_senders(s, &s->groups[g]);
+        s->groups[g].full = specialize_barriers(s, &b, "full", stages, 1);
+        s->groups[g].empty = specialize_barriers(s, &b, "empty", stages, readers);
+    }
+    if (has_parts(s)) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
+    specialize_make_beside(s, roles);
+}
+
+static int64_t registers_of(const specialist *s, const tile_type *type) {
+    bool tile = type->kind == TILE_TYPE_TILE;
+    return tile ? tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * s->warps) : 0;
+}
+
+/* Of a product that is waited for at once: what it holds beside what the loop carries. */
+static int64_t own_registers(const specialist *s, tile_op dot) {
+    int64_t sums = registers_of(s, tile_value_type(s->ring.f, tile_op_result(s->ring.f, dot, 0)));
+    int64_t left = WARPGROUP_MOST_REGISTERS - sums;
+    for (unsigned i = 0; i < s->dot_count; i++)
+        if (s->dots[i].id == dot.id) return 0;
+    return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
+}
+
+/* Registers of a thread that hold sums while products run. */
+static int64_t sum_registers(const specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    int64_t carried = 0, own = 0;
+    for (unsigned i = 0; i < tile_carried_count(f, loop); i++)
+        carried += registers_of(s, tile_value_type(f, tile_op_result(f, loop, i)));
+    TILE_FOR_EACH_NESTED_OP (f, op, loop) {
+        int64_t taken = tile_op_opcode(f, op) == TILE_OP_dot ? own_registers(s, op) : 0;
+        own = taken > own ? taken : own;
+    }
+    return carried + own;
+}
+
+/* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
+ * products hang on each other what lies between them takes as many as wide sums. */
+static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
+    bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
+    *producer = *consumer = 0;
+    if (s->warps * s->sets == WARPGROUP) return;
+    if (s->readers > 1) { /* four warpgroups have 128 each */
+        *producer = 32;
+        *consumer = 160;
+        return;
+    }
+    wide &= !has_parts(s);
+    *producer = wide ? 24 : 40;
+    *consumer = wide ? 240 : 232;
+}
+
+/* To the cluster's barriers behind the consumers' loop all threads come. */
+static void come_along(specialist *s, tile_region consumers, tile_region others) {
+    tile_function *f = s->ring.f;
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, others));
+    TILE_FOR_EACH_OP (f, op, consumers) {
+        b.loc = tile_op_loc(f, op);
+        if (tile_op_opcode(f, op) == TILE_OP_cluster_wait) tile_build_cluster_wait(&b);
+        if (tile_op_opcode(f, op) != TILE_OP_cluster_arrive) continue;
+        tile_build_cluster_arrive(&b);
+        if (tile_op_has_attr(f, op, TILE_ATTR_relaxed))
+            tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_relaxed);
+    }
+}
+
+/* Iterations may overlap, and the groups' products take turns, if the user says so. */
+static void serve(const specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    bool in_turn = warpgroup_asks_turns(f, loop);
+    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
+    if (in_turn && !specialize_has_wgmma(s))
+        tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");
+    else if (in_turn && !s->chained)
+        tile_missed_at(f, loop, "no turns", "leave `consumers` out",
+                       "none of its products takes what another one makes");
+    else if (in_turn && s->warps * s->sets == WARPGROUP)
+        tile_missed_at(f, loop, "no turns", "say `warps 8`",
+                       "one warpgroup has none to take turns with");
+    else if (in_turn)
+        tile_op_set_flag(f, loop, TILE_ATTR_turns);
+}
+
+static void make_roles(specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op top = specialize_top(s);
+    tile_builder b = tile_builder_before(f, top);
+    int64_t few, many;
+    share_registers(s, &few, &many);
+    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->sets},
+                  shares[] = {few, few, many};
+    tile_value counts[3], groups[3], registers[3];
+    for (unsigned r = 0; r < 3; r++) {
+        counts[r] = tile_build_int(&b, warps[r]);
+        groups[r] = tile_build_int(&b, sets[r]);
+        registers[r] = tile_build_int(&b, shares[r]);
+    }
+    b.loc = tile_op_loc(f, s->ring.plan.loop);
+    tile_op roles = tile_build_role_regions(&b, counts, groups, registers, 3);
+    make_rings(s, roles);
+    specialize_producer(s, tile_op_region(f, roles, 0));
+    tile_builder idle = tile_builder_at_end(f, tile_op_region(f, roles, 1));
+    tile_build_yield(&idle, NULL, 0);
+    specialize_consumers(s, roles, tile_op_region(f, roles, 2));
+    for (unsigned r = 0; r < 2; r++)
+        come_along(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
+    specialize_stores(s, tile_op_region(f, roles, 2));
+    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
+    serve(s);
+    tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
+    tile_function_set_warps(
+        f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
+}
+
+tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
+    tile_op loop = TILE_NO_OP;
+    unsigned loops = 0;
+    /* 1. The loop. */
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_op_has_attr(f, op, TILE_ATTR_pipelined) && !loops++) loop = op;
+    if (!loops || !tile_specializes_warps(pass->target)) return TILE_OK;
+    if (loops > 1) {
+        tile_missed_at(f, loop, "not specialised", "leave `pipelined` out of the others",
+                       "the kernel has several pipelined loops, and one warp serves one");
+        return TILE_OK;
+    }
+    /* 2. What it needs. */
+    specialist s = {.ring = {.pass = pass, .f = f}};
+    if (specialize_plan(&s, loop)) make_roles(&s);
+    tile_pass_count(pass, "specialised loops", s.group_count > 0);
+    return TILE_OK;
+}

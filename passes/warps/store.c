@@ -1,0 +1,200 @@
+/* Results of a specialised loop go to memory piece by piece, through a ring of small buffers: what
+ * is stored is under way while the next piece is written, and the last ones while the next tile's
+ * products run. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/store_ring.h"
+#include "lib/analysis/tensor_map.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
+#include "lib/support/integer.h"
+#include "passes/common/warpgroup.h"
+#include "passes/warps/specialize.h"
+
+/* Whether op must not begin before the copy to the view is complete, of which it knows nothing. */
+static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
+    const unsigned orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER |
+                            TILE_EFFECT_ATOMIC | TILE_EFFECT_REGION;
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    bool meets = (tile_op_effects(f, op) & orders) != 0;
+    for (unsigned i = 0; i < count; i++)
+        meets |= !accesses[i].shared && tile_may_alias(f, accesses[i].memory, view);
+    return meets;
+}
+
+/* What comes behind op: where it stands, and behind the branches that it stands in. */
+static tile_op behind(const specialist *s, tile_op op) {
+    const tile_function *f = s->ring.f;
+    uint32_t region = tile_op_at(f, s->done)->parent.id;
+    while (!tile_op_next(f, op).id && tile_op_at(f, op)->parent.id != region)
+        op = tile_op_parent(f, op);
+    return tile_op_next(f, op);
+}
+
+/* The same, into the branch that op is: blocks that round a grid up to whole clusters take none. */
+static tile_op following(const specialist *s, tile_op op) {
+    const tile_function *f = s->ring.f;
+    if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
+        return tile_region_first(f, tile_op_region(f, op, 0));
+    return behind(s, op);
+}
+
+/* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
+static const char *find_obstacle(const specialist *s, tile_op op, const char **remedy) {
+    const tile_function *f = s->ring.f;
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
+    tile_value view = tile_operand_dst(f, op);
+    *remedy = NULL;
+    if (tile->rank != 2) return "its tile is no product's";
+    *remedy = "put it last";
+    for (tile_op next = behind(s, op); next.id; next = behind(s, next))
+        if (must_wait(f, next, view) && tile_stores_may_meet(f, op, next))
+            return "what comes behind it may need it complete";
+    *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
+    for (unsigned i = 0; i < s->around_count; i++)
+        if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
+            return "the next iteration may need it complete";
+    return NULL;
+}
+
+/* The ring ------------------------------------------------------------------------------------- */
+
+void specialize_count_bytes(const specialist *s, int64_t *released, int64_t *others) {
+    enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
+    const tile_function *f = s->ring.f;
+    bool frees = !s->around_count && s->sets == 1;
+    *released = *others = 0;
+    for (uint32_t id = 1; id < f->op_count; id++) {
+        int64_t stride;
+        tile_op op = {id};
+        if (!tile_op_is_alloc((tile_opcode)f->ops[id].opcode)) continue;
+        bool barriers = f->ops[id].opcode == TILE_OP_alloc_barrier, staged = false;
+        int64_t bytes = tile_alloc_bytes(f, op, &stride);
+        for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
+            staged |= tile_op_result(f, op, 0).id == s->ring.buffers[i].id;
+        bytes = tile_round_up(bytes > 0 ? bytes : 0, barriers ? OF_BARRIERS : ALIGNMENT);
+        *(staged && frees ? released : others) += bytes;
+    }
+}
+
+/* The dim of the tile that the product's rows of it lie in. */
+static unsigned row_dim_of(const specialist *s, const tile_type *tile) {
+    const tile_function *f = s->ring.f;
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_type *acc = warpgroup_operand(f, op, TILE_MMA_ACC);
+        if (acc->dims[0] == tile->dims[0] && acc->dims[1] == tile->dims[1] &&
+            warpgroup_row_dim(f, op, &row_dim))
+            break;
+    }
+    return row_dim;
+}
+
+/* Stores go through one ring if their pieces are alike: they come one after the other. */
+typedef struct store_rings {
+    tile_value buffers[TILE_MAX_OPERANDS];
+    unsigned count, stores;
+} store_rings;
+
+static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
+    tile_function *f = s->ring.f;
+    tile_context *context = tile_function_context(f);
+    const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
+    tile_store_ring chosen;
+    tile_store_query query = {.row_dim = row_dim_of(s, tile),
+                              .element_bytes = tile_scalar_bytes(tile->scalar),
+                              .warps = s->warps,
+                              .sets = s->sets,
+                              .block_warps = s->warps * s->sets + WARPGROUP,
+                              .alone = rings->stores == 1};
+    if (s->warps * s->sets > WARPGROUP) query.registers = tile_entry_registers(query.block_warps);
+    for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)tile_type_dim(tile, d);
+    for (unsigned i = 0; i < rings->count; i++) {
+        const tile_type *other = tile_value_type(f, rings->buffers[i]);
+        const uint32_t extents[2] = {(uint32_t)tile_type_dim(other, 0),
+                                     (uint32_t)tile_type_dim(other, 1)};
+        if (other->scalar == tile->scalar && tile_suits_store_ring(&query, extents))
+            return rings->buffers[i];
+    }
+    specialize_count_bytes(s, &query.released, &query.others);
+    if (!tile_choose_store_ring(s->ring.pass->target, &query, &chosen)) return TILE_NO_VALUE;
+    const int64_t dims[2] = {chosen.extents[0], chosen.extents[1]};
+    const tile_type *type = tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);
+    if (rings->count == TILE_MAX_OPERANDS) return TILE_NO_VALUE;
+    tile_builder b = tile_builder_before(f, s->around_count ? specialize_top(s) : op);
+    b.loc = tile_op_loc(f, op);
+    return rings->buffers[rings->count++] = tile_build_alloc_shared(&b, type);
+}
+
+/* Stores --------------------------------------------------------------------------------------- */
+
+static void replace_store(specialist *s, tile_op op, tile_value buffer) {
+    unsigned size;
+    tile_function *f = s->ring.f;
+    tile_value to[1 + TILE_MAX_RANK];
+    const tile_value *view = tile_operands_dst(f, op, &size);
+    for (unsigned i = 0; i < size; i++) to[i] = view[i];
+    tile_builder b = tile_builder_before(f, op);
+    b.loc = tile_op_loc(f, op);
+    tile_build_store_async(&b, tile_operand_src(f, op), to[0], to + 1, size - 1, buffer);
+    ring_keep_attrs(&s->ring, &b, op);
+    tile_erase_op(f, op);
+}
+
+/* Scratch, which only the launch knows, has no tensor map, and opaque one takes tiles as threads
+ * hold them. */
+static bool is_result(const tile_function *f, tile_op op) {
+    if (tile_op_opcode(f, op) != TILE_OP_store || !tile_is_plain_access(f, op)) return false;
+    tile_op def = tile_value_def(f, tile_operand_dst(f, op));
+    return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
+}
+
+/* The next store behind op, or op. */
+static tile_op find_store(const specialist *s, tile_op op) {
+    while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
+    return op;
+}
+
+/* Behind the loops around it: there the ring's producer is done, and what is stored stays as it is.
+ */
+static void tell_last(const specialist *s) {
+    const tile_function *f = s->ring.f;
+    tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
+    for (; op.id; op = tile_op_next(f, op))
+        if (is_result(f, op) && tile_value_type(f, tile_operand_src(f, op))->rank == 2)
+            tile_missed_at(f, op, "no TMA", "make one loop of the two",
+                           "it stands behind a loop around the pipelined one");
+}
+
+void specialize_stores(specialist *s, tile_region region) {
+    tile_function *f = s->ring.f;
+    store_rings rings = {.count = 0};
+    const char *remedy;
+    tile_op first = find_store(s, behind(s, s->done)), next;
+    for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
+        rings.stores += !find_obstacle(s, op, &remedy);
+    for (tile_op op = first; op.id; op = next) {
+        next = find_store(s, following(s, op));
+        const char *help, *why = find_obstacle(s, op, &help);
+        tile_value view = tile_operand_dst(f, op);
+        /* Nobody expects it of a number a row, as sums and maxima are. */
+        bool silent = tile_value_type(f, tile_operand_src(f, op))->rank < 2;
+        const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
+        if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
+        tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
+        if (buffer.id)
+            replace_store(s, op, buffer);
+        else if (!no_map)
+            tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
+                           why ? why : "shared memory has no room for pieces of its tile");
+    }
+    tell_last(s);
+    if (!rings.count) return;
+    tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
+    b.loc = tile_op_loc(f, specialize_top(s));
+    tile_build_bulk_wait(&b, tile_build_int(&b, 0));
+    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* then threads may end */
+}

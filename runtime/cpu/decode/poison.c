@@ -1,0 +1,483 @@
+/* Which values may be poisoned, and the instructions on poison beside the others. */
+#include <string.h>
+
+#include "lib/analysis/range.h"
+#include "lib/ir/regions.h"
+
+#include "runtime/cpu/execute/poison.h"
+
+/* What carries elements ------------------------------------------------------------------------ */
+
+/* Element-wise or not, an operation that passes elements on gets its poison from one of these. */
+typedef void (*follow_function)(cpu_decoder *d, tile_op op, uint32_t first);
+static follow_function find_follower(tile_opcode opcode);
+
+/* An operand whose elements the operation handles, rather than being told something by it. */
+static bool carries_elements(tile_opcode opcode, unsigned operand) {
+    const tile_op_info *info = tile_op_get_info(opcode);
+    if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
+    if (opcode == TILE_OP_gather) return operand == 0; /* behind it stand indices */
+    switch (info->operands[operand].class_) {
+    case TILE_CLASS_any:
+    case TILE_CLASS_number:
+    case TILE_CLASS_integer:
+    case TILE_CLASS_floating:
+    case TILE_CLASS_scalar:
+    case TILE_CLASS_tensor:
+    case TILE_CLASS_tile:
+    case TILE_CLASS_tile_or_shared:
+    case TILE_CLASS_vector:
+    case TILE_CLASS_vector_or_descriptor: return true;
+    case TILE_CLASS_boolean:
+    case TILE_CLASS_index:
+    case TILE_CLASS_long_index:
+    case TILE_CLASS_constant:
+    case TILE_CLASS_pointer:
+    case TILE_CLASS_view:
+    case TILE_CLASS_shared:
+    case TILE_CLASS_any_shared:
+    case TILE_CLASS_barrier:
+    case TILE_CLASS_any_barrier:
+    case TILE_CLASS_memory:
+    case TILE_CLASS_global:
+    case TILE_CLASS_location:
+    case TILE_CLASS_tensor_map:
+    case TILE_CLASS_descriptor: return false;
+    }
+    return false;
+}
+
+/* Value `index` of what stands for an operand: coordinates follow the head. */
+static bool is_element_value(tile_opcode opcode, unsigned operand, unsigned index) {
+    tile_operand_form form = tile_op_get_info(opcode)->operands[operand].form;
+    return carries_elements(opcode, operand) && (index == 0 || form == TILE_FORM_variadic);
+}
+
+/* Calls visit for all operands, with whether each carries elements. */
+typedef void (*visit_operand)(void *user, tile_value value, bool element);
+static void visit_operands(const tile_function *f, tile_op op, visit_operand visit, void *user) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    for (unsigned k = 0; k < tile_op_get_info(opcode)->operand_count; k++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(f, op, k, &count);
+        for (unsigned i = 0; i < count; i++) visit(user, values[i], is_element_value(opcode, k, i));
+    }
+}
+
+/* Finding -------------------------------------------------------------------------------------- */
+
+static bool never_zero(const tile_function *f, tile_value value) {
+    int64_t integer;
+    const tile_value_data *data = tile_value_at(f, value);
+    if (data->kind == TILE_VALUE_RESULT) {
+        tile_op op = {data->owner};
+        tile_opcode opcode = tile_op_opcode(f, op);
+        return (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast) &&
+               never_zero(f, tile_operand_src(f, op));
+    }
+    return tile_value_is_int(f, value, &integer) && integer != 0;
+}
+
+/* Whether the operation divides integers by what may be zero. One of scalars is a fault at once: no
+ * view pads it; but the divisor itself may come from padding. */
+static bool may_divide_by_zero(const cpu_decoder *d, tile_op op) {
+    int64_t ignored;
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    if (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+        !tile_fold_int(opcode, 1, 1, 1, &ignored) || tile_fold_int(opcode, 1, 0, 1, &ignored))
+        return false;
+    tile_value divisor = tile_operand_rhs(d->f, op);
+    const tile_type *type = tile_value_type(d->f, divisor);
+    if (tile_scalar_is_floating(type->scalar) || never_zero(d->f, divisor)) return false;
+    return type->kind != TILE_TYPE_SCALAR || d->may_poison[divisor.id];
+}
+
+/* Whether the operation shifts by what may be less than 0, or the type's width and more. */
+static bool may_shift_too_far(const cpu_decoder *d, tile_op op) {
+    if (!cpu_shifts(tile_op_opcode(d->f, op))) return false;
+    tile_value count = tile_operand_rhs(d->f, op);
+    tile_range range = d->ranges[count.id];
+    unsigned bits = tile_scalar_bits(tile_value_type(d->f, count)->scalar);
+    return d->may_poison[count.id] || range.min < 0 || range.max >= (int64_t)bits;
+}
+
+static bool may_make_poison(const cpu_decoder *d, tile_op op) {
+    return may_divide_by_zero(d, op) || may_shift_too_far(d, op);
+}
+
+typedef struct search {
+    cpu_decoder *d;
+    bool any, shared; /* of this operation: an operand may be poisoned; it has shared ones */
+    bool changed;
+} search;
+
+static void look_at_operand(void *user, tile_value value, bool element) {
+    search *s = user;
+    s->any |= element && s->d->may_poison[value.id];
+    tile_type_kind kind = tile_value_type(s->d->f, value)->kind;
+    s->shared |= kind == TILE_TYPE_SHARED || kind == TILE_TYPE_DESCRIPTOR;
+}
+
+static void mark(search *s, bool *may) {
+    s->changed |= !*may;
+    *may = true;
+}
+
+static void mark_carried(search *s, tile_op op) {
+    const tile_function *f = s->d->f;
+    for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
+        bool any = false;
+        TILE_FOR_EACH_PLACE (f, op, from)
+            any |= s->d->may_poison[tile_carried_sent(f, op, from, i).id];
+        if (!any) continue;
+        TILE_FOR_EACH_PLACE (f, op, to) {
+            tile_value value = tile_carried_received(f, op, to, i);
+            if (value.id) mark(s, &s->d->may_poison[value.id]);
+        }
+    }
+}
+
+static void search_op(search *s, tile_op op) {
+    cpu_decoder *d = s->d;
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    s->any = s->shared = false;
+    visit_operands(d->f, op, look_at_operand, s);
+    bool poisons = s->any || may_make_poison(d, op) || (s->shared && d->program->shared_poison);
+    mark_carried(s, op);
+    if (!poisons || !find_follower(opcode)) return;
+    const tile_op_data *data = tile_op_at(d->f, op);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        mark(s, &d->may_poison[tile_op_result(d->f, op, i).id]);
+    if (s->shared && s->any && !data->result_count) mark(s, &d->program->shared_poison);
+}
+
+static void search_region(search *s, tile_region region) {
+    TILE_FOR_EACH_OP (s->d->f, op, region) {
+        const tile_op_data *data = tile_op_at(s->d->f, op);
+        for (unsigned r = 0; r < data->region_count; r++) search_region(s, data->regions[r]);
+        search_op(s, op);
+    }
+}
+
+void cpu_find_poison(cpu_decoder *d) {
+    search s = {.d = d, .changed = true};
+    d->may_poison = TILE_NEW_ARRAY(&d->scratch, bool, d->f->value_count);
+    d->ranges = tile_range_analyse(d->f, &d->scratch);
+    while (s.changed) {
+        s.changed = false;
+        search_region(&s, d->f->body);
+        d->program->poison |= s.changed;
+    }
+}
+
+/* Uses ----------------------------------------------------------------------------------------- */
+
+static void check_use(cpu_decoder *d, tile_op op, tile_value value) {
+    if (!cpu_stream_has(d, value)) return;
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_poison_check);
+    cpu_set_elements(d, insn, tile_value_type(d->f, value));
+    insn->operand[0] = cpu_place_of(d, value);
+}
+
+/* How many of the last operands are handed over, to regions or by a region's end. */
+static unsigned count_sent(const tile_function *f, tile_op op) {
+    const tile_op_data *data = tile_op_at(f, op);
+    if (tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_TERMINATOR)
+        return tile_carried_count(f, tile_op_parent(f, op));
+    return data->region_count && tile_carried_sent(f, op, TILE_AROUND, 0).id
+               ? tile_carried_count(f, op)
+               : 0;
+}
+
+typedef struct use_check {
+    cpu_decoder *d;
+    tile_op op;
+    unsigned left; /* operands that are not handed over */
+    bool passes_on;
+} use_check;
+
+static void check_operand(void *user, tile_value value, bool element) {
+    use_check *check = user;
+    if (!check->left) return;
+    check->left--;
+    if (check->d->may_poison[value.id] && !(element && check->passes_on))
+        check_use(check->d, check->op, value);
+}
+
+void cpu_check_poison_uses(cpu_decoder *d, tile_op op) {
+    use_check check = {.d = d, .op = op};
+    if (!d->program->poison) return;
+    check.left = tile_op_at(d->f, op)->operand_count - count_sent(d->f, op);
+    check.passes_on = find_follower(tile_op_opcode(d->f, op)) != NULL;
+    visit_operands(d->f, op, check_operand, &check);
+}
+
+/* Following ------------------------------------------------------------------------------------ */
+
+static cpu_poison *new_poison(cpu_decoder *d, tile_op op) {
+    cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
+    const tile_op_info *info = tile_op_get_info(tile_op_opcode(d->f, op));
+    for (unsigned k = 0; k < info->operand_count && k < 3; k++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(d->f, op, k, &count);
+        if (!count) continue;
+        const tile_type *type = tile_value_type(d->f, values[0]);
+        p->may[k] = type->kind == TILE_TYPE_SHARED ? d->program->shared_poison
+                                                   : d->may_poison[values[0].id];
+        p->size[k] = cpu_value_size(type);
+        if (type->kind == TILE_TYPE_SHARED) p->size[k] = tile_scalar_bytes(type->scalar);
+        p->scalar[k] = type->scalar;
+        p->count[k] = cpu_value_elements(type) * d->program->lanes;
+    }
+    if (tile_op_at(d->f, op)->result_count) p->result_size = cpu_value_size(cpu_result_type(d, op));
+    return p;
+}
+
+/* Behind the one instruction of the operation, one like it with this handler. */
+static cpu_insn *add_follower(cpu_decoder *d, tile_op op, uint32_t first, cpu_handler handler,
+                              cpu_poison *p) {
+    cpu_insn *insn = cpu_add_insn(d, op, handler);
+    *insn = d->program->insns[first];
+    p->handler = insn->handler;
+    insn->handler = handler;
+    insn->poison = p;
+    return insn;
+}
+
+static bool result_may(const cpu_decoder *d, tile_op op) {
+    return tile_op_at(d->f, op)->result_count && d->may_poison[tile_op_result(d->f, op, 0).id];
+}
+
+/* A number for what this instruction makes; those of one place share one. */
+static uint8_t find_origin(cpu_decoder *d, uint32_t first) {
+    cpu_program *p = d->program;
+    const cpu_insn *insn = &p->insns[first];
+    for (uint8_t i = 1; i < p->origin_count; i++) {
+        const cpu_insn *other = &p->insns[p->origins[i]];
+        if (other->opcode == insn->opcode && !memcmp(&other->loc, &insn->loc, sizeof insn->loc))
+            return i;
+    }
+    if (!p->origins) {
+        p->origins = TILE_NEW_ARRAY(&p->arena, uint32_t, CPU_MANY_ORIGINS);
+        p->origin_count = 1;
+    }
+    if (p->origin_count == CPU_MANY_ORIGINS) return CPU_MANY_ORIGINS;
+    p->origins[p->origin_count] = first;
+    return (uint8_t)p->origin_count++;
+}
+
+typedef struct plain_list {
+    cpu_decoder *d;
+    cpu_poison *p;
+    struct cpu_plain_operand *operands;
+} plain_list;
+
+/* Constants are where they always are. */
+static void add_plain_operand(void *user, tile_value value, bool element) {
+    plain_list *list = user;
+    uint32_t place = cpu_place_of(list->d, value);
+    if (element || place & CPU_CONSTANT_PLACE) return;
+    uint32_t bytes =
+        cpu_value_place_bytes(tile_value_type(list->d->f, value), list->d->program->lanes);
+    list->operands[list->p->plain_count++] = (struct cpu_plain_operand){place, bytes};
+    list->p->plain_bytes += bytes;
+}
+
+/* Elements that cannot be poisoned come from where there is none. */
+static uint32_t poison_place(const cpu_decoder *d, tile_value value, uint32_t place) {
+    return d->may_poison[value.id] ? place : d->clean_place;
+}
+
+static uint32_t *poison_places(cpu_decoder *d, const tile_value *values, const uint32_t *places,
+                               unsigned count) {
+    uint32_t *of_poison = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
+    for (unsigned i = 0; i < count; i++) of_poison[i] = poison_place(d, values[i], places[i]);
+    return of_poison;
+}
+
+/* The instruction again, on poison. */
+static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    const tile_op_data *data = tile_op_at(d->f, op);
+    if (!result_may(d, op) && (data->result_count || !d->program->shared_poison)) return;
+    cpu_poison *p = new_poison(d, op);
+    plain_list list = {
+        d, p, TILE_NEW_ARRAY(&d->program->arena, struct cpu_plain_operand, data->operand_count)};
+    visit_operands(d->f, op, add_plain_operand, &list);
+    p->plain = list.operands;
+    cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_again, p);
+    for (unsigned k = 0; k < tile_op_get_info(opcode)->operand_count && k < 3; k++) {
+        unsigned count;
+        const tile_value *values = tile_op_segment(d->f, op, k, &count);
+        if (!count || !is_element_value(opcode, k, 0)) continue;
+        if (tile_op_get_info(opcode)->operands[k].form != TILE_FORM_variadic) {
+            insn->operand[k] = poison_place(d, values[0], insn->operand[k]);
+            continue;
+        }
+        insn->index = poison_places(d, values, insn->index, count);
+    }
+}
+
+static void follow_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
+    bool makes = may_make_poison(d, op);
+    tile_opcode opcode = tile_op_opcode(d->f, op);
+    if (!result_may(d, op)) return;
+    cpu_poison *p = new_poison(d, op);
+    if (makes) {
+        p->origin = find_origin(d, first);
+        d->program->insns[first].poison = p; /* no fault there */
+    }
+    add_follower(d, op, first,
+                 makes                      ? cpu_run_poison_make
+                 : opcode == TILE_OP_select ? cpu_run_poison_select
+                                            : cpu_run_poison_spread,
+                 p);
+}
+
+static void follow_mma(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_mma, new_poison(d, op));
+}
+
+static void follow_reduce(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_reduce, new_poison(d, op));
+}
+
+static void follow_rows(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_rows, new_poison(d, op));
+}
+
+static void follow_redux(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_redux, new_poison(d, op));
+}
+
+static void follow_dot(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_dot, new_poison(d, op));
+}
+
+/* Shared memory has poison of its own, global memory none. */
+static void follow_load(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (cpu_operand_type(d, op, 0)->kind == TILE_TYPE_SHARED) follow_move(d, op, first);
+}
+
+/* It looks at the poison of what it stores itself, as it knows what is inside of the extents. */
+static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
+    bool shared = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED;
+    if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
+        follow_move(d, op, first);
+    else if (d->may_poison[tile_operand_src(d->f, op).id])
+        d->program->insns[first].poison = new_poison(d, op);
+}
+
+static void follow_copy(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (!d->program->shared_poison) return;
+    cpu_poison *p = new_poison(d, op);
+    if (cpu_operand_type(d, op, 0)->kind == TILE_TYPE_SHARED)
+        d->program->insns[first].poison = p;
+    else
+        add_follower(d, op, first, cpu_run_poison_copied, p);
+}
+
+static void follow_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_wgmma, new_poison(d, op));
+}
+
+static void follow_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
+    unsigned count;
+    const tile_value *accs = tile_operands_accs(d->f, op, &count);
+    if (!result_may(d, op)) return;
+    cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
+    insn->index = poison_places(d, accs, insn->index, count);
+}
+
+static void follow_to_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op))
+        add_follower(d, op, first, cpu_run_poison_to_fragment, new_poison(d, op));
+}
+
+static void follow_from_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op))
+        add_follower(d, op, first, cpu_run_poison_from_fragment, new_poison(d, op));
+}
+
+/* Its moves are followed already. */
+static void follow_nothing(cpu_decoder *d, tile_op op, uint32_t first) {
+    (void)d;
+    (void)op;
+    (void)first;
+}
+
+static follow_function find_follower(tile_opcode opcode) {
+    static const follow_function followers[TILE_OPCODE_LIMIT] = {
+#define OP(...)
+#define ELEMENTWISE_OP(number, ...) [number] = follow_elementwise,
+#include "tile/ops.def"
+    };
+    static const struct {
+        tile_opcode opcode;
+        follow_function follow;
+    } others[] = {
+        {TILE_OP_splat, follow_move},
+        {TILE_OP_broadcast, follow_move},
+        {TILE_OP_transpose, follow_move},
+        {TILE_OP_reshape, follow_move},
+        {TILE_OP_join, follow_move},
+        {TILE_OP_unjoin, follow_move},
+        {TILE_OP_slice, follow_move},
+        {TILE_OP_concat, follow_move},
+        {TILE_OP_element, follow_move},
+        {TILE_OP_extract, follow_move},
+        {TILE_OP_permute, follow_move},
+        {TILE_OP_insert, follow_move},
+        {TILE_OP_to_fragment, follow_to_fragment},
+        {TILE_OP_from_fragment, follow_from_fragment},
+        {TILE_OP_load_shared, follow_move},
+        {TILE_OP_store_shared, follow_move},
+        {TILE_OP_ld_shared, follow_move},
+        {TILE_OP_st_shared, follow_move},
+        {TILE_OP_ldmatrix, follow_move},
+        {TILE_OP_stmatrix, follow_move},
+        {TILE_OP_convert_layout, follow_nothing},
+        {TILE_OP_dot_wait, follow_nothing},
+        {TILE_OP_shfl, follow_move},
+        {TILE_OP_gather, follow_move},
+        {TILE_OP_reduce, follow_reduce},
+        {TILE_OP_reduce_arg, follow_rows},
+        {TILE_OP_scan, follow_rows},
+        {TILE_OP_sort, follow_rows},
+        {TILE_OP_redux, follow_redux},
+        {TILE_OP_mma, follow_mma},
+        {TILE_OP_dot, follow_dot},
+        {TILE_OP_wgmma, follow_wgmma},
+        {TILE_OP_wgmma_wait, follow_wgmma_wait},
+        {TILE_OP_load, follow_load},
+        {TILE_OP_store, follow_store},
+        {TILE_OP_store_async, follow_store},
+        {TILE_OP_st_global, follow_store},
+        {TILE_OP_atomic, follow_store},
+        {TILE_OP_atomic_thread, follow_store},
+        {TILE_OP_copy, follow_copy},
+        {TILE_OP_copy_async, follow_copy},
+        {TILE_OP_cp_async, follow_copy},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].opcode == opcode) return others[i].follow;
+    return followers[opcode];
+}
+
+void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first) {
+    follow_function follow = find_follower(tile_op_opcode(d->f, op));
+    if (d->program->poison && !d->failed && follow && first < d->program->insn_count)
+        follow(d, op, first);
+}
+
+void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
+    if (!d->program->poison) return;
+    uint32_t move = d->program->insn_count - 1;
+    cpu_insn again = d->program->insns[move];
+    cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
+    p->handler = again.handler;
+    again.handler = cpu_run_poison_again;
+    again.poison = p;
+    again.operand[0] = poison_place(d, from, again.operand[0]);
+    *cpu_add_insn(d, op, NULL) = again;
+}

@@ -1,0 +1,137 @@
+/* Copies by the tensor memory accelerator, decoded.
+ *
+ *     operand[]  0 the map or pointer, 1 the shared buffer, 2 its barriers, 3 the cluster's blocks
+ *     index      coordinates; of a pointer its index, and the bytes
+ *     second     the shared buffer's offset; the barrier's index
+ */
+#include "runtime/cpu/program/decoder.h"
+
+void cpu_decode_tensor_map(cpu_decoder *d, tile_op op) {
+    unsigned count;
+    const tile_map *maps = tile_map_list(d->f, &d->scratch, &count);
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_tensor_map);
+    insn->result = cpu_place_of(d, tile_op_result(d->f, op, 0));
+    insn->integer = tile_map_index(d->f, op, maps, count);
+}
+
+static const char *name_of(cpu_decoder *d, tile_value value) {
+    const char *name = tile_value_at(d->f, value)->name;
+    return name ? name : "memory";
+}
+
+/* The places of values from `first` on of an operand. */
+static const tile_value *operand(const cpu_decoder *d, tile_op op, unsigned index,
+                                 unsigned *count) {
+    return tile_op_segment(d->f, op, index, count);
+}
+
+static cpu_insn *add_copy(cpu_decoder *d, tile_op op, cpu_handler handler, unsigned outside,
+                          unsigned shared) {
+    unsigned count;
+    const tile_value *from = operand(d, op, outside, &count);
+    uint32_t *second = TILE_NEW_ARRAY(&d->program->arena, uint32_t, 2);
+    cpu_insn *insn = cpu_add_insn(d, op, handler);
+    insn->operand[0] = cpu_place_of(d, from[0]);
+    insn->type = tile_value_type(d->f, from[0]);
+    insn->size = tile_scalar_bytes(insn->type->scalar);
+    insn->scalar = insn->type->scalar;
+    const tile_value *buffer = operand(d, op, shared, &count);
+    insn->operand[1] = cpu_place_of(d, buffer[0]);
+    insn->memory = tile_value_type(d->f, buffer[0]);
+    insn->name = name_of(d, buffer[0]);
+    second[0] = cpu_place_of(d, buffer[1]);
+    insn->second = second;
+    insn->second_count = 1;
+    insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
+    return insn;
+}
+
+static void set_coordinates(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned list) {
+    unsigned count;
+    const tile_value *at = operand(d, op, list, &count);
+    insn->index = cpu_places_of(d, at, count);
+    insn->index_count = count;
+}
+
+/* A pointer's index, whose type is insn->from, and the bytes. */
+static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned pointer,
+                      unsigned bytes) {
+    unsigned count;
+    tile_value values[2] = {operand(d, op, pointer, &count)[1], operand(d, op, bytes, &count)[0]};
+    insn->from = tile_value_type(d->f, values[0])->scalar;
+    insn->index = cpu_places_of(d, values, 2);
+    insn->index_count = 2;
+}
+
+/* What is said of the barrier has its name. */
+static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned barrier) {
+    unsigned count, blocks;
+    const tile_value *bar = operand(d, op, barrier, &count);
+    const tile_value *mask = operand(d, op, barrier + 1, &blocks);
+    insn->operand[2] = cpu_place_of(d, bar[0]);
+    insn->second[1] = cpu_place_of(d, bar[1]);
+    insn->second_count = 2;
+    if (blocks) insn->operand[3] = cpu_place_of(d, mask[0]);
+    cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
+    *named = *insn;
+    named->name = name_of(d, bar[0]);
+    named->memory = tile_value_type(d->f, bar[0]);
+    insn->at_barrier = named;
+}
+
+void cpu_decode_tma_load(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = add_copy(d, op, cpu_run_tma_load, 0, 2);
+    set_coordinates(d, insn, op, 1);
+    set_barrier(d, insn, op, 3);
+}
+
+void cpu_decode_tma_store(cpu_decoder *d, tile_op op) {
+    set_coordinates(d, add_copy(d, op, cpu_run_tma_store, 1, 0), op, 2);
+}
+
+void cpu_decode_bulk_load(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = add_copy(d, op, cpu_run_bulk_load, 0, 1);
+    set_bytes(d, insn, op, 0, 2);
+    set_barrier(d, insn, op, 3);
+}
+
+void cpu_decode_bulk_store(cpu_decoder *d, tile_op op) {
+    set_bytes(d, add_copy(d, op, cpu_run_bulk_store, 1, 0), op, 1, 2);
+}
+
+void cpu_decode_bulk_commit(cpu_decoder *d, tile_op op) {
+    cpu_add_op(d, op, cpu_run_bulk_commit);
+}
+
+void cpu_decode_bulk_wait(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_bulk_wait);
+    insn->integer = cpu_pending_count(d, op, 0);
+    insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_read);
+}
+
+void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned index) {
+    unsigned count;
+    const tile_value *bar = operand(d, op, index, &count);
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
+    *named = *insn;
+    named->name = name_of(d, bar[0]);
+    named->memory = tile_value_type(d->f, bar[0]);
+    named->operand[0] = cpu_place_of(d, bar[0]);
+    named->index = cpu_places_of(d, bar + 1, count - 1);
+    insn->at_barrier = named;
+    insn->name = name_of(d, operand(d, op, index - 1, &count)[0]);
+}
+
+void cpu_set_sharing(cpu_decoder *d, tile_op op) {
+    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
+    int64_t extent, dim = tile_op_attr_int(d->f, op, TILE_ATTR_multicast, -1);
+    insn->sharer_step = 1;
+    for (int64_t i = 0; i <= dim && i < d->f->cluster_rank; i++) {
+        if (!tile_expr_is_int(d->f->cluster[i], &extent)) extent = 1;
+        if (i == dim)
+            insn->sharers = (unsigned)extent;
+        else
+            insn->sharer_step *= (unsigned)extent;
+    }
+}

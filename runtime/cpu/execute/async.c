@@ -1,0 +1,238 @@
+/* Asynchronous copies: they land when a wait covers them and not before, the latest moment that the
+ * program allows, so that a missing wait shows. What they read is read then, too; for races it
+ * counts as read at both ends, since nobody knows when it is. The agent's own writes, which race
+ * with nothing of its, show in that the source has changed.
+ *
+ * Each lane counts its groups; a copy belongs to the group that its lane commits next. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cpu/execute/exec.h"
+#include "runtime/cpu/execute/mbarrier.h"
+#include "runtime/cpu/sanitize/global_shadow.h"
+
+static cpu_copy *add_copy(cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->copy_count == agent->copy_capacity) {
+        agent->copy_capacity = agent->copy_capacity ? agent->copy_capacity * 2 : 16;
+        agent->copies = tile_realloc(agent->copies, sizeof *agent->copies * agent->copy_capacity);
+    }
+    cpu_copy *copy = &agent->copies[agent->copy_count++];
+    *copy = (cpu_copy){.insn = insn, .lanes = agent->mask, .number = agent->copies_issued++};
+    memcpy(copy->group, agent->commits, sizeof copy->group);
+    return copy;
+}
+
+CPU_HANDLER(cpu_run_cp_async) {
+    uint32_t bytes = (uint32_t)insn->integer, active = cpu_active_lanes(run, agent, insn, 2);
+    cpu_copy *copy = add_copy(agent, insn);
+    copy->zeros = agent->mask & ~active;
+    cpu_global_addresses(run, agent, insn, 0, active, copy->source);
+    if (!cpu_shared_offsets(run, agent, insn, 1, insn->second, agent->mask, bytes, copy->target))
+        return CPU_STOP;
+    if (!cpu_global_lanes(run, agent, insn, active, copy->source, bytes, CPU_READ)) return CPU_STOP;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (agent->mask >> lane & 1 &&
+            !cpu_shared_start_copy(run, agent, insn, (int)lane, cpu_thread(agent, lane),
+                                   copy->target[lane], bytes))
+            return CPU_STOP;
+    }
+    copy->seen = tile_malloc((size_t)bytes * CPU_LANES);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (active >> lane & 1)
+            memcpy(copy->seen + lane * bytes, (const void *)(uintptr_t)copy->source[lane], bytes);
+    cpu_count_sectors(run, active, copy->source);
+    cpu_count_conflicts(run, agent->mask, copy->target, bytes);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_copy_async) {
+    uint32_t target;
+    if (!cpu_stage_offset(run, agent, insn, 1, insn->second, insn->second_count, insn->memory,
+                          &target))
+        return CPU_STOP;
+    cpu_copy *copy = add_copy(agent, insn);
+    copy->target[0] = target;
+    copy->view = *(const cpu_view *)cpu_at(run, agent, insn->operand[0]);
+    cpu_view_position(run, agent, insn, insn->index, copy->at);
+    copy->seen = tile_malloc(cpu_stage_bytes(insn->memory));
+    if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL, copy->seen)) return CPU_STOP;
+    copy->kept = cpu_keep_gather(run, agent, insn);
+    return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
+                                 cpu_stage_bytes(insn->memory))
+               ? CPU_NEXT
+               : CPU_STOP;
+}
+
+static bool fault_changed(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane) {
+    cpu_fault(run, agent, insn, lane,
+              "what it copies has been written again before the copy was waited for: `wait_group` "
+              "comes first");
+    return false;
+}
+
+static bool land_lanes(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
+    uint32_t bytes = (uint32_t)copy->insn->integer, read = lanes & ~copy->zeros;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (read >> lane & 1 && memcmp((const void *)(uintptr_t)copy->source[lane],
+                                       copy->seen + lane * bytes, bytes) != 0)
+            return fault_changed(run, agent, copy->insn, (int)lane);
+    if (!cpu_global_lanes(run, agent, copy->insn, read, copy->source, bytes, CPU_READ))
+        return false;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (!(lanes >> lane & 1)) continue;
+        uint8_t *to = agent->block->shared + copy->target[lane];
+        if (read >> lane & 1)
+            memcpy(to, copy->seen + lane * bytes, bytes);
+        else
+            memset(to, 0, bytes);
+        cpu_shared_end_copy(run, agent, cpu_thread(agent, lane), copy->done[lane],
+                            copy->target[lane], bytes);
+    }
+    return true;
+}
+
+static void drop_memory(cpu_copy *copy) {
+    free(copy->kept);
+    free(copy->seen);
+    copy->kept = NULL;
+    copy->seen = NULL;
+}
+
+/* Lands these lanes' part of a copy; false after a report. */
+static bool land(cpu_run *run, cpu_agent *agent, cpu_copy *copy, uint32_t lanes) {
+    copy->lanes &= ~lanes;
+    if (run->program->lanes > 1) {
+        if (!land_lanes(run, agent, copy, lanes)) return false;
+        if (!copy->lanes) drop_memory(copy);
+        return true;
+    }
+    char *to = (char *)agent->block->shared + copy->target[0];
+    if (!cpu_load_tile(run, agent, copy->insn, &copy->view, copy->at, copy->kept, to)) return false;
+    if (memcmp(to, copy->seen, cpu_stage_bytes(copy->insn->memory)) != 0)
+        return fault_changed(run, agent, copy->insn, -1);
+    drop_memory(copy);
+    cpu_shared_end_copy(run, agent, cpu_set_thread(agent, copy->insn), copy->done[0],
+                        copy->target[0], cpu_stage_bytes(copy->insn->memory));
+    return true;
+}
+
+CPU_HANDLER(cpu_run_pdl_wait) {
+    (void)run;
+    (void)insn;
+    agent->waited |= agent->mask;
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_fence_async) {
+    (void)run;
+    (void)insn;
+    if (agent->fence_count == agent->fence_capacity) {
+        agent->fence_capacity = agent->fence_capacity ? agent->fence_capacity * 2 : 16;
+        agent->fences = tile_realloc(agent->fences, sizeof *agent->fences * agent->fence_capacity);
+    }
+    agent->clock.used = true;
+    agent->fences[agent->fence_count++] = (cpu_proxy_fence){agent->clock.time, agent->mask};
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_commit_group) {
+    (void)insn;
+    for (unsigned lane = 0; lane < run->program->lanes; lane++)
+        agent->commits[lane] += agent->mask >> lane & 1;
+    return CPU_NEXT;
+}
+
+/* A lane that waits with `pending` groups left lands all but the latest ones. */
+static uint32_t covered_lanes(const cpu_agent *agent, const cpu_copy *copy, int64_t pending) {
+    uint32_t covered = 0;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++)
+        if (copy->lanes & agent->mask & UINT32_C(1) << lane)
+            covered |= (uint32_t)(copy->group[lane] + pending < agent->commits[lane]) << lane;
+    return covered;
+}
+
+static void drop_landed(cpu_agent *agent) {
+    size_t kept = 0;
+    for (size_t i = 0; i < agent->copy_count; i++)
+        if (agent->copies[i].lanes) {
+            if (kept != i) agent->copies[kept] = agent->copies[i];
+            kept++;
+        }
+    agent->copy_count = kept;
+}
+
+CPU_HANDLER(cpu_run_wait_group) {
+    for (size_t i = 0; i < agent->copy_count; i++) {
+        uint32_t covered = covered_lanes(agent, &agent->copies[i], insn->integer);
+        if (covered && !land(run, agent, &agent->copies[i], covered)) return CPU_STOP;
+    }
+    drop_landed(agent);
+    return CPU_NEXT;
+}
+
+/* Arrivals that copies make -------------------------------------------------------------------- */
+
+/* Of each lane whose copies are complete. */
+typedef struct arrival {
+    const cpu_insn *insn;
+    uint64_t issued; /* copies before it */
+    uint32_t lanes;
+    cpu_mbarrier_at at[CPU_LANES];
+} arrival;
+
+static bool land_arrival(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
+    arrival *a = data;
+    bool ok = true;
+    for (size_t i = 0; i < agent->copy_count && ok; i++) {
+        cpu_copy *copy = &agent->copies[i];
+        uint32_t lanes = copy->lanes & a->lanes;
+        if (lanes && copy->number < a->issued) ok = land(run, agent, copy, lanes);
+    }
+    drop_landed(agent);
+    for (unsigned lane = 0; lane < CPU_LANES && ok; lane++)
+        if (a->lanes >> lane & 1)
+            ok = cpu_barrier_arrive(run, agent, a->insn, (int)lane, a->at[lane], 1, known);
+    free(data);
+    return ok;
+}
+
+/* flag: the barrier's count has the arrival; else the phase takes one more. */
+CPU_HANDLER(cpu_run_mbarrier_cp_async) {
+    const uint32_t *buffers = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *index = cpu_at(run, agent, insn->index[0]);
+    arrival *a = tile_malloc(sizeof *a);
+    *a = (arrival){.insn = insn, .issued = agent->copies_issued, .lanes = agent->mask};
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        if (!(agent->mask >> lane & 1)) continue;
+        if (!cpu_find_mbarrier(run, agent, insn, (int)lane, buffers[lane], index[lane],
+                               &a->at[lane])) {
+            free(a);
+            return CPU_STOP;
+        }
+        a->at[lane].barrier->pending += !insn->flag;
+        for (size_t i = 0; i < agent->copy_count; i++) {
+            cpu_copy *copy = &agent->copies[i];
+            if (copy->lanes >> lane & 1 && !copy->done[lane]) copy->done[lane] = agent->clock.time;
+        }
+    }
+    agent->clock.used = true;
+    cpu_start_flight(agent, land_arrival, a, cpu_barrier_release(run, agent, agent->mask));
+    return CPU_NEXT;
+}
+
+bool cpu_land_all(cpu_run *run, cpu_agent *agent) {
+    for (size_t i = 0; i < agent->copy_count; i++)
+        if (!land(run, agent, &agent->copies[i], agent->copies[i].lanes)) return false;
+    agent->copy_count = 0;
+    return true;
+}
+
+void cpu_hand_over_copies(cpu_agent *to, cpu_agent *from) {
+    for (size_t i = 0; i < from->copy_count; i++) {
+        cpu_copy *copy = add_copy(to, from->copies[i].insn);
+        *copy = from->copies[i];
+        copy->group[0] += to->commits[0];
+    }
+    to->commits[0] += from->commits[0];
+    from->copy_count = 0;
+}

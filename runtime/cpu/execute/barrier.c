@@ -1,0 +1,173 @@
+/* The block's barriers: so many warps meet at each, and some only say that they have been there.
+ *
+ * What an agent did before it came happens before what those do that waited. */
+#include <string.h>
+
+#include "runtime/cpu/execute/mbarrier.h"
+
+void cpu_clear_barriers(cpu_block *block) {
+    for (unsigned i = 0; i < CPU_BARRIERS; i++) {
+        cpu_clock_stop(&block->barriers[i].arrived);
+        block->barriers[i] = (cpu_barrier){0};
+    }
+}
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static const char *barrier_name(tile_arena *arena, const cpu_block *block,
+                                const cpu_barrier *barrier) {
+    unsigned number = (unsigned)(barrier - block->barriers);
+    return number ? tile_arena_format(arena, "barrier %u", number) : "the block's barrier";
+}
+
+static const cpu_barrier *barrier_of(const cpu_agent *agent) {
+    const cpu_barrier *barrier = agent->block->barriers;
+    while (!(barrier->waiting >> agent->index & 1)) barrier++;
+    return barrier;
+}
+
+/* Coming --------------------------------------------------------------------------------------- */
+
+/* why: what is wrong about coming, in words that go on after the barrier's name. */
+static cpu_outcome refuse(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                          const cpu_barrier *barrier, const char *why) {
+    tile_arena scratch = {0};
+    cpu_fault(run, agent, insn, -1,
+              "arrives at %s %s: %u of %u warps have arrived, and it is not complete",
+              barrier_name(&scratch, agent->block, barrier), why, barrier->come, barrier->wanted);
+    tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one arrived here");
+    tile_arena_reset(&scratch);
+    return CPU_STOP;
+}
+
+/* The agents whose threads wait: where the block is one of them, those of its roles as well. */
+static uint64_t with_roles(const cpu_run *run, uint64_t waiting) {
+    return run->program->lanes == 1 && waiting & 1 ? UINT64_MAX : waiting;
+}
+
+/* These know of each other, and of those that `arrived` and went on. */
+static void meet(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arrived) {
+    cpu_clock *clocks[CPU_MAX_AGENTS];
+    unsigned count = 0;
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (agents >> a & 1) clocks[count++] = &block->agents[a].clock;
+    if (count) cpu_clock_meet(clocks, count);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        cpu_agent *agent = &block->agents[a];
+        if (!(agents >> a & 1)) continue;
+        cpu_clock_acquire(&agent->clock, arrived);
+        agent->since = agent->clock.time;
+        agent->touched = 0;
+    }
+    if (count == run->program->agents) block->settled = clocks[0]->time - 1;
+}
+
+static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
+    meet(run, block, with_roles(run, barrier->waiting), barrier->arrived.known);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        if (!(barrier->waiting >> a & 1)) continue;
+        block->agents[a].state = CPU_READY;
+        block->agents[a].pc++;
+    }
+    cpu_clock_stop(&barrier->arrived);
+    *barrier = (cpu_barrier){0};
+    run->counts->barriers++;
+}
+
+void cpu_meet_own(cpu_run *run, cpu_agent *agent) {
+    meet(run, agent->block, with_roles(run, UINT64_C(1) << agent->index), NULL);
+}
+
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                unsigned number, unsigned wanted, bool waits) {
+    cpu_barrier *barrier = &agent->block->barriers[number];
+    uint64_t self = UINT64_C(1) << agent->index;
+    if (!barrier->come) {
+        barrier->wanted = wanted;
+        barrier->first = insn;
+    }
+    if (barrier->wanted != wanted)
+        return refuse(run, agent, insn, barrier, "for another number of warps");
+    if (barrier->here & self) return refuse(run, agent, insn, barrier, "again");
+    if (barrier->come + agent->weight > wanted)
+        return refuse(run, agent, insn, barrier, "with too many warps");
+    barrier->come += agent->weight;
+    barrier->here |= self;
+    if (waits) {
+        barrier->waiting |= self;
+        agent->state = CPU_AT_BARRIER;
+    } else {
+        cpu_known *known = cpu_clock_release(&agent->clock);
+        cpu_clock_acquire(&barrier->arrived, known);
+        cpu_known_drop(known);
+    }
+    bool alone = barrier->waiting == self;
+    if (barrier->come == wanted) complete(run, agent->block, barrier);
+    if (!waits) return CPU_NEXT;
+    /* The last one to come is not the first one to go on. */
+    return agent->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
+}
+
+/* Nobody comes any more ------------------------------------------------------------------------ */
+
+static unsigned warps_that_ended(const cpu_run *run, const cpu_block *block) {
+    unsigned ended = 0;
+    if (run->program->lanes == 1) return 0;
+    for (unsigned a = 0; a < run->program->agents; a++)
+        if (block->agents[a].state == CPU_DONE) ended += block->agents[a].weight;
+    return ended;
+}
+
+/* Whether an agent before this one waits at the same instruction. */
+static bool waits_like_earlier(const cpu_block *block, unsigned agent) {
+    for (unsigned a = 0; a < agent; a++)
+        if (block->agents[a].state == CPU_AT_BARRIER &&
+            block->agents[a].pc == block->agents[agent].pc)
+            return true;
+    return false;
+}
+
+void cpu_report_stuck(cpu_run *run, cpu_block *block) {
+    tile_arena scratch = {0};
+    bool first = true;
+    unsigned ended = warps_that_ended(run, block);
+    cpu_report_phases(run, block, &first);
+    for (unsigned a = 0; a < run->program->agents; a++) {
+        const cpu_agent *agent = &block->agents[a];
+        if (agent->state != CPU_AT_BARRIER) continue;
+        const cpu_insn *insn = &run->program->insns[agent->pc];
+        const cpu_barrier *barrier = barrier_of(agent);
+        const char *name = barrier_name(&scratch, block, barrier);
+        if (waits_like_earlier(block, a)) continue;
+        if (!first)
+            tile_report(run->context, TILE_NOTE, insn->loc,
+                        "%s %s here for %s, where %u of %u warps have arrived",
+                        cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "wait" : "waits",
+                        name, barrier->come, barrier->wanted);
+        else if (ended && barrier == block->barriers)
+            cpu_fault(run, agent, insn, -1,
+                      "barrier reached by part of the block: %u of %u warps have ended", ended,
+                      run->program->warps);
+        else
+            cpu_fault(run, agent, insn, -1,
+                      "deadlock: %u of %u warps have arrived at %s, and no other one will",
+                      barrier->come, barrier->wanted, name);
+        first = false;
+    }
+    tile_arena_reset(&scratch);
+}
+
+bool cpu_barriers_may_end(cpu_run *run, cpu_block *block) {
+    for (unsigned i = 0; i < CPU_BARRIERS; i++) {
+        const cpu_barrier *barrier = &block->barriers[i];
+        tile_arena scratch = {0};
+        if (!barrier->come) continue;
+        cpu_fault(run, &block->agents[__builtin_ctzll(barrier->here)], barrier->first, -1,
+                  "the block ends, and %s is not complete: %u of %u warps have arrived, and the "
+                  "others never did",
+                  barrier_name(&scratch, block, barrier), barrier->come, barrier->wanted);
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,297 @@
+/* Clusters: blocks that run at the same time, their barrier, and each other's shared memory.
+ *
+ * A buffer that map_shared gives is the rank of its block and the buffer's place there, in one
+ * word. Who accesses it must come after that block's start and before its end, in whatever order
+ * blocks run here: after a cluster barrier, or something else that the other block has released;
+ * and what the other block knows when it ends must include the access. Of an arrival at a barrier
+ * there it knows when the phase is complete, whatever the arrival orders beside. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cpu/execute/exec.h"
+#include "runtime/cpu/execute/mbarrier.h"
+
+/* What map_shared gives. */
+enum { OFFSET_BITS = 27, OFFSET_MASK = (1 << OFFSET_BITS) - 1 };
+#define NO_BLOCK UINT32_C(0x80000000)
+
+/* Clusters --------------------------------------------------------------------------------------
+ */
+
+cpu_cluster *cpu_cluster_create(unsigned blocks) {
+    cpu_cluster *cluster = tile_malloc(sizeof *cluster);
+    *cluster = (cpu_cluster){.count = blocks, .attached = blocks};
+    cluster->blocks = tile_malloc(sizeof *cluster->blocks * blocks);
+    return cluster;
+}
+
+void cpu_leave_cluster(cpu_block *block) {
+    cpu_cluster *cluster = block->cluster;
+    block->cluster = NULL;
+    if (--cluster->attached) return;
+    cpu_clock_stop(&cluster->arriving);
+    cpu_clock_stop(&cluster->arrived);
+    free(cluster->blocks);
+    free(cluster);
+}
+
+void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]) {
+    const cpu_program *p = run->program;
+    int64_t rank = (int64_t)(number % p->cluster_blocks);
+    int64_t cluster = (int64_t)(number / p->cluster_blocks);
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t clusters = run->grid[d] / p->cluster[d];
+        id[d] = cluster % clusters * p->cluster[d] + rank % p->cluster[d];
+        cluster /= clusters;
+        rank /= p->cluster[d];
+    }
+}
+
+/* Places ----------------------------------------------------------------------------------------
+ */
+
+static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
+    int32_t *to = cpu_at(run, agent, insn->result);
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_cluster_rank) {
+    return set_all(run, agent, insn, agent->block->rank);
+}
+
+CPU_HANDLER(cpu_run_cluster_id) {
+    unsigned d = (unsigned)insn->integer;
+    return set_all(run, agent, insn, agent->block->id[d] / run->program->cluster[d]);
+}
+
+CPU_HANDLER(cpu_run_cluster_dim) {
+    return set_all(run, agent, insn, run->program->cluster[insn->integer]);
+}
+
+/* The barrier -----------------------------------------------------------------------------------
+ */
+
+static void complete(cpu_run *run, cpu_cluster *cluster) {
+    cpu_clock_stop(&cluster->arrived);
+    cluster->arrived = cluster->arriving;
+    cluster->arriving = (cpu_clock){.known = NULL};
+    cluster->come = 0;
+    cluster->rounds++;
+    run->counts->barriers++;
+    for (unsigned b = 0; b < cluster->count; b++)
+        for (unsigned a = 0; a < run->program->agents; a++) {
+            cpu_agent *agent = &cluster->blocks[b]->agents[a];
+            if (agent->state == CPU_AT_CLUSTER) agent->state = CPU_READY;
+        }
+}
+
+/* flag: relaxed */
+CPU_HANDLER(cpu_run_cluster_arrive) {
+    cpu_cluster *cluster = agent->block->cluster;
+    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
+    if (agent->has_arrived)
+        return cpu_fault(run, agent, insn, -1,
+                         "arrives at the cluster's barrier again; `cluster_wait` comes first");
+    agent->has_arrived = true;
+    agent->arrived_relaxed = insn->flag;
+    agent->round = cluster->rounds;
+    if (!insn->flag) {
+        cpu_known *known = cpu_clock_release(&agent->clock);
+        cpu_clock_acquire(&cluster->arriving, known);
+        cpu_known_drop(known);
+        agent->arrived_at = agent->clock.time;
+    }
+    cluster->come += agent->weight;
+    if (cluster->come == cluster->count * run->program->warps) complete(run, cluster);
+    return CPU_NEXT;
+}
+
+CPU_HANDLER(cpu_run_cluster_wait) {
+    cpu_cluster *cluster = agent->block->cluster;
+    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
+    if (!agent->has_arrived)
+        return cpu_fault(run, agent, insn, -1,
+                         "waits at the cluster's barrier without having arrived; `cluster_arrive` "
+                         "comes first");
+    if (agent->round == cluster->rounds) {
+        agent->state = CPU_AT_CLUSTER;
+        return CPU_PAUSE;
+    }
+    cpu_clock_acquire(&agent->clock, cluster->arrived.known);
+    if (!agent->arrived_relaxed) agent->since = agent->arrived_at;
+    if (!agent->arrived_relaxed) agent->touched = UINT32_MAX; /* or since it arrived */
+    agent->has_arrived = false;
+    agent->meetings++;
+    return CPU_NEXT;
+}
+
+/* Nobody comes any more -------------------------------------------------------------------------
+ */
+
+static unsigned count_state(const cpu_run *run, const cpu_cluster *cluster, cpu_state state) {
+    unsigned count = 0;
+    for (unsigned b = 0; b < cluster->count; b++)
+        for (unsigned a = 0; a < run->program->agents; a++)
+            count += cluster->blocks[b]->agents[a].state == state;
+    return count;
+}
+
+/* Says of the first block that has not come where it is. */
+static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
+    tile_arena scratch = {0};
+    bool said = false;
+    for (unsigned b = 0; b < cluster->count && !said; b++) {
+        const cpu_block *block = cluster->blocks[b];
+        const char *name = cpu_block_name(&scratch, block);
+        const cpu_agent *missing = NULL;
+        for (unsigned a = 0; a < run->program->agents && !missing; a++)
+            if (block->agents[a].state == CPU_AT_BARRIER && !block->agents[a].has_arrived)
+                missing = &block->agents[a];
+        said = missing || block->ended;
+        if (missing)
+            tile_report(run->context, TILE_NOTE, run->program->insns[missing->pc].loc,
+                        "%s waits here, for its own barrier", name);
+        else if (block->ended)
+            tile_report(run->context, TILE_NOTE, run->program->function->loc,
+                        "%s has ended; all blocks of a cluster come to the same `cluster_arrive`",
+                        name);
+    }
+    tile_arena_reset(&scratch);
+}
+
+/* Nobody waits for the cluster: for phases of barriers, then. */
+static bool phases_are_stuck(cpu_run *run, const cpu_cluster *cluster) {
+    bool first = true;
+    for (unsigned b = 0; b < cluster->count; b++)
+        cpu_report_phases(run, cluster->blocks[b], &first);
+    return !first;
+}
+
+bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
+    const cpu_agent *first = NULL;
+    if (count_state(run, cluster, CPU_READY) || count_state(run, cluster, CPU_WAITING) ||
+        count_state(run, cluster, CPU_RESTING))
+        return false;
+    for (unsigned b = 0; b < cluster->count; b++)
+        for (unsigned a = 0; a < run->program->agents && !first; a++)
+            if (cluster->blocks[b]->agents[a].state == CPU_AT_CLUSTER)
+                first = &cluster->blocks[b]->agents[a];
+    if (!first) return phases_are_stuck(run, cluster);
+    cpu_fault(run, first, &run->program->insns[first->pc], -1,
+              "deadlock: %u of %u warps have arrived at the cluster's barrier, and no other one "
+              "will",
+              cluster->come, cluster->count * run->program->warps);
+    note_missing(run, cluster);
+    return true;
+}
+
+/* Shared memory of others -----------------------------------------------------------------------
+ */
+
+CPU_HANDLER(cpu_run_map_shared) {
+    const uint32_t *from = cpu_at(run, agent, insn->operand[0]);
+    const int32_t *rank = cpu_at(run, agent, insn->operand[1]);
+    uint32_t *to = cpu_at(run, agent, insn->result);
+    for (unsigned lane = 0; lane < run->program->lanes; lane++) {
+        bool there = rank[lane] >= 0 && rank[lane] < (int32_t)agent->block->cluster->count;
+        to[lane] = there ? from[lane] | (uint32_t)rank[lane] << OFFSET_BITS : NO_BLOCK;
+    }
+    return CPU_NEXT;
+}
+
+uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer) {
+    return insn->memory->cluster ? buffer & OFFSET_MASK : buffer;
+}
+
+static bool has_started(const cpu_run *run, const cpu_agent *agent, const cpu_block *block) {
+    bool found = agent->meetings > 0;
+    for (unsigned a = 0; a < run->program->agents && !found; a++)
+        found = cpu_clock_knows(&agent->clock, block->agents[a].clock.agent, 1);
+    return found;
+}
+
+static bool is_arrival(const cpu_insn *insn) {
+    return insn->opcode == TILE_OP_mbarrier_arrive || insn->opcode == TILE_OP_barrier_arrive;
+}
+
+/* The latest of each agent: accesses, then arrivals, which come behind the end of the piece of time
+ * that they release. */
+static void note_visit(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
+                       const cpu_insn *insn, int lane) {
+    unsigned count = block->cluster->count * run->program->agents;
+    if (!block->visits) {
+        block->visits = tile_malloc(sizeof *block->visits * count * 2);
+        memset(block->visits, 0, sizeof *block->visits * count * 2);
+    }
+    bool arrives = is_arrival(insn);
+    block->visits[agent->number + (arrives ? count : 0)] =
+        (cpu_visit){agent->clock.time - arrives, insn, lane};
+}
+
+cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                          uint32_t buffer) {
+    tile_arena scratch = {0};
+    cpu_cluster *cluster = agent->block->cluster;
+    const char *why = NULL;
+    if (!insn->memory->cluster) return agent->block;
+    cpu_block *block = buffer == NO_BLOCK ? NULL : cluster->blocks[buffer >> OFFSET_BITS];
+    if (block == agent->block) return block;
+    if (!block)
+        why = tile_arena_format(&scratch,
+                                "the rank that %%%s was mapped with is none of the "
+                                "cluster's, which are 0 to %u",
+                                insn->name, cluster->count - 1);
+    else if (!has_started(run, agent, block))
+        why = tile_arena_format(&scratch,
+                                "%s may not have started, so there is no shared memory of its; put "
+                                "`cluster_arrive` and `cluster_wait` before the first access",
+                                cpu_block_name(&scratch, block));
+    else if (block->ended)
+        why = tile_arena_format(&scratch,
+                                "%s has ended, and its shared memory with it; put `cluster_arrive` "
+                                "and `cluster_wait` behind the last access",
+                                cpu_block_name(&scratch, block));
+    if (why)
+        cpu_fault(run, agent, insn, lane, "%s", why);
+    else
+        note_visit(run, block, agent, insn, lane);
+    tile_arena_reset(&scratch);
+    return why ? NULL : block;
+}
+
+static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visit *visit) {
+    bool lane = visit->lane >= 0;
+    uint64_t key = lane ? cpu_lane_key(agent, (unsigned)visit->lane) : agent;
+    return cpu_clock_knows(clock, agent + CPU_LOADED, visit->time) ||
+           cpu_clock_knows(clock, key + CPU_LOADED, visit->time) ||
+           cpu_clock_knows(clock, key, visit->time);
+}
+
+/* Whether one of the block's agents, which have all ended, knows of it. */
+static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent *visitor,
+                     const cpu_visit *visit) {
+    bool known = false, arrival = is_arrival(visit->insn);
+    uint64_t number = visitor->clock.agent;
+    for (unsigned a = 0; a < run->program->agents && !known; a++)
+        known = cpu_clock_knows(&block->agents[a].clock, number, visit->time) ||
+                (arrival && knows_arrival(&block->agents[a].clock, number, visit));
+    return known;
+}
+
+bool cpu_may_end(cpu_run *run, cpu_block *block) {
+    unsigned agents = run->program->agents, count = block->cluster->count * agents;
+    for (unsigned i = 0; block->visits && i < 2 * count; i++) {
+        const cpu_visit *visit = &block->visits[i];
+        const cpu_agent *agent = &block->cluster->blocks[i % count / agents]->agents[i % agents];
+        if (!visit->time || is_known(run, block, agent, visit)) continue;
+        tile_arena scratch = {0};
+        cpu_fault(run, agent, visit->insn, visit->lane,
+                  "%s may have ended before this, and its shared memory with it; put "
+                  "`cluster_arrive` and `cluster_wait` behind the last access",
+                  cpu_block_name(&scratch, block));
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return true;
+}

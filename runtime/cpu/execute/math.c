@@ -1,0 +1,34 @@
+/* exp, log and their like as a GPU computes them, for level 3: the same bodies as the code has that
+ * PTX is made of (lib/codegen/math_bodies.h), so that a run on the CPU device checks them too.
+ * Levels 1 and 2 take the host's functions, which are the judge. */
+#include "lib/support/scalar.h"
+#include "runtime/cpu/execute/math_words.h"
+#include "runtime/cpu/sanitize/check.h"
+
+typedef struct function {
+    num (*body)(math *m, num x);
+    num (*fast)(math *m, num x);
+} function;
+
+static const function functions[TILE_OPCODE_LIMIT] = {
+#define FUNCTION(name, fast_body) [TILE_OP_##name] = {body_##name, fast_body},
+#include "lib/codegen/math.def"
+};
+
+/* 16-bit floats go through f32. */
+static cpu_outcome run_math(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    const function *f = &functions[insn->opcode];
+    const char *from = cpu_at(run, agent, insn->operand[0]);
+    char *to = cpu_at(run, agent, insn->result);
+    math m = {.wide = insn->scalar == TILE_f64};
+    num (*body)(math * m, num x) = insn->flag && !m.wide ? f->fast : f->body;
+    unsigned size = tile_scalar_bytes(insn->scalar);
+    for (uint32_t i = 0; i < insn->count; i++)
+        tile_scalar_write(insn->scalar, to + i * size,
+                          body(&m, tile_scalar_read(insn->scalar, from + i * size)));
+    return CPU_NEXT;
+}
+
+cpu_handler cpu_math_handler(tile_opcode opcode) {
+    return functions[opcode].body ? run_math : NULL;
+}

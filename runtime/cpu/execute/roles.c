@@ -1,0 +1,113 @@
+/* Roles: at level 3 each warp goes to its region; at level 2 the block's agent becomes one for each
+ * group, and comes back when all of them have ended.
+ *
+ * Between agents only barriers order anything. What the block did before, and what the groups did
+ * for what comes after them, is ordered where the compiler puts barriers (cpu_insn.own_order). */
+#include <string.h>
+
+#include "runtime/cpu/execute/exec.h"
+
+/* Level 3 -------------------------------------------------------------------------------------- */
+
+static cpu_outcome go_to_role(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    if (agent->mask != UINT32_MAX)
+        return cpu_fault(run, agent, insn, -1, "reached by part of the warp: lanes %#x",
+                         agent->mask);
+    const cpu_role *role = insn->roles;
+    const cpu_role *last = role + insn->second_count - 1;
+    while (role < last && agent->index >= role->first + role->warps * role->groups) role++;
+    agent->group = (agent->index - role->first) / role->warps;
+    agent->set = role->first + agent->group * role->warps;
+    int32_t *to = cpu_at(run, agent, role->group);
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) to[lane] = (int32_t)agent->group;
+    agent->pc = role->pc;
+    return CPU_JUMP;
+}
+
+/* Level 2 -------------------------------------------------------------------------------------- */
+
+/* What happened for `from` happens before what `to` does. */
+static void order_after(cpu_agent *to, cpu_agent *from, bool own_order) {
+    cpu_known *known = own_order ? cpu_clock_release(&from->clock) : from->clock.known;
+    cpu_clock_acquire(&to->clock, known);
+    if (own_order) cpu_known_drop(known);
+}
+
+/* A group sees all that the block has in registers. */
+static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const cpu_role *role,
+                        unsigned group) {
+    uint32_t bytes = run->program->frame_bytes;
+    memcpy(agent->frame, block->frame, bytes);
+    if (agent->poison) memcpy(agent->poison, block->poison, bytes);
+    agent->set = agent->first = role->first + group * role->warps;
+    agent->weight = role->warps;
+    agent->group = group;
+    *(int32_t *)cpu_at(run, agent, role->group) = (int32_t)group;
+    agent->depth = block->depth;
+    agent->mask = 1;
+    agent->pc = role->pc;
+    agent->state = CPU_READY;
+    memset(agent->commits, 0, sizeof agent->commits);
+    agent->waited = block->waited;
+    agent->has_arrived = block->has_arrived;
+    agent->arrived_relaxed = block->arrived_relaxed;
+    agent->round = block->round;
+    agent->arrived_at = agent->since; /* what its threads did before is the block's */
+    agent->meetings = block->meetings;
+}
+
+static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    cpu_agent *next = agent + 1;
+    for (unsigned r = 0; r < insn->second_count; r++)
+        for (unsigned g = 0; g < insn->roles[r].groups; g++, next++) {
+            start_group(run, agent, next, &insn->roles[r], g);
+            order_after(next, agent, insn->own_order);
+        }
+    agent->state = CPU_APART;
+    return CPU_PAUSE;
+}
+
+/* At the cluster's barrier all groups have done the same: else its next round never ends. */
+static void join_arrivals(const cpu_run *run, cpu_agent *block) {
+    block->has_arrived = false;
+    for (unsigned a = 1; a < run->program->agents; a++) {
+        const cpu_agent *group = &block[a];
+        if (group->meetings > block->meetings) block->meetings = group->meetings;
+        if (!group->has_arrived) continue;
+        block->has_arrived = true;
+        block->arrived_relaxed = group->arrived_relaxed;
+        block->round = group->round;
+        block->arrived_at = block->since;
+    }
+}
+
+/* The last one to end wakes the block. */
+static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+    cpu_agent *block = agent->block->agents;
+    cpu_hand_over_copies(block, agent);
+    cpu_hand_over_bulks(block, agent);
+    if (insn->own_order) order_after(block, agent, true);
+    agent->state = CPU_DONE;
+    for (unsigned a = 1; a < run->program->agents; a++)
+        if (block[a].state != CPU_DONE) return CPU_PAUSE;
+    join_arrivals(run, block);
+    uint32_t waited = UINT32_MAX;
+    for (unsigned a = 1; a < run->program->agents; a++) waited &= block[a].waited;
+    block->waited |= waited;
+    block->state = CPU_READY;
+    block->pc = insn->target;
+    return CPU_PAUSE;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+CPU_HANDLER(cpu_run_roles) {
+    return run->program->lanes == 1 ? split(run, agent, insn) : go_to_role(run, agent, insn);
+}
+
+CPU_HANDLER(cpu_run_role_end) {
+    if (run->program->lanes == 1) return join(run, agent, insn);
+    agent->set = agent->group = 0;
+    agent->pc = insn->target;
+    return CPU_JUMP;
+}

@@ -1,0 +1,41 @@
+/* Copies by the tensor memory accelerator: what loads (tma.c) and stores (tma_store.c) share. */
+#ifndef TILE_RUNTIME_CPU_EXECUTE_TMA_H
+#define TILE_RUNTIME_CPU_EXECUTE_TMA_H
+
+#include "runtime/cpu/execute/mbarrier.h"
+#include "runtime/cpu/sanitize/global_shadow.h"
+
+enum { CPU_TMA_PIECE = 16 }; /* bytes that stay together */
+
+/* One lane's copy. A bulk copy is one row of bytes without an array. */
+typedef struct cpu_transfer {
+    const cpu_insn *insn;
+    unsigned lane;
+    const tile_tensor_map *array; /* NULL: none */
+    int64_t at[TILE_MAX_MAP_RANK];
+    uint64_t address;
+    uint32_t row_bytes, rows;
+    uint32_t shared; /* its offset */
+    uint32_t blocks; /* of the cluster: a bit for each rank */
+    cpu_mbarrier_at bar;
+    uint32_t bar_offset;
+} cpu_transfer;
+
+/* The operands that a lane has. False after a report. */
+bool cpu_transfer_start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane,
+                        cpu_transfer *t);
+uint32_t cpu_transfer_bytes(const cpu_transfer *t);
+/* Where a row begins in global memory, and which of its bytes are inside of the array. */
+uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, int64_t *end);
+/* Where a piece lies in shared memory: the bits above 7 exchange those from 4 on. */
+uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte);
+/* A row's bytes [first, end) are accessed, in elements of the array. False after a report. */
+bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
+                        int64_t first, int64_t end, cpu_access access);
+
+/* tma_store.c: whether no store that may still be writing has these bytes; false after a report.
+ * Asked where run->bulks is not 0. */
+bool cpu_bulks_allow(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint64_t address, uint64_t bytes, cpu_access access, const cpu_range *range);
+
+#endif

@@ -1,0 +1,80 @@
+/* The sanitizer: what a kernel must not do, found at the access, reported with its source line. */
+#ifndef TILE_RUNTIME_CPU_SANITIZE_CHECK_H
+#define TILE_RUNTIME_CPU_SANITIZE_CHECK_H
+
+#include "runtime/cpu/program/program.h"
+
+/* Reports an error at the instruction, followed by the block, warps and lane (-1: none in
+ * particular). Always CPU_STOP. */
+cpu_outcome cpu_fault(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                      const char *format, ...) TILE_PRINTF(5, 6);
+
+/* Which warps of the block it is, for messages. */
+const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agent *agent);
+
+/* Whether the bytes are inside of one buffer: then that is run->last_range. */
+bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes);
+/* Global memory: inside of a live buffer, and aligned. False after a report. */
+bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint64_t address, uint64_t bytes, uint32_t alignment);
+
+/* "block (1, 0, 0)" */
+const char *cpu_block_name(tile_arena *arena, const cpu_block *block);
+
+/* Shared memory: inside of the instruction's buffer. */
+bool cpu_inside_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                       int64_t offset, uint32_t bytes);
+/* The same of one that starts at base, and aligned. */
+bool cpu_check_shared(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint32_t base, int64_t offset, uint32_t bytes);
+/* shared_shadow.c: whether the thread may access these bytes now, and that it did. start_copy marks
+ * them as the target of an asynchronous copy, end_copy ends that. */
+bool cpu_shared_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_write(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                      uint16_t thread, uint32_t offset, uint32_t bytes);
+/* An atomic access, which reads and writes. */
+bool cpu_shared_update(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_shared_start_copy(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                           uint16_t thread, uint32_t offset, uint32_t bytes);
+/* The async proxy reads these bytes for the agent's warp, from now until end_read: what was written
+ * through the generic proxy needs a fence_async of the thread that wrote, and whoever writes
+ * meanwhile races. What the async proxy writes is start_copy's and end_copy's, with write_fences
+ * set to CPU_BY_ASYNC_PROXY. start_read: false after a report. */
+bool cpu_shared_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
+                           uint32_t bytes);
+void cpu_shared_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t offset,
+                         uint32_t bytes);
+/* time: of the agent, when it counts as written; 0: now. */
+void cpu_shared_end_copy(cpu_run *run, cpu_agent *agent, uint16_t thread, uint32_t time,
+                         uint32_t offset, uint32_t bytes);
+/* start_read and end_read of one thread. */
+bool cpu_lane_start_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                         uint16_t thread, uint32_t offset, uint32_t bytes);
+void cpu_lane_end_read(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint16_t thread, uint32_t offset, uint32_t bytes);
+/* start_copy in a block of the agent's cluster, for what ends by publish: from then on who knows
+ * this time of the key may access the bytes. */
+bool cpu_cluster_start_copy(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                            int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
+void cpu_shared_publish(cpu_run *run, cpu_block *block, uint32_t offset, uint32_t bytes,
+                        uint64_t key, uint32_t time);
+/* The same for memory of a block of the agent's cluster. */
+bool cpu_cluster_read(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                      int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
+bool cpu_cluster_write(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
+                       int lane, uint16_t thread, uint32_t offset, uint32_t bytes);
+/* Nobody has written these bytes. */
+void cpu_shared_forget(cpu_run *run, cpu_agent *agent, uint32_t offset, uint32_t bytes);
+
+/* Clean scratch must be zero again. */
+tile_status cpu_check_clean(cpu_run *run);
+
+/* A lane's thread number in its cluster, from 1. CPU_LANES: several of the agent's threads, whoever
+ * comes next is another one. */
+static inline uint16_t cpu_thread(const cpu_agent *agent, unsigned lane) {
+    return (uint16_t)(agent->number * (CPU_LANES + 1) + lane + 1);
+}
+
+#endif

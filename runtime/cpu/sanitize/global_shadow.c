@@ -1,0 +1,638 @@
+#include "runtime/cpu/sanitize/global_shadow.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/support/arena.h"
+#include "runtime/cpu/execute/mbarrier.h"
+#include "runtime/cpu/execute/tma.h"
+#include "runtime/cpu/program/access_log.h"
+#include "runtime/cpu/sanitize/check.h"
+#include "runtime/cpu/sanitize/overlap.h"
+
+enum {
+    PAGE_BITS = 12,
+    PAGE_BYTES = 1 << PAGE_BITS,
+};
+
+typedef struct cell {
+    uint32_t write;   /* an event, not an atomic one */
+    uint32_t readers; /* since that write */
+    uint32_t updates; /* atomic writes since then */
+} cell;
+
+typedef struct page {
+    unsigned cell_bits;
+    cell cells[];
+} page;
+
+/* Ranges that overlap or touch, so that an access lies in one. */
+typedef struct region {
+    uint64_t first_page;
+    size_t page_count;
+    page **pages;             /* NULL until the first access */
+    const cpu_scratch *plain; /* scratch whose contents are undefined at the start */
+} region;
+
+struct cpu_global {
+    cpu_log log;
+    region *regions;
+    size_t region_count;
+    cpu_words words;
+};
+
+/* Making --------------------------------------------------------------------------------------- */
+
+cpu_global *cpu_global_create(cpu_run *run) {
+    cpu_global *global = tile_malloc(sizeof *global);
+    *global = (cpu_global){.region_count = 0};
+    cpu_log_open(&global->log);
+    cpu_words_open(&global->words);
+    global->regions = tile_malloc(sizeof *global->regions * (run->range_count + 1));
+    uint64_t end = 0;
+    for (size_t i = 0; i < run->range_count; i++) {
+        cpu_range *range = &run->ranges[i];
+        region *last = global->regions + global->region_count;
+        if (i == 0 || range->begin > end) {
+            *last = (region){.first_page = range->begin >> PAGE_BITS, .plain = range->plain};
+            global->region_count++;
+        } else {
+            last--;
+        }
+        range->region = (uint32_t)(global->region_count - 1);
+        end = i == 0 || range->end > end ? range->end : end;
+        last->page_count = (size_t)((end >> PAGE_BITS) - last->first_page + 1);
+    }
+    return global;
+}
+
+void cpu_global_destroy(cpu_global *global) {
+    if (!global) return;
+    for (size_t i = 0; i < global->region_count; i++) {
+        region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) free(r->pages[j]);
+        free(r->pages);
+    }
+    cpu_words_close(&global->words);
+    cpu_log_close(&global->log);
+    free(global->regions);
+    free(global);
+}
+
+cpu_words *cpu_global_words(cpu_global *global) {
+    return &global->words;
+}
+
+/* Pages ---------------------------------------------------------------------------------------- */
+
+static page *make_page(unsigned cell_bits) {
+    size_t count = (size_t)1 << (PAGE_BITS - cell_bits);
+    page *p = tile_malloc(sizeof *p + sizeof *p->cells * count);
+    p->cell_bits = cell_bits;
+    memset(p->cells, 0, sizeof *p->cells * count);
+    return p;
+}
+
+/* The same with smaller cells. */
+static page *split_page(page *p, unsigned cell_bits) {
+    page *finer = make_page(cell_bits);
+    unsigned less = p->cell_bits - cell_bits;
+    for (size_t i = 0; i < (size_t)1 << (PAGE_BITS - cell_bits); i++)
+        finer->cells[i] = p->cells[i >> less];
+    free(p);
+    return finer;
+}
+
+/* The largest cells whose ends these bytes begin and end at. */
+static unsigned fitting_bits(uint64_t address, uint64_t bytes) {
+    unsigned bits = 0;
+    while (bits < PAGE_BITS && ((address | bytes) >> bits & 1) == 0) bits++;
+    return bits;
+}
+
+static page *find_page(region *r, uint64_t address, unsigned fitting) {
+    if (!r->pages) {
+        r->pages = tile_malloc(sizeof *r->pages * r->page_count);
+        memset(r->pages, 0, sizeof *r->pages * r->page_count);
+    }
+    page **at = &r->pages[(address >> PAGE_BITS) - r->first_page];
+    if (!*at)
+        *at = make_page(fitting);
+    else if ((*at)->cell_bits > fitting)
+        *at = split_page(*at, fitting);
+    return *at;
+}
+
+static void visit_cells(cpu_global *global, void (*visit)(cpu_log *log, cell *c)) {
+    for (size_t i = 0; i < global->region_count; i++) {
+        region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) {
+            page *p = r->pages[j];
+            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++)
+                visit(&global->log, &p->cells[k]);
+        }
+    }
+}
+
+void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *user) {
+    for (size_t i = 0; i < global->region_count; i++) {
+        const region *r = &global->regions[i];
+        for (size_t j = 0; r->pages && j < r->page_count; j++) {
+            const page *p = r->pages[j];
+            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++) {
+                const cell *c = &p->cells[k];
+                uint64_t begin = (r->first_page + j) << PAGE_BITS | k << p->cell_bits;
+                if (c->write || c->readers || c->updates)
+                    visit(begin, begin + (UINT64_C(1) << p->cell_bits), c->write || c->updates,
+                          c->readers != 0, user);
+            }
+        }
+    }
+}
+
+static void mark_cell(cpu_log *log, cell *c) {
+    cpu_log_mark(log, c->write, c->readers);
+    cpu_log_mark(log, 0, c->updates);
+}
+
+static void renew_cell(cpu_log *log, cell *c) {
+    uint32_t none = 0;
+    cpu_log_renew(log, &c->write, &c->readers);
+    cpu_log_renew(log, &none, &c->updates);
+}
+
+static void sweep(cpu_global *global) {
+    cpu_log_start_sweep(&global->log);
+    visit_cells(global, mark_cell);
+    cpu_log_squeeze(&global->log);
+    visit_cells(global, renew_cell);
+    cpu_log_end_sweep(&global->log);
+}
+
+/* Walks ---------------------------------------------------------------------------------------- */
+
+/* One access on its way through the cells. */
+typedef struct walk {
+    cpu_run *run;
+    cpu_agent *agent;
+    const cpu_insn *insn;
+    int lane;
+    const uint64_t *addresses; /* of lanes, where one access stands for some of them, or NULL */
+    uint32_t mask, lane_bytes;
+    cpu_lanes lanes;
+    cpu_access access;
+    size_t range;
+    uint32_t event;
+    /* What the cells before this one held. */
+    uint32_t fine_write, fine_readers, old_readers, new_readers;
+    uint32_t fine_updates, old_updates, new_updates;
+    uint64_t cell_bytes;
+} walk;
+
+/* Lanes that run on their own --------------------------------------------------------------------
+ */
+
+/* Of the agent itself, behind what all of its lanes have met at last. */
+static bool is_of_lanes(const walk *w, uint32_t event) {
+    const cpu_event *other = &w->run->global->log.events[event];
+    return event && other->agent == w->agent->clock.agent && w->run->program->lanes > 1 &&
+           other->time >= w->agent->since && other->time > w->agent->block->settled;
+}
+
+static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
+    return lanes.bits == CPU_ONE_LANE ? lanes.turn
+                                      : ((address >> lanes.bits) + lanes.turn) % CPU_LANES;
+}
+
+/* The first of the cell's bytes that another lane accesses than did in the event; its end: none. */
+static uint64_t find_apart(const walk *w, uint32_t event, uint64_t address) {
+    cpu_lanes mine = w->lanes, its = w->run->global->log.events[event].lanes;
+    uint64_t end = address + w->cell_bytes;
+    if (mine.bits == CPU_ANY_LANES || its.bits == CPU_ANY_LANES) return end;
+    if (mine.bits == CPU_ALL_LANES || its.bits == CPU_ALL_LANES) return address;
+    unsigned bits = mine.bits < its.bits ? mine.bits : its.bits;
+    if (mine.bits == its.bits) return mine.turn == its.turn ? end : address;
+    while (address < end && lane_of(mine, address) == lane_of(its, address))
+        address += UINT64_C(1) << bits;
+    return address;
+}
+
+/* Reports -------------------------------------------------------------------------------------- */
+
+/* The first lane that accesses this byte, but for that one. */
+static int other_lane_at(const walk *w, uint64_t address, int but) {
+    for (int lane = 0; w->addresses && lane < CPU_LANES; lane++)
+        if (lane != but && w->mask >> lane & 1 && address >= w->addresses[lane] &&
+            address - w->addresses[lane] < w->lane_bytes)
+            return lane;
+    return w->lane;
+}
+
+static int lane_at(const walk *w, uint64_t address) {
+    return other_lane_at(w, address, -1);
+}
+
+static const char *describe_agent(tile_arena *arena, const walk *w, uint64_t agent) {
+    const cpu_run *run = w->run;
+    unsigned agents = run->program->agents, index = (unsigned)(agent % agents);
+    uint64_t number = agent / agents;
+    int64_t id[3];
+    cpu_find_block(run, number, id);
+    const char *block = tile_arena_format(arena, "block (%" PRId64 ", %" PRId64 ", %" PRId64 ")",
+                                          id[0], id[1], id[2]);
+    if (run->program->lanes > 1) return tile_arena_format(arena, "%s, warp %u", block, index);
+    bool same_block = number == w->agent->clock.agent / agents;
+    if (index == 0 || !same_block) return block;
+    return tile_arena_format(arena, "%s, %s", block,
+                             cpu_agent_name(arena, run, &w->agent->block->agents[index]));
+}
+
+/* Both are atomic, but not for each other. */
+static const char *describe_scope(tile_arena *arena, const walk *w, const cpu_insn *insn) {
+    const cpu_insn *narrow =
+        cpu_reach_of(insn->scope) < cpu_reach_of(w->insn->scope) ? insn : w->insn;
+    return tile_arena_format(arena, "; scope %s of %s does not reach from one to the other",
+                             cpu_reach_of(narrow->scope) == CPU_REACH_BLOCK ? "cta" : "cluster",
+                             narrow == w->insn ? "this access" : "the other access");
+}
+
+static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_writes) {
+    cpu_run *run = w->run;
+    const cpu_event *other = &run->global->log.events[event];
+    const cpu_insn *insn = &run->program->insns[other->insn];
+    const cpu_range *range = &run->ranges[w->range];
+    unsigned agents = run->program->agents;
+    bool same_block = other->agent / agents == w->agent->clock.agent / agents;
+    agents *= run->program->cluster_blocks;
+    bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
+    tile_arena scratch = {0};
+    bool own = is_of_lanes(w, event);
+    if (own) address = find_apart(w, event, address);
+    const char *agent =
+        !own ? describe_agent(&scratch, w, other->agent)
+        : other->lanes.bits == CPU_ALL_LANES
+            ? "several lanes of its warp"
+            : tile_arena_format(&scratch, "lane %u of its warp", lane_of(other->lanes, address));
+    const char *order = own          ? "; no sync_warp or barrier orders the two"
+                        : same_block ? "; no barrier orders the two"
+                        : other->atomic && w->access & CPU_ATOMIC
+                            ? describe_scope(&scratch, w, insn)
+                        : same_cluster ? "; no cluster barrier orders the two"
+                                       : "; no release and acquire orders the two";
+    bool one = own && other->lanes.bits != CPU_ALL_LANES;
+    int but = one ? (int)lane_of(other->lanes, address) : -1;
+    cpu_fault(run, w->agent, w->insn, other_lane_at(w, address, but),
+              "data race: %s offset %" PRIu64 " of %s%s, %s by %s%s",
+              w->access & CPU_WRITE ? "writes" : "reads", address - range->begin,
+              *range->name ? "%" : "",
+              *range->name   ? range->name
+              : range->plain ? "scratch"
+                             : "a buffer",
+              other_writes ? "written" : "read", agent, order);
+    tile_report(run->context, TILE_NOTE, insn->loc, "the other access: %s, in %s",
+                tile_op_get_info(insn->opcode)->name, agent);
+    const cpu_insn *narrow = w->agent->order.narrow;
+    if (narrow && !same_block)
+        tile_report(run->context, TILE_NOTE, narrow->loc,
+                    "this %s met the release of another block, and the scopes of the two do not "
+                    "reach that far",
+                    tile_op_get_info(narrow->opcode)->name);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static bool fault_undefined(walk *w, uint64_t address, tile_loc loc, const char *why) {
+    const cpu_range *range = &w->run->ranges[w->range];
+    if (range->is_scratch)
+        cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
+                  "read of uninitialised scratch memory, at offset %" PRIu64,
+                  address - range->begin);
+    else
+        cpu_fault(w->run, w->agent, w->insn, lane_at(w, address),
+                  "read of uninitialised memory, at offset %" PRIu64 " of %s%s",
+                  address - range->begin, *range->name ? "%" : "a buffer", range->name);
+    tile_report(w->run->context, TILE_NOTE, loc, "%s", why);
+    return false;
+}
+
+static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain) {
+    return fault_undefined(w, address, plain->loc,
+                           "it is undefined at the start of a launch; {clean} makes it zero");
+}
+
+/* Whole buffers: what the host or a launch has written, later ones may read. */
+static bool follow_writes(walk *w, uint64_t address, uint64_t bytes) {
+    const cpu_range *range = &w->run->ranges[w->range];
+    const tile_buffer *buffer = range->followed;
+    if (!buffer) return true;
+    uint8_t *written = buffer->written + (address - range->begin);
+    if (w->access & CPU_WRITE && !(w->access & CPU_MODIFY)) {
+        memset(written, 1, (size_t)bytes);
+        return true;
+    }
+    const uint8_t *hole = memchr(written, 0, (size_t)bytes);
+    if (!hole) return true;
+    return fault_undefined(w, address + (uint64_t)(hole - written),
+                           range->is_scratch ? buffer->scratch_loc : w->insn->loc,
+                           range->is_scratch
+                               ? "no step has written it; `fill` makes it defined"
+                               : "neither the host nor a launch before has written it, nor has "
+                                 "this launch so far");
+}
+
+/* Cells ---------------------------------------------------------------------------------------- */
+
+/* Two atomic accesses whose scopes reach from one agent to the other. */
+static bool are_atomic_together(const walk *w, const cpu_event *other) {
+    if (!other->atomic || !(w->access & CPU_ATOMIC)) return false;
+    cpu_reach mine = cpu_reach_of(w->insn->scope);
+    cpu_reach its = cpu_reach_of(w->run->program->insns[other->insn].scope);
+    if (mine == CPU_REACH_ALL && its == CPU_REACH_ALL) return true;
+    cpu_reach needed = cpu_distance(w->run, w->agent->clock.agent, other->agent);
+    return needed <= mine && needed <= its;
+}
+
+/* Whether the agent comes after it. */
+static bool knows_event(const cpu_agent *agent, const cpu_event *other) {
+    return cpu_clock_knows(&agent->clock, other->agent, other->time) ||
+           cpu_clock_knows(&agent->clock, cpu_warp_key(other->agent), other->time);
+}
+
+/* Whether both store to the same place what one tile has for it. */
+static bool are_one_store(const walk *w, const cpu_event *other) {
+    const cpu_insn *insn = &w->run->program->insns[other->insn];
+    uint64_t agent = other->agent;
+    if (!insn->any_stays || cpu_distance(w->run, w->agent->clock.agent, agent) != CPU_REACH_BLOCK)
+        return false;
+    return cpu_any_stays(w->agent, w->insn,
+                         &w->agent->block->agents[agent % w->run->program->agents], insn);
+}
+
+/* Whether this access may come where the event has been. */
+static bool is_fine(const walk *w, uint32_t event, uint64_t address) {
+    const cpu_event *other = &w->run->global->log.events[event];
+    if (!event || are_atomic_together(w, other)) return true;
+    bool ordered = is_of_lanes(w, event) ? find_apart(w, event, address) == address + w->cell_bytes
+                                         : knows_event(w->agent, other);
+    return ordered || are_one_store(w, other);
+}
+
+/* The member of a set that this access races with, or 0. fine: becomes the set if it races with
+ * none of it, wherever that has been. */
+static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint32_t *fine) {
+    const cpu_log *log = &w->run->global->log;
+    bool everywhere = true;
+    for (uint32_t rest = set; rest; rest = log->readers[rest].rest) {
+        uint32_t event = log->readers[rest].event;
+        if (!is_fine(w, event, address)) return event;
+        everywhere &= !is_of_lanes(w, event);
+    }
+    if (everywhere) *fine = set;
+    return 0;
+}
+
+/* Against writes of both sorts. */
+static bool check_writes(walk *w, const cell *c, uint64_t address) {
+    if (c->write != w->fine_write) {
+        if (!is_fine(w, c->write, address)) return fault_race(w, address, c->write, true);
+        if (!is_of_lanes(w, c->write)) w->fine_write = c->write;
+    }
+    if (c->updates == w->fine_updates) return true;
+    uint32_t racing = find_racing(w, c->updates, address, &w->fine_updates);
+    return !racing || fault_race(w, address, racing, true);
+}
+
+/* The async proxy --------------------------------------------------------------------------------
+ *
+ * Bulk copies reach global memory through it. What threads have written there in this launch is not
+ * shown to it by any fence that there is; launches are. */
+
+static bool is_bulk(const cpu_insn *insn) {
+    return insn->opcode == TILE_OP_tma_load || insn->opcode == TILE_OP_bulk_load ||
+           insn->opcode == TILE_OP_tma_store || insn->opcode == TILE_OP_bulk_store;
+}
+
+static bool fault_proxy(walk *w, uint64_t address, const cpu_event *event) {
+    const cpu_insn *insn = &w->run->program->insns[event->insn];
+    const cpu_range *range = &w->run->ranges[w->range];
+    tile_arena scratch = {0};
+    cpu_fault(
+        w->run, w->agent, w->insn, lane_at(w, address),
+        "reads offset %" PRIu64 " of %s%s through the async proxy, and threads of this launch "
+        "have written it",
+        address - range->begin, *range->name ? "%" : "", *range->name ? range->name : "memory");
+    tile_report(w->run->context, TILE_NOTE, insn->loc,
+                "written here: %s, in %s; load it with threads, or in a launch behind this one",
+                tile_op_get_info(insn->opcode)->name, describe_agent(&scratch, w, event->agent));
+    tile_arena_reset(&scratch);
+    return false;
+}
+
+static bool check_proxy(walk *w, const cell *c, uint64_t address) {
+    const cpu_log *log = &w->run->global->log;
+    if (w->run->program->lanes == 1 || !is_bulk(w->insn)) return true;
+    uint32_t event = c->updates ? log->readers[c->updates].event : c->write;
+    if (!event || is_bulk(&w->run->program->insns[log->events[event].insn])) return true;
+    return fault_proxy(w, address, &log->events[event]);
+}
+
+static bool is_written(const cell *c) {
+    return c->write || c->updates;
+}
+
+static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+    if (plain && !is_written(c)) return fault_unwritten(w, address, plain);
+    if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
+    if (c->readers != w->old_readers || !w->new_readers) {
+        w->old_readers = c->readers;
+        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
+                                            c->readers, w->event);
+    }
+    c->readers = w->new_readers;
+    return true;
+}
+
+static void add_update(walk *w, cell *c) {
+    if (c->updates != w->old_updates || !w->new_updates) {
+        w->old_updates = c->updates;
+        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
+                                            c->updates, w->event);
+    }
+    c->updates = w->new_updates;
+}
+
+static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+    if (plain && w->access & CPU_MODIFY && !is_written(c))
+        return fault_unwritten(w, address, plain);
+    if (!check_writes(w, c, address)) return false;
+    if (c->readers != w->fine_readers) {
+        uint32_t racing = find_racing(w, c->readers, address, &w->fine_readers);
+        if (racing) return fault_race(w, address, racing, false);
+    }
+    if (w->access & CPU_ATOMIC)
+        add_update(w, c);
+    else
+        *c = (cell){.write = w->event};
+    return true;
+}
+
+/* The cells of these bytes, which lie in one page. */
+static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
+    page *p = find_page(r, address, fitting_bits(address, bytes));
+    unsigned bits = p->cell_bits;
+    w->cell_bytes = UINT64_C(1) << bits;
+    size_t first = (size_t)(address % PAGE_BYTES) >> bits;
+    size_t count = (size_t)bytes >> bits;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at = address + (i << bits);
+        bool fine = w->access & CPU_WRITE ? write_cell(w, &p->cells[first + i], at, r->plain)
+                                          : read_cell(w, &p->cells[first + i], at, r->plain);
+        if (!fine) return false;
+    }
+    return true;
+}
+
+static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
+    cpu_global *global = w->run->global;
+    if (cpu_log_is_full(&global->log)) sweep(global);
+    uint32_t lanes = w->addresses ? w->mask : w->lane < 0 ? w->agent->mask : UINT32_C(1) << w->lane;
+    if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
+                                             w->access & CPU_WRITE, w->range))
+        return false;
+    if (w->run->bulks && !cpu_bulks_allow(w->run, w->agent, w->insn, lane_at(w, address), address,
+                                          bytes, w->access, &w->run->ranges[w->range]))
+        return false;
+    if (!follow_writes(w, address, bytes)) return false;
+    /* A source that is written while it is copied is async.c's to find. */
+    cpu_lanes kept = w->insn->opcode == TILE_OP_cp_async ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
+    w->event =
+        cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
+                      (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC, kept);
+    w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
+    w->fine_updates = w->old_updates = w->new_updates = 0;
+    region *r = &global->regions[w->run->ranges[w->range].region];
+    while (bytes) {
+        uint64_t part = PAGE_BYTES - address % PAGE_BYTES;
+        if (part > bytes) part = bytes;
+        if (!walk_page(w, r, address, part)) return false;
+        address += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+/* Accesses ------------------------------------------------------------------------------------- */
+
+bool cpu_global_access(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                       uint64_t address, uint64_t bytes, cpu_access access) {
+    walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane, .access = access};
+    w.range = run->last_range;
+    w.lanes.bits = lane < 0 ? CPU_ANY_LANES : CPU_ONE_LANE;
+    w.lanes.turn = (uint8_t)(lane < 0 ? 0 : lane);
+    return walk_bytes(&w, address, bytes);
+}
+
+/* Lanes whose bytes follow each other are one access of the warp. Where that is not inside of one
+ * buffer, some lane is to blame, unless buffers touch. */
+static bool walk_lanes(walk *w, uint64_t begin, uint64_t end) {
+    bool fine = cpu_find_global(w->run, begin, end - begin) && begin % w->lane_bytes == 0;
+    for (int lane = 0; !fine && lane < CPU_LANES; lane++)
+        if (w->mask >> lane & 1 &&
+            !cpu_check_global(w->run, w->agent, w->insn, lane, w->addresses[lane], w->lane_bytes,
+                              w->lane_bytes))
+            return false;
+    if (!fine) cpu_find_global(w->run, begin, w->lane_bytes);
+    w->range = w->run->last_range;
+    return walk_bytes(w, begin, end - begin);
+}
+
+/* What lanes of one warp access, of those behind each other. */
+typedef struct lane_element {
+    uint64_t at;
+    uint8_t turn;  /* of the first lane that does (cpu_lanes) */
+    uint8_t lanes; /* how many do */
+} lane_element;
+
+/* Whose the element is. What all lanes store at once is one lane's, whichever that is: there it
+ * does not matter. */
+static cpu_lanes lanes_of(const walk *w, const lane_element *e) {
+    bool plain = w->access & CPU_WRITE && !(w->access & CPU_ATOMIC);
+    bool all = e->lanes == __builtin_popcount(w->agent->mask);
+    if (e->lanes == 1) return (cpu_lanes){(uint8_t)__builtin_ctz(w->lane_bytes), e->turn};
+    return (cpu_lanes){plain && (all || w->insn->any_stays) ? CPU_ANY_LANES : CPU_ALL_LANES, 0};
+}
+
+bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t mask,
+                      const uint64_t addresses[CPU_LANES], uint32_t bytes, cpu_access access) {
+    walk w = {.run = run, .agent = agent, .insn = insn, .lane = -1, .access = access};
+    lane_element elements[CPU_LANES];
+    unsigned count = 0;
+    w.addresses = addresses;
+    w.mask = mask;
+    w.lane_bytes = bytes;
+    for (unsigned lane = 0; lane < CPU_LANES; lane++) {
+        uint64_t at = addresses[lane];
+        if (!(mask >> lane & 1)) continue;
+        if (count && at == elements[count - 1].at)
+            elements[count - 1].lanes++;
+        else
+            elements[count++] =
+                (lane_element){at, (uint8_t)((unsigned)(lane - at / bytes) % CPU_LANES), 1};
+    }
+    for (unsigned first = 0, next; first < count; first = next) {
+        w.lanes = lanes_of(&w, &elements[first]);
+        for (next = first + 1; next < count; next++) {
+            cpu_lanes lanes = lanes_of(&w, &elements[next]);
+            if (elements[next].at != elements[next - 1].at + bytes || lanes.bits != w.lanes.bits ||
+                lanes.turn != w.lanes.turn)
+                break;
+        }
+        if (!walk_lanes(&w, elements[first].at, elements[next - 1].at + bytes)) return false;
+    }
+    return true;
+}
+
+/* Words ---------------------------------------------------------------------------------------- */
+
+static const cell *find_cell(region *r, uint64_t address) {
+    page *p = find_page(r, address, fitting_bits(address, sizeof(int32_t)));
+    return &p->cells[(address % PAGE_BYTES) >> p->cell_bits];
+}
+
+/* Whether somebody has written the word before this agent comes to it, whatever order they run in
+ * here. */
+static bool is_written_before(cpu_run *run, const cpu_agent *agent, region *r, uint64_t address) {
+    const cpu_log *log = &run->global->log;
+    const cell *c = find_cell(r, address);
+    if (cpu_knows_word(run, agent, address)) return true;
+    if (c->write && knows_event(agent, &log->events[c->write])) return true;
+    for (uint32_t set = c->updates; set; set = log->readers[set].rest)
+        if (knows_event(agent, &log->events[log->readers[set].event])) return true;
+    return false;
+}
+
+/* If the word was last written by something that is not atomic, nothing comes with its value. */
+bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                        uint64_t address, bool met) {
+    cpu_global *global = run->global;
+    region *r = &global->regions[run->ranges[run->last_range].region];
+    if (r->plain && !is_written_before(run, agent, r, address)) {
+        walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane};
+        w.range = run->last_range;
+        return fault_unwritten(&w, address, r->plain);
+    }
+    if (!met) return true;
+    if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_READ))
+        return false;
+    if (find_cell(r, address)->updates) cpu_acquire_word(run, agent, insn, address);
+    return true;
+}
+
+bool cpu_global_release(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                        uint64_t address) {
+    if (!cpu_global_access(run, agent, insn, lane, address, sizeof(int32_t), CPU_ATOMIC_WRITE))
+        return false;
+    cpu_release_word(run, agent, insn, address);
+    return true;
+}

@@ -1,0 +1,477 @@
+/* Plans on a device. First all steps are checked, then they are launched: what is wrong with an
+ * argument is told before anything happens. A fill is a launch, too, of a kernel that is made here.
+ */
+#include "runtime/launch/plan.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/remark.h"
+#include "lib/launch/abi.h"
+#include "lib/launch/steps.h"
+#include "lib/support/context.h"
+#include "lib/support/integer.h"
+#include "lib/support/scalar.h"
+#include "passes/split/steps.h"
+#include "runtime/device/arguments.h"
+#include "runtime/device/measure.h"
+
+enum { MAX_SCRATCH = TILE_MAX_SCRATCH_VIEWS, WIDTHS = 4 /* 1, 2, 4 and 8 bytes */ };
+
+/* Scratch of the launches on one stream; none of it goes before the plan does, since launches may
+ * still use it. Added under the context's lock, found without one. */
+typedef struct stream_scratch {
+    struct stream_scratch *next; /* older */
+    void *stream;
+    tile_buffer *buffer;
+} stream_scratch;
+
+struct tile_plan {
+    tile_device *device;
+    tile_module *module; /* instantiated */
+    tile_steps *steps;
+    tile_abi *head; /* of a kernel that has the plan's arguments */
+    /* NULL: it only takes the place of others, and never has. Added under the context's lock, found
+     * without one. */
+    tile_kernel *_Atomic *kernels;
+    tile_kernel *fills[WIDTHS];
+    stream_scratch *_Atomic scratch;
+};
+
+static const tile_loc no_place = {0, 0, 0};
+
+/* Making -------------------------------------------------------------------------------------- */
+
+/* Bits are filled, so that one kernel does for all types of a width. %s is an integer type. */
+static const char fill_text[] =
+    "kernel @fill(%%n: i32 {divisible = 16}, %%value: %s, %%x: ptr<%s>)\n"
+    "    grid [ceildiv(%%n, 1024)] warps 4 {\n"
+    "  %%b = block_id\n"
+    "  %%g = view %%x, [%%n]\n"
+    "  store splat(%%value) : [1024], %%g[%%b * 1024]\n"
+    "}\n";
+
+static tile_status make_fill(tile_plan *plan, unsigned width) {
+    static const char *const types[WIDTHS] = {"i8", "i16", "i32", "i64"};
+    const char *t = types[width];
+    tile_arena arena = {0};
+    const char *text = tile_arena_format(&arena, fill_text, t, t);
+    tile_module *module = tile_module_parse(plan->device->context, "fill", text, strlen(text));
+    tile_status status = TILE_FAILED;
+    if (module)
+        status = tile_kernel_create(plan->device, module, "fill", NULL, 0, &plan->fills[width]);
+    tile_module_destroy(module);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+static unsigned width_of(tile_scalar scalar) {
+    unsigned width = 0;
+    while (1u << width < tile_scalar_bytes(scalar)) width++;
+    return width;
+}
+
+static tile_status make_kernel(tile_plan *plan, unsigned index) {
+    tile_kernel *made;
+    tile_status status =
+        tile_kernel_create(plan->device, plan->module, plan->steps->kernels[index], NULL, 0, &made);
+    if (status == TILE_OK) atomic_store_explicit(&plan->kernels[index], made, memory_order_release);
+    return status;
+}
+
+static tile_status make_kernels(tile_plan *plan) {
+    const tile_steps *steps = plan->steps;
+    tile_status status = TILE_OK;
+    plan->kernels = tile_malloc(sizeof *plan->kernels * (steps->kernel_count + 1));
+    memset(plan->kernels, 0, sizeof *plan->kernels * (steps->kernel_count + 1));
+    for (unsigned i = 0; i < steps->kernel_count && status == TILE_OK; i++)
+        if (tile_steps_launch(steps, i)) status = make_kernel(plan, i);
+    for (size_t i = 0; i < steps->step_count && status == TILE_OK; i++) {
+        unsigned width = width_of(steps->steps[i].scalar);
+        if (steps->steps[i].kind == TILE_STEP_FILL && !plan->fills[width])
+            status = make_fill(plan, width);
+    }
+    return status;
+}
+
+static tile_status check_limits(const tile_plan *plan) {
+    const tile_steps *steps = plan->steps;
+    bool fits = steps->plan->arg_count <= TILE_MAX_ARGUMENTS && steps->scratch_count <= MAX_SCRATCH;
+    for (size_t i = 0; i < steps->step_count; i++)
+        fits &= steps->steps[i].given_count <= TILE_MAX_ARGUMENTS;
+    if (!fits)
+        tile_report(
+            plan->device->context, TILE_ERROR, steps->plan->loc,
+            "@%s: a plan has at most %d arguments and %d scratch views, a kernel at most %d "
+            "arguments",
+            steps->plan->name, TILE_MAX_ARGUMENTS, MAX_SCRATCH, TILE_MAX_ARGUMENTS);
+    return fits ? TILE_OK : TILE_INVALID;
+}
+
+tile_status tile_plan_create(tile_device *device, tile_module *module, const char *name,
+                             tile_plan **out) {
+    tile_plan *plan = tile_malloc(sizeof *plan);
+    *plan = (tile_plan){.device = device, .module = module};
+    *out = NULL;
+    tile_status status = tile_make_steps(module, name, device->target);
+    if (status == TILE_OK) {
+        plan->steps = tile_steps_create(tile_module_find(plan->module, name));
+        status = check_limits(plan);
+    }
+    if (status == TILE_OK)
+        plan->head = tile_arguments_create(plan->module, plan->steps->plan->name);
+    if (status == TILE_OK && !plan->head) status = TILE_INVALID;
+    if (status == TILE_OK) status = make_kernels(plan);
+    if (status == TILE_OK)
+        *out = plan;
+    else
+        tile_plan_destroy(plan);
+    return status;
+}
+
+void tile_plan_destroy(tile_plan *plan) {
+    if (!plan) return;
+    for (size_t i = 0; plan->kernels && i < plan->steps->kernel_count; i++)
+        tile_kernel_destroy(plan->kernels[i]);
+    for (unsigned i = 0; i < WIDTHS; i++) tile_kernel_destroy(plan->fills[i]);
+    for (stream_scratch *scratch = plan->scratch, *next; scratch; scratch = next) {
+        next = scratch->next;
+        tile_buffer_destroy(scratch->buffer);
+        free(scratch);
+    }
+    free((void *)plan->kernels);
+    tile_abi_destroy(plan->head);
+    tile_steps_destroy(plan->steps);
+    tile_module_destroy(plan->module);
+    free(plan);
+}
+
+/* One launch of the plan ---------------------------------------------------------------------- */
+
+typedef struct run {
+    tile_plan *plan;
+    const tile_argument *arguments;
+    void *stream;
+    tile_argument scratch[MAX_SCRATCH];
+    bool launched;                 /* the step before: an empty grid is nothing to overlap with */
+    tile_buffer *own[MAX_SCRATCH]; /* CPU: each has a buffer, so that nothing reaches another one */
+} run;
+
+static bool fail(const run *r, tile_loc loc, const char *what) {
+    tile_report(r->plan->device->context, TILE_ERROR, loc, "@%s: %s", r->plan->steps->plan->name,
+                what);
+    return false;
+}
+
+static bool argument_value(unsigned index, int64_t *value, void *user) {
+    const run *r = user;
+    *value = r->arguments[index].integer;
+    return true;
+}
+
+static bool evaluate(const run *r, const tile_expr *expr, int64_t *value) {
+    const tile_bindings bindings = {
+        .arg = argument_value, .user = (void *)r, .num_sms = r->plan->device->num_sms};
+    return tile_expr_eval(expr, &bindings, value);
+}
+
+/* How many elements these extents are; false after a report. */
+static bool count_elements(const run *r, tile_loc loc, const tile_expr *const *extents,
+                           unsigned rank, int64_t *count) {
+    const int64_t most = INT64_C(1) << TILE_MAX_TENSOR_LOG2;
+    *count = 1;
+    for (unsigned d = 0; d < rank; d++) {
+        int64_t extent;
+        if (!evaluate(r, extents[d], &extent))
+            return fail(r, loc, "an extent has no value: it divides by zero");
+        if (extent < 0 || extent > INT32_MAX) {
+            tile_report(r->plan->device->context, TILE_ERROR, loc,
+                        "@%s: the extent of dim %u is %" PRId64
+                        ", which must be from 0 to 2^31 - 1",
+                        r->plan->steps->plan->name, d, extent);
+            return false;
+        }
+        if (extent && *count > most / extent)
+            return fail(r, loc, "its extents are more than 2^40 elements; make it smaller");
+        *count *= extent;
+    }
+    return true;
+}
+
+/* Scratch ------------------------------------------------------------------------------------- */
+
+/* CPU: fresh memory, so that what is read before it is written shows. */
+static tile_status provide_apart(run *r, const int64_t *bytes) {
+    tile_status status = TILE_OK;
+    for (size_t i = 0; i < r->plan->steps->scratch_count && status == TILE_OK; i++) {
+        status = tile_buffer_create(r->plan->device, (size_t)bytes[i], &r->own[i]);
+        if (status != TILE_OK) break;
+        r->own[i]->of_plan = true;
+        r->own[i]->scratch_loc = r->plan->steps->scratch[i].loc;
+        r->scratch[i].buffer = r->own[i];
+    }
+    return status;
+}
+
+static tile_buffer *find_buffer(const run *r, int64_t bytes) {
+    stream_scratch *scratch = atomic_load_explicit(&r->plan->scratch, memory_order_acquire);
+    while (scratch &&
+           (scratch->stream != r->stream || tile_buffer_size(scratch->buffer) < (size_t)bytes))
+        scratch = scratch->next;
+    return scratch ? scratch->buffer : NULL;
+}
+
+static tile_status grow_scratch(run *r, int64_t bytes) {
+    tile_device *device = r->plan->device;
+    bool capturing = false;
+    tile_status status = device->ops->is_capturing
+                             ? device->ops->is_capturing(device, r->stream, &capturing)
+                             : TILE_OK;
+    if (status != TILE_OK) return status;
+    if (capturing) {
+        fail(r, no_place,
+             "it has no scratch yet, and the stream is being captured: call "
+             "tile_kernel_prepare before the capture begins");
+        return TILE_UNSUPPORTED;
+    }
+    stream_scratch *added = tile_malloc(sizeof *added);
+    *added = (stream_scratch){.next = r->plan->scratch, .stream = r->stream};
+    status = tile_buffer_create(device, (size_t)bytes, &added->buffer);
+    if (status == TILE_OK)
+        atomic_store_explicit(&r->plan->scratch, added, memory_order_release);
+    else
+        free(added);
+    return status;
+}
+
+static tile_status provide_together(run *r, const int64_t *bytes) {
+    const tile_steps *steps = r->plan->steps;
+    int64_t offsets[MAX_SCRATCH];
+    int64_t total = tile_steps_place(steps, bytes, TILE_SCRATCH_ALIGNMENT, offsets);
+    tile_context *context = r->plan->device->context;
+    tile_status status = TILE_OK;
+    tile_buffer *buffer = find_buffer(r, total);
+    if (!buffer) {
+        tile_context_lock(context);
+        status = grow_scratch(r, total);
+        tile_context_unlock(context);
+        buffer = find_buffer(r, total);
+    }
+    for (size_t i = 0; i < steps->scratch_count; i++)
+        r->scratch[i] = (tile_argument){.buffer = buffer, .offset = (size_t)offsets[i]};
+    return status;
+}
+
+static tile_status provide_scratch(run *r) {
+    const tile_steps *steps = r->plan->steps;
+    int64_t bytes[MAX_SCRATCH];
+    for (size_t i = 0; i < steps->scratch_count; i++) {
+        const tile_step_scratch *scratch = &steps->scratch[i];
+        if (!count_elements(r, scratch->loc, scratch->extents, scratch->rank, &bytes[i]))
+            return TILE_INVALID;
+        bytes[i] *= tile_scalar_bytes(scratch->scalar);
+    }
+    if (!steps->scratch_count) return TILE_OK;
+    bool has_streams = r->plan->device->ops->is_capturing != NULL;
+    return has_streams ? provide_together(r, bytes) : provide_apart(r, bytes);
+}
+
+/* Steps --------------------------------------------------------------------------------------- */
+
+/* What a step gives as a launch's argument; false after a report. */
+static bool take_given(const run *r, tile_loc loc, const tile_given *given, tile_argument *to) {
+    *to = (tile_argument){.buffer = NULL};
+    switch (given->kind) {
+    case TILE_GIVEN_ARGUMENT: *to = r->arguments[given->index]; return true;
+    case TILE_GIVEN_SCRATCH: *to = r->scratch[given->index]; return true;
+    case TILE_GIVEN_NUMBER: to->number = given->number; return true;
+    case TILE_GIVEN_INTEGER:
+        if (!evaluate(r, given->expr, &to->integer))
+            return fail(r, loc, "an argument of this step has no value: it divides by zero");
+        return true;
+    }
+    return false;
+}
+
+/* The kernel, made if it has not been, but not while the stream is being captured. */
+static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kernel) {
+    tile_plan *plan = r->plan;
+    *kernel = atomic_load_explicit(&plan->kernels[index], memory_order_acquire);
+    if (*kernel) return TILE_OK;
+    tile_status status = tile_refuse_capture(plan->device, plan->steps->kernels[index], r->stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(plan->device->context);
+    if (!plan->kernels[index])
+        status = make_kernel(plan, index); /* no other thread has been here */
+    *kernel = plan->kernels[index];
+    tile_context_unlock(plan->device->context);
+    return status;
+}
+
+static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
+    tile_report(r->plan->device->context, TILE_ERROR, step->loc,
+                "@%s: the blocks of @%s do not all run at once, as 'resident' asks for: the device "
+                "holds %" PRId64 "; launch fewer, or say `otherwise`",
+                r->plan->steps->plan->name, r->plan->steps->kernels[step->kernel], room);
+    return TILE_UNSUPPORTED;
+}
+
+/* Once: it has not been made yet. */
+static void tell_otherwise(const run *r, const tile_step *step, int64_t room) {
+    char why[200];
+    tile_plan *plan = r->plan;
+    const char **kernels = plan->steps->kernels;
+    if (atomic_load_explicit(&plan->kernels[step->otherwise], memory_order_acquire)) return;
+    snprintf(why, sizeof why,
+             "the device runs %" PRId64 " blocks of @%s at once, this launch has more, and @%s "
+             "takes its place",
+             room, kernels[step->kernel], kernels[step->otherwise]);
+    tile_missed_at(plan->steps->plan, TILE_NO_OP, "not resident",
+                   "launch fewer blocks, with a smaller split or larger tiles", "%s", why);
+}
+
+/* All blocks cannot run at once: what the step says is launched instead. */
+static tile_status take_otherwise(const run *r, const tile_step *step,
+                                  const tile_argument *arguments, tile_step_launch *how,
+                                  tile_step_mode mode) {
+    tile_kernel *kernel;
+    if (step->otherwise < 0) return refuse(r, step, how->room);
+    tell_otherwise(r, step, how->room);
+    tile_status status = take_kernel(r, (unsigned)step->otherwise, &kernel);
+    *how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
+    return status == TILE_OK
+               ? tile_kernel_take_step(kernel, arguments, step->given_count, how, mode)
+               : status;
+}
+
+static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mode) {
+    tile_argument arguments[TILE_MAX_ARGUMENTS];
+    tile_step_launch how = {.stream = r->stream,
+                            .overlaps = step->overlaps && r->launched,
+                            .overlapped = step->overlapped,
+                            .resident = step->resident};
+    for (unsigned i = 0; i < step->given_count; i++)
+        if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
+    tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
+                                               step->given_count, &how, mode);
+    if (status == TILE_OK && how.refused) status = take_otherwise(r, step, arguments, &how, mode);
+    r->launched = how.launched;
+    return status;
+}
+
+/* The bits of one element as an integer of its width. */
+static int64_t bits_of(tile_scalar scalar, const tile_argument *value, unsigned width) {
+    static const tile_scalar integers[WIDTHS] = {TILE_i8, TILE_i16, TILE_i32, TILE_i64};
+    unsigned char bytes[sizeof(int64_t)] = {0};
+    if (tile_scalar_is_floating(scalar))
+        tile_scalar_write(scalar, bytes, value->number);
+    else
+        tile_integer_write(scalar, bytes, value->integer);
+    return tile_integer_read(integers[width], bytes);
+}
+
+/* In pieces that an i32 counts. */
+static tile_status take_fill(const run *r, const tile_step *step, tile_step_mode mode) {
+    enum { PIECE = 1 << 30 };
+    tile_argument view, value;
+    int64_t count;
+    tile_step_launch how = {.stream = r->stream};
+    unsigned width = width_of(step->scalar);
+    if (!take_given(r, step->loc, &step->given[0], &view) ||
+        !take_given(r, step->loc, &step->given[1], &value) ||
+        !count_elements(r, step->loc, step->extents, step->rank, &count))
+        return TILE_INVALID;
+    tile_status status = TILE_OK;
+    for (int64_t done = 0; done < count && status == TILE_OK; done += PIECE) {
+        tile_argument arguments[3] = {
+            {.integer = count - done < PIECE ? count - done : PIECE},
+            {.integer = bits_of(step->scalar, &value, width)},
+            {.buffer = view.buffer, .offset = view.offset + ((size_t)done << width)}};
+        status = tile_kernel_take_step(r->plan->fills[width], arguments, 3, &how, mode);
+    }
+    return status;
+}
+
+static tile_status take_steps(run *r, tile_step_mode mode) {
+    const tile_steps *steps = r->plan->steps;
+    tile_status status = TILE_OK;
+    int64_t condition;
+    for (size_t i = 0; i < steps->step_count && status == TILE_OK;) {
+        const tile_step *step = &steps->steps[i++];
+        switch (step->kind) {
+        case TILE_STEP_LAUNCH: status = take_launch(r, step, mode); break;
+        case TILE_STEP_FILL: status = take_fill(r, step, mode); break;
+        case TILE_STEP_BRANCH:
+            if (!evaluate(r, step->condition, &condition)) {
+                fail(r, step->loc, "the condition of this `if` has no value: it divides by zero");
+                return TILE_INVALID;
+            }
+            if (!condition) i = step->target;
+            break;
+        case TILE_STEP_JUMP: i = step->target; break;
+        }
+    }
+    return status;
+}
+
+/* What is needed for the steps, up to what they write. */
+static tile_status begin(run *r, tile_step_mode mode) {
+    const tile_plan *plan = r->plan;
+    int64_t numbers[TILE_MAX_ARGUMENTS];
+    tile_status status = tile_check_arguments(plan->device, plan->steps->plan->name, plan->head,
+                                              r->arguments, numbers);
+    if (status == TILE_OK) status = provide_scratch(r);
+    return status == TILE_OK ? take_steps(r, mode) : status;
+}
+
+static void end(run *r) {
+    for (size_t i = 0; i < r->plan->steps->scratch_count; i++) tile_buffer_destroy(r->own[i]);
+}
+
+tile_kernel *tile_plan_kernel_at(const tile_plan *plan, unsigned index) {
+    for (unsigned i = 0; i < plan->steps->kernel_count; i++) {
+        tile_kernel *kernel = atomic_load_explicit(&plan->kernels[i], memory_order_acquire);
+        if (kernel && !index--) return kernel;
+    }
+    return NULL;
+}
+
+/* Scratch is looked at as far as the plan has some. */
+static void set_up(run *r, tile_plan *plan, const tile_argument *arguments, void *stream) {
+    r->plan = plan;
+    r->arguments = arguments;
+    r->stream = stream;
+    r->launched = false;
+    for (unsigned i = 0; i < plan->steps->scratch_count; i++) {
+        r->scratch[i] = (tile_argument){.buffer = NULL};
+        r->own[i] = NULL;
+    }
+}
+
+tile_status tile_plan_run(tile_plan *plan, const tile_argument *arguments, void *stream,
+                          bool prepare) {
+    run r;
+    set_up(&r, plan, arguments, stream);
+    tile_status status = begin(&r, prepare ? TILE_STEP_PREPARE : TILE_STEP_CHECK);
+    if (status == TILE_OK && !prepare) status = take_steps(&r, TILE_STEP_RUN);
+    end(&r);
+    return status;
+}
+
+static tile_status run_steps(void *user) {
+    return take_steps(user, TILE_STEP_RUN);
+}
+
+tile_status tile_plan_measure(tile_plan *plan, const tile_argument *arguments, void *stream,
+                              const tile_measure_options *options, tile_measurement *out) {
+    run r;
+    set_up(&r, plan, arguments, stream);
+    const tile_timed timed = {.launch = run_steps, .user = &r, .stream = stream};
+    tile_status status = begin(&r, TILE_STEP_PREPARE);
+    if (status == TILE_OK) status = tile_measure_timed(plan->device, &timed, 1, options, out);
+    end(&r);
+    return status;
+}

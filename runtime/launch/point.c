@@ -1,0 +1,375 @@
+/* Points of a kernel, and which of them a launch takes: by the bucket of its arguments, which may
+ * have a tuned point, and by the values of those that are {const}. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/ir/syntax.h"
+#include "lib/support/context.h"
+#include "lib/support/integer.h"
+#include "lib/support/scalar.h"
+#include "passes/instantiate/fit_point.h"
+#include "passes/split/steps.h"
+#include "runtime/launch/kernel.h"
+#include "runtime/launch/tuned.h"
+#include "runtime/model/choose.h"
+#include "runtime/model/space.h"
+
+const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
+                                       unsigned count) {
+    tile_binding *kept = TILE_NEW_ARRAY(&kernel->arena, tile_binding, count + 1u);
+    for (unsigned i = 0; i < count; i++) {
+        const char *name = bindings[i].name, *value = bindings[i].value;
+        kept[i].name = tile_arena_string(&kernel->arena, name, strlen(name));
+        kept[i].value = tile_arena_string(&kernel->arena, value, strlen(value));
+    }
+    return kept;
+}
+
+void tile_destroy_point(tile_device *device, kernel_point *point) {
+    tile_plan_destroy(point->plan);
+    for (unsigned i = 0; i < TILE_MAX_VARIANTS; i++)
+        if (point->variants[i]) tile_destroy_variant(device, point->variants[i]);
+    free(point);
+}
+
+static bool point_equals(const kernel_point *point, const tile_binding *bindings, unsigned count) {
+    if (point->binding_count != count) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(point->bindings[i].name, bindings[i].name) != 0 ||
+            strcmp(point->bindings[i].value, bindings[i].value) != 0)
+            return false;
+    return true;
+}
+
+/* Several launches, or one kernel's first variant. */
+static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
+    tile_module *module = tile_module_clone(kernel->module);
+    tile_variant *variant;
+    tile_status status = tile_instantiate_for(module, kernel->name, point->bindings,
+                                              point->binding_count, kernel->device->target);
+    if (status != TILE_OK) {
+        tile_module_destroy(module);
+        return status;
+    }
+    return tile_takes_steps(tile_module_find(module, kernel->name))
+               ? tile_plan_create(kernel->device, module, kernel->name, &point->plan)
+               : tile_add_variant(kernel, point, 0, module, &variant);
+}
+
+tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
+                           kernel_point **out) {
+    for (*out = kernel->points; *out; *out = (*out)->next)
+        if (point_equals(*out, bindings, count)) return TILE_OK;
+    kernel_point *point = tile_malloc(sizeof *point);
+    *point = (kernel_point){.next = kernel->points, .bindings = bindings, .binding_count = count};
+    tile_status status = make_point(kernel, point);
+    if (status != TILE_OK) {
+        tile_destroy_point(kernel->device, point);
+        return status;
+    }
+    point->bindings =
+        tile_keep_bindings(kernel, bindings, count); /* known to be complete only now */
+    kernel->points = *out = point;
+    return TILE_OK;
+}
+
+tile_status tile_take_first(tile_kernel *kernel, kernel_point **first) {
+    *first = atomic_load_explicit(&kernel->first, memory_order_acquire);
+    if (*first) return TILE_OK;
+    tile_context_lock(kernel->device->context);
+    tile_status status = tile_add_point(kernel, kernel->bindings, kernel->binding_count, first);
+    if (status == TILE_OK) atomic_store_explicit(&kernel->first, *first, memory_order_release);
+    tile_context_unlock(kernel->device->context);
+    return status;
+}
+
+static bool is_constant(const tile_kernel *kernel, unsigned arg) {
+    return tile_arg_set_has(&kernel->constants, arg);
+}
+
+/* The point of these bindings and the values of the constants among the arguments. Under the
+ * context's lock. */
+static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
+                                     const tile_binding *bindings, unsigned count,
+                                     kernel_point **out) {
+    if (tile_arg_set_is_empty(&kernel->constants))
+        return tile_add_point(kernel, bindings, count, out);
+    tile_arena arena = {0};
+    tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
+    for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
+    for (unsigned i = 0; i < TILE_MAX_ARGUMENTS; i++) {
+        if (!is_constant(kernel, i)) continue;
+        all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(kernel->head, i)->name);
+        all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
+    }
+    tile_status status = tile_add_point(kernel, all, count, out);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* The arguments' bucket as key, or their sizes; constants as they are. Returns its hash. */
+static unsigned make_key(const tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                         bool exact, int64_t key[TILE_MAX_ARGUMENTS]) {
+    uint64_t hash = exact;
+    for (unsigned i = 0; i < count; i++) {
+        const tile_type *type = tile_abi_arg_at(kernel->head, i)->type;
+        bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
+        bool as_it_is = is_constant(kernel, i) || (counts && exact);
+        key[i] = as_it_is                  ? arguments[i].integer
+                 : counts && kernel->picks ? tile_bucket(arguments[i].integer)
+                                           : 0;
+        hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
+}
+
+static kernel_bucket *find_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count, bool exact) {
+    int64_t key[TILE_MAX_ARGUMENTS];
+    unsigned head = make_key(kernel, arguments, count, exact, key);
+    kernel_bucket *bucket = atomic_load_explicit(&kernel->buckets[head], memory_order_acquire);
+    while (bucket &&
+           (bucket->is_exact != exact || memcmp(bucket->key, key, sizeof *key * count) != 0))
+        bucket = bucket->next;
+    return bucket;
+}
+
+/* What these arguments take: what was set for their bucket, the tuned point of their sizes, or
+ * their bucket's. NULL: not known. */
+static kernel_bucket *find_either(tile_kernel *kernel, const tile_argument *arguments,
+                                  unsigned count) {
+    kernel_bucket *bucket = find_bucket(kernel, arguments, count, false), *exact = NULL;
+    if (bucket && bucket->is_set) return bucket;
+    if (atomic_load_explicit(&kernel->has_exact, memory_order_acquire))
+        exact = find_bucket(kernel, arguments, count, true);
+    return exact ? exact : bucket;
+}
+
+/* Before those of its key, without a point. Under the context's lock. */
+static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                 unsigned count, kernel_bucket new_one) {
+    kernel_bucket *bucket = tile_malloc(sizeof *bucket + sizeof *bucket->key * TILE_MAX_ARGUMENTS);
+    *bucket = new_one;
+    unsigned head = make_key(kernel, arguments, count, bucket->is_exact, bucket->key);
+    bucket->next = atomic_load_explicit(&kernel->buckets[head], memory_order_relaxed);
+    atomic_store_explicit(&kernel->buckets[head], bucket, memory_order_release);
+    if (bucket->is_exact) atomic_store_explicit(&kernel->has_exact, true, memory_order_release);
+    return bucket;
+}
+
+/* The model knows GPUs by their clock; on a CPU device all points are as good. */
+static bool has_model(const tile_kernel *kernel) {
+    return kernel->chooses && kernel->device->clock;
+}
+
+/* Tuned points are kept for kernels of which nothing is said. */
+static bool is_tuned(const tile_kernel *kernel) {
+    return kernel->picks && !kernel->binding_count;
+}
+
+bool tile_kernel_looks_up(const tile_kernel *kernel) {
+    const tile_device *device = kernel->device;
+    return has_model(kernel) || (is_tuned(kernel) && (device->cache || device->tuned));
+}
+
+kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    bool constants = !tile_arg_set_is_empty(&kernel->constants);
+    if (!kernel->picks && !constants) return kernel->first;
+    const kernel_bucket *bucket = find_either(kernel, arguments, count);
+    if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
+    return constants || kernel->asks || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
+}
+
+/* A bucket of the point, which is compiled first. */
+static tile_status give_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                               const tile_binding *bindings, unsigned binding_count, bool is_set) {
+    kernel_point *point;
+    tile_status status = add_special_point(kernel, arguments, bindings, binding_count, &point);
+    if (status == TILE_OK)
+        add_bucket(kernel, arguments, count, (kernel_bucket){.point = point, .is_set = is_set});
+    return status;
+}
+
+tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                            const tile_binding *bindings, unsigned binding_count) {
+    return give_bucket(kernel, arguments, count, bindings, binding_count, true);
+}
+
+/* Tuned points ----------------------------------------------------------------------------------
+ */
+
+typedef struct listing {
+    tile_kernel *kernel;
+    const tile_argument *arguments; /* that are launched */
+    unsigned count;
+} listing;
+
+/* The newest one of a bucket is the bucket's, and each that of its sizes. */
+static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, void *user) {
+    const listing *l = user;
+    tile_kernel *kernel = l->kernel;
+    tile_argument measured[TILE_MAX_ARGUMENTS];
+    int64_t sizes[TILE_MAX_ARGUMENTS] = {0};
+    kernel_bucket bucket = {.point = NULL};
+    bucket.bindings = tile_read_bindings(tuned->bindings, &kernel->arena, &bucket.binding_count);
+    /* Nothing is bound by the point of a kernel without `tune` that was faster whole. */
+    if (!bucket.bindings || (!bucket.binding_count && kernel->chooses)) return;
+    if (!find_bucket(kernel, l->arguments, l->count, false))
+        add_bucket(kernel, l->arguments, l->count, bucket);
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    if (!tile_read_sizes(f, key->sizes, sizes)) return;
+    for (unsigned i = 0; i < l->count; i++) measured[i] = (tile_argument){.integer = sizes[i]};
+    bucket.is_exact = true;
+    if (!find_bucket(kernel, measured, l->count, true))
+        add_bucket(kernel, measured, l->count, bucket);
+}
+
+/* Adds the tuned points of the arguments' bucket. Under the context's lock. */
+static void list_tuned(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    int64_t integers[TILE_MAX_ARGUMENTS];
+    listing l = {kernel, arguments, count};
+    for (unsigned i = 0; i < count; i++) integers[i] = arguments[i].integer;
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    if (is_tuned(kernel)) tile_list_tuned(kernel->device, f, integers, add_tuned, &l);
+}
+
+/* What is chosen --------------------------------------------------------------------------------
+ */
+
+static void pass_remarks(const tile_diagnostic *d, void *user) {
+    const tile_diversion *to = user;
+    if (to->sink && (d->severity == TILE_WARNING || d->severity == TILE_REMARK))
+        to->sink(d, to->user);
+}
+
+/* Gives the bucket the point that the model takes for the fastest; TILE_UNAVAILABLE without an
+ * error where there is none, or it does not compile. Under the context's lock. */
+static tile_status add_chosen(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    unsigned bound = 0;
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    tile_context *context = kernel->device->context;
+    tile_diversion to;
+    if (!has_model(kernel)) return TILE_UNAVAILABLE;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    to = tile_context_divert(context, pass_remarks, &to);
+    const tile_binding *bindings =
+        tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
+                          kernel->binding_count, sizes, &arena, &bound);
+    tile_status status = TILE_UNAVAILABLE;
+    if (bindings && give_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
+        status = TILE_OK;
+    tile_context_restore(&to);
+    tile_arena_reset(&arena);
+    return status;
+}
+
+/* A search for the first point of the sizes that compiles. */
+typedef struct sized_search {
+    tile_kernel *kernel;
+    const tile_argument *arguments;
+    unsigned count, tried;
+    const tile_bound_param *first; /* what every other size takes */
+    tile_status status;
+} sized_search;
+
+static bool keep_first(const tile_bound_params *point, void *user) {
+    *(const tile_bound_param **)user = point->params;
+    return false;
+}
+
+static bool same_values(const tile_function *f, const tile_bound_param *a,
+                        const tile_bound_param *b) {
+    for (size_t i = 0; i < f->param_count; i++)
+        if (a[i].value != b[i].value) return false;
+    return true;
+}
+
+static bool try_sized(const tile_bound_params *point, void *user) {
+    enum { MOST_TRIALS = 64 };
+    sized_search *s = user;
+    tile_kernel *kernel = s->kernel;
+    unsigned bound;
+    if (s->first && same_values(point->f, point->params, s->first)) return false;
+    const tile_binding *bindings =
+        tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
+    s->status = give_bucket(kernel, s->arguments, s->count, bindings, bound, false);
+    return s->status != TILE_OK && ++s->tried < MOST_TRIALS;
+}
+
+/* Where sizes decide which points there are, gives the bucket the first one that its sizes have;
+ * TILE_UNAVAILABLE where that is what every other size takes, or there is none. Under the context's
+ * lock. */
+static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    tile_arena arena = {0};
+    int64_t sizes[TILE_MAX_ARGUMENTS];
+    const tile_function *f = tile_module_find(kernel->module, kernel->name);
+    sized_search s = {kernel, arguments, count, 0, NULL, TILE_UNAVAILABLE};
+    tile_diversion to;
+    if (!kernel->asks) return TILE_UNAVAILABLE;
+    for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
+    to = tile_context_divert(kernel->device->context, pass_remarks, &to);
+    const tile_pass_option *given =
+        tune_make_options(kernel->bindings, kernel->binding_count, &arena);
+    tile_visit_points(f, given, kernel->binding_count, NULL, &arena, keep_first, &s.first);
+    tile_visit_points(f, given, kernel->binding_count, sizes, &arena, try_sized, &s);
+    tile_context_restore(&to);
+    tile_arena_reset(&arena);
+    return s.status == TILE_OK ? TILE_OK : TILE_UNAVAILABLE;
+}
+
+/* The point that arguments take that nothing is known of. Under the context's lock. */
+static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+    kernel_bucket *bucket = find_either(kernel, arguments, count);
+    kernel_point *point;
+    if (!bucket) {
+        list_tuned(kernel, arguments, count);
+        bucket = find_either(kernel, arguments, count);
+    }
+    if (bucket && bucket->point) return TILE_OK; /* another thread has been here */
+    /* One that does not compile any more has been reported, and is none. */
+    bool compiles = bucket && add_special_point(kernel, arguments, bucket->bindings,
+                                                bucket->binding_count, &point) == TILE_OK;
+    if (compiles) {
+        atomic_store_explicit(&bucket->point, point, memory_order_release);
+        return TILE_OK;
+    }
+    tile_status status = add_chosen(kernel, arguments, count);
+    if (status == TILE_UNAVAILABLE) status = add_sized(kernel, arguments, count);
+    if (status == TILE_UNAVAILABLE)
+        status =
+            give_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
+    if (status == TILE_OK && bucket) /* of the chosen one's bucket, or these very sizes */
+        atomic_store_explicit(&bucket->point, find_bucket(kernel, arguments, count, false)->point,
+                              memory_order_release);
+    return status;
+}
+
+tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                             void *stream, kernel_point **out) {
+    tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
+    if (status != TILE_OK) return status;
+    tile_context_lock(kernel->device->context);
+    status = meet(kernel, arguments, count);
+    *out = tile_find_point(kernel, arguments, count);
+    tile_context_unlock(kernel->device->context);
+    return status;
+}
+
+tile_arg_set tile_find_constants(const tile_function *f, const tile_binding *bindings,
+                                 unsigned binding_count) {
+    tile_arg_set constants = {{0}};
+    for (unsigned i = 0; i < f->arg_count && i < TILE_MAX_ARGUMENTS; i++) {
+        bool open = f->args[i].is_const && !f->args[i].known;
+        for (unsigned b = 0; b < binding_count && open; b++) {
+            const char *name = bindings[b].name;
+            open = tile_function_find_param(f, name, strlen(name)) ||
+                   strcmp(name + (*name == '%'), f->args[i].name) != 0;
+        }
+        if (open) tile_arg_set_add(&constants, i);
+    }
+    return constants;
+}

@@ -1,0 +1,159 @@
+#include "runtime/launch/tuned.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/function.h"
+#include "lib/support/integer.h"
+#include "lib/support/text.h"
+#include "passes/split/steps.h"
+#include "runtime/cache/cache.h"
+#include "runtime/launch/tuned_table.h"
+
+/* The type that a size has, and a name in the key. */
+static bool is_size(const tile_arg_decl *arg) {
+    return arg->type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(arg->type->scalar);
+}
+
+static const char *print_sizes(const tile_function *kernel, const int64_t *integers, bool rounded,
+                               tile_arena *arena) {
+    const char *text = "";
+    for (size_t i = 0; i < kernel->arg_count; i++) {
+        const tile_arg_decl *arg = &kernel->args[i];
+        bool is_open = arg->is_const && !arg->known;
+        if (!is_size(arg)) continue;
+        text = tile_arena_format(arena, "%s%s%s=%" PRId64, text, *text ? " " : "", arg->name,
+                                 rounded && !is_open ? tile_bucket(integers[i]) : integers[i]);
+    }
+    return text;
+}
+
+static bool launches(const tile_function *plan, const char *kernel) {
+    static const tile_attr_id names[] = {TILE_ATTR_callee, TILE_ATTR_otherwise};
+    for (uint32_t id = 1; id < plan->op_count; id++)
+        for (unsigned i = 0; i < 2 && plan->ops[id].opcode == TILE_OP_launch; i++) {
+            const char *name = tile_op_attr_text(plan, (tile_op){id}, names[i]);
+            if (name && strcmp(name, kernel) == 0) return true;
+        }
+    return false;
+}
+
+/* What its content is: of a plan also that of the kernels that it launches. */
+static const char *print_content(const tile_function *f, tile_arena *arena) {
+    tile_text text = {.arena = arena};
+    tile_function_print(f, tile_text_append, &text);
+    const tile_function *other = f->kind == TILE_PLAN ? f->module->first : NULL;
+    for (; other; other = other->next)
+        if (launches(f, other->name)) tile_function_print(other, tile_text_append, &text);
+    return tile_arena_string(arena, text.data, text.length);
+}
+
+/* All of it but the power limit. */
+static tile_point_key make_key(tile_device *device, const tile_function *kernel,
+                               const int64_t *integers, tile_arena *arena) {
+    return (tile_point_key){
+        .kernel = print_content(kernel, arena),
+        .bucket = print_sizes(kernel, integers, true, arena),
+        .sizes = print_sizes(kernel, integers, false, arena),
+        .device = tile_device_is_cuda(device)
+                      ? tile_arena_format(arena, "%s, %s", device->name, device->target->name)
+                      : device->name,
+        .sm_count = device->num_sms,
+        .memory_clock = device->memory_clock};
+}
+
+static unsigned power_limit_of(tile_device *device) {
+    return device->ops->power_limit ? device->ops->power_limit(device) : 0;
+}
+
+tile_point_key tile_tuned_key(tile_device *device, const tile_function *kernel,
+                              const int64_t *integers, tile_arena *arena) {
+    tile_point_key key = make_key(device, kernel, integers, arena);
+    key.power_limit = power_limit_of(device);
+    return key;
+}
+
+bool tile_read_sizes(const tile_function *kernel, const char *sizes, int64_t *integers) {
+    for (size_t i = 0; i < kernel->arg_count; i++) {
+        const char *name = kernel->args[i].name;
+        size_t length = strlen(name);
+        char *end;
+        if (!is_size(&kernel->args[i])) continue;
+        sizes += *sizes == ' ';
+        if (strncmp(sizes, name, length) != 0 || sizes[length] != '=') return false;
+        integers[i] = strtoll(sizes + length + 1, &end, 10);
+        if (end == sizes + length + 1) return false;
+        sizes = end;
+    }
+    return !*sizes;
+}
+
+static unsigned count_words(const char *text) {
+    unsigned words = 0;
+    for (const char *at = text; *at; at++) words += *at != ' ' && (at == text || at[-1] == ' ');
+    return words;
+}
+
+tile_binding *tile_read_bindings(const char *text, tile_arena *arena, unsigned *count) {
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, count_words(text) + 1u);
+    *count = 0;
+    while (*(text += strspn(text, " "))) {
+        size_t name = strcspn(text, " ="), value;
+        if (!name || text[name] != '=') return NULL;
+        value = strcspn(text + name + 1, " ");
+        if (!value) return NULL;
+        bindings[(*count)++] = (tile_binding){tile_arena_string(arena, text, name),
+                                              tile_arena_string(arena, text + name + 1, value)};
+        text += name + 1 + value;
+    }
+    return bindings;
+}
+
+typedef struct listing {
+    tile_device *device;
+    tile_point_key key;
+    bool has_limit; /* the key */
+    tile_point_visitor visit;
+    void *user;
+} listing;
+
+/* Asking for it takes longer than all else that a first launch does before its code is made: it is
+ * asked for where a point depends on it. */
+static void ask_limit(listing *l) {
+    if (!l->has_limit) l->key.power_limit = power_limit_of(l->device);
+    l->has_limit = true;
+}
+
+static void visit_kept(const tile_point_key *key, const tile_tuned_point *point, void *user) {
+    listing *l = user;
+    ask_limit(l);
+    if (key->power_limit == l->key.power_limit) l->visit(key, point, l->user);
+}
+
+bool tile_has_tuned_split(tile_device *device, const tile_function *f) {
+    tile_arena arena = {0};
+    const int64_t no_sizes[TILE_MAX_ARGUMENTS] = {0}; /* whatever they are */
+    tile_op launch;
+    unsigned count;
+    bool may_have = (device->cache || device->tuned) && !f->tune_count &&
+                    f->arg_count <= TILE_MAX_ARGUMENTS && tile_split_owner(f, &launch, &count);
+    if (!may_have) return false;
+    const tile_point_key key = make_key(device, f, no_sizes, &arena);
+    bool has = tile_cache_has_bindings(device->cache, &key) ||
+               tile_tuned_table_has_bindings(device->tuned, &key);
+    tile_arena_reset(&arena);
+    return has;
+}
+
+void tile_list_tuned(tile_device *device, const tile_function *kernel, const int64_t *integers,
+                     tile_point_visitor visit, void *user) {
+    tile_arena arena = {0};
+    if (!device->cache && !device->tuned) return;
+    listing l = {.device = device, .visit = visit, .user = user};
+    l.key = make_key(device, kernel, integers, &arena);
+    tile_cache_list_bucket(device->cache, &l.key, visit_kept, &l);
+    if (tile_tuned_table_has_bucket(device->tuned, &l.key)) ask_limit(&l);
+    tile_tuned_table_list_bucket(device->tuned, &l.key, visit, user);
+    tile_arena_reset(&arena);
+}

@@ -1,0 +1,306 @@
+#include "runtime/launch/tuned_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/support/identity.h"
+#include "lib/support/json.h"
+#include "runtime/cache/cache.h"
+
+enum { FORM = 2 /* of the text; one of form 1 does not say the sizes */ };
+
+typedef struct entry {
+    tile_point_key key; /* kernel: its digest */
+    tile_tuned_point point;
+} entry;
+
+struct tile_tuned_table {
+    tile_arena arena;
+    entry *entries;
+    size_t count, capacity;
+};
+
+tile_tuned_table *tile_tuned_table_create(void) {
+    TILE_GUARD(NULL, NULL)
+    tile_tuned_table *table = tile_malloc(sizeof *table);
+    *table = (tile_tuned_table){.count = 0};
+    return table;
+}
+
+void tile_tuned_table_destroy(tile_tuned_table *table) {
+    if (!table) return;
+    tile_arena_reset(&table->arena);
+    free(table);
+}
+
+unsigned tile_tuned_table_count(const tile_tuned_table *table) {
+    return table ? (unsigned)table->count : 0;
+}
+
+bool tile_tuned_table_at(const tile_tuned_table *table, unsigned index, tile_point_key *key,
+                         tile_tuned_point *point) {
+    if (index >= tile_tuned_table_count(table)) return false;
+    if (key) *key = table->entries[index].key;
+    if (point) *point = table->entries[index].point;
+    return true;
+}
+
+/* Adding ----------------------------------------------------------------------------------------
+ */
+
+static const char *copy(tile_tuned_table *table, const char *text) {
+    if (!text) text = "";
+    return tile_arena_string(&table->arena, text, strlen(text));
+}
+
+/* The same kernel and GPU. */
+static bool is_same_kernel(const tile_point_key *a, const tile_point_key *b) {
+    return strcmp(a->kernel, b->kernel) == 0 && strcmp(a->device, b->device) == 0 &&
+           a->sm_count == b->sm_count;
+}
+
+static bool is_same_bucket(const tile_point_key *a, const tile_point_key *b) {
+    return is_same_kernel(a, b) && strcmp(a->bucket, b->bucket) == 0;
+}
+
+static bool is_same_state(const tile_point_key *a, const tile_point_key *b) {
+    return a->memory_clock == b->memory_clock && a->power_limit == b->power_limit;
+}
+
+static void add(tile_tuned_table *table, const tile_point_key *key, const tile_tuned_point *point) {
+    entry *e = NULL;
+    tile_point_key own = {.kernel = copy(table, key->kernel),
+                          .bucket = copy(table, key->bucket),
+                          .sizes = copy(table, key->sizes),
+                          .device = copy(table, key->device),
+                          .sm_count = key->sm_count,
+                          .memory_clock = key->memory_clock,
+                          .power_limit = key->power_limit};
+    for (size_t i = 0; i < table->count && !e; i++)
+        if (is_same_bucket(&table->entries[i].key, &own) &&
+            strcmp(table->entries[i].key.sizes, own.sizes) == 0 &&
+            is_same_state(&table->entries[i].key, &own))
+            e = &table->entries[i];
+    if (!e) {
+        table->entries = tile_arena_grow(&table->arena, table->entries, table->count,
+                                         &table->capacity, sizeof *table->entries);
+        e = &table->entries[table->count++];
+    }
+    *e = (entry){.key = own, .point = *point};
+    e->point.kernel_name = copy(table, point->kernel_name);
+    e->point.bindings = copy(table, point->bindings);
+    e->point.driver = copy(table, point->driver);
+    e->point.compiler = copy(table, point->compiler);
+    e->point.stale = false;
+}
+
+typedef struct taking {
+    tile_tuned_table *table;
+    const char *name;
+    unsigned count;
+} taking;
+
+static void take(const tile_point_key *key, const tile_tuned_point *point, void *user) {
+    taking *t = user;
+    if (t->name && strcmp(t->name, point->kernel_name) != 0) return;
+    add(t->table, key, point);
+    t->count++;
+}
+
+unsigned tile_tuned_table_take(tile_tuned_table *table, tile_cache *cache,
+                               const char *kernel_name) {
+    TILE_GUARD(NULL, 0)
+    taking t = {.table = table, .name = kernel_name};
+    if (table) tile_cache_list_points(cache, take, &t);
+    return t.count;
+}
+
+unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache) {
+    TILE_GUARD(NULL, 0)
+    unsigned kept = 0;
+    for (unsigned i = 0; cache && i < tile_tuned_table_count(table); i++)
+        kept += tile_cache_import_point(cache, &table->entries[i].key, &table->entries[i].point);
+    return kept;
+}
+
+/* Looking ---------------------------------------------------------------------------------------
+ */
+
+/* The key as the table has it. */
+static tile_point_key digest_key(const tile_point_key *key, char digest[TILE_DIGEST_TEXT]) {
+    tile_point_key wanted = *key;
+    tile_digest(key->kernel, strlen(key->kernel), digest);
+    wanted.kernel = digest;
+    return wanted;
+}
+
+bool tile_tuned_table_has_bucket(const tile_tuned_table *table, const tile_point_key *key) {
+    char digest[TILE_DIGEST_TEXT];
+    if (!tile_tuned_table_count(table)) return false;
+    const tile_point_key wanted = digest_key(key, digest);
+    for (size_t i = 0; i < table->count; i++)
+        if (is_same_bucket(&table->entries[i].key, &wanted)) return true;
+    return false;
+}
+
+bool tile_tuned_table_has_bindings(const tile_tuned_table *table, const tile_point_key *key) {
+    char digest[TILE_DIGEST_TEXT];
+    if (!tile_tuned_table_count(table)) return false;
+    const tile_point_key wanted = digest_key(key, digest);
+    for (size_t i = 0; i < table->count; i++) {
+        const entry *e = &table->entries[i];
+        if (is_same_kernel(&e->key, &wanted) && *e->point.bindings) return true;
+    }
+    return false;
+}
+
+void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_point_key *key,
+                                  tile_point_visitor visit, void *user) {
+    char digest[TILE_DIGEST_TEXT];
+    if (!tile_tuned_table_count(table)) return;
+    const tile_point_key wanted = digest_key(key, digest);
+    for (unsigned other_state = 0; other_state < 2; other_state++)
+        for (size_t i = 0; i < table->count; i++) {
+            const entry *e = &table->entries[i];
+            if (is_same_bucket(&e->key, &wanted) && is_same_state(&e->key, &wanted) != other_state)
+                visit(&e->key, &e->point, user);
+        }
+}
+
+/* Text ------------------------------------------------------------------------------------------
+ */
+
+static void put_entry(tile_text *to, const entry *e) {
+    const tile_point_key *key = &e->key;
+    const tile_tuned_point *point = &e->point;
+    tile_text_format(to,
+                     "  {\"sm_count\": %u, \"memory_clock\": %u, \"power_limit\": %u, "
+                     "\"seconds\": %.9g, \"tuned\": %lld, \"unchecked\": %d",
+                     key->sm_count, key->memory_clock, key->power_limit, point->seconds,
+                     (long long)point->tuned, point->unchecked);
+    tile_json_put_field(to, "device", key->device);
+    tile_json_put_field(to, "name", point->kernel_name);
+    tile_json_put_field(to, "kernel", key->kernel);
+    tile_json_put_field(to, "bucket", key->bucket);
+    tile_json_put_field(to, "sizes", key->sizes);
+    tile_json_put_field(to, "point", point->bindings);
+    tile_json_put_field(to, "driver", point->driver);
+    tile_json_put_field(to, "compiler", point->compiler);
+    tile_text_append("}", 1, to);
+}
+
+static void put_text(tile_text *to, const tile_tuned_table *table) {
+    tile_text_format(to, "{\"tile_tuned_points\": %d, \"points\": [", FORM);
+    for (size_t i = 0; i < table->count; i++) {
+        tile_text_format(to, i ? ",\n" : "\n");
+        put_entry(to, &table->entries[i]);
+    }
+    tile_text_format(to, "\n]}\n");
+}
+
+/* A literal for each line. Together they are longer than the 4095 characters that a compiler has to
+ * take; GCC and clang take them, and say so where they are asked to be pedantic. */
+static void put_c(tile_text *to, const tile_text *text, const char *name) {
+    tile_text_format(to,
+                     "/* Tuned points; tile_tuned_table_read takes the text. */\n"
+                     "extern const char %s[]; /* for C++, too */\n"
+                     "#if defined(__GNUC__)\n"
+                     "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n"
+                     "#endif\n"
+                     "const char %s[] =\n    \"",
+                     name, name);
+    for (size_t i = 0; i < text->length; i++) {
+        char c = text->data[i];
+        bool ends = c == '\n' && i + 1 < text->length;
+        if (c == '\n')
+            tile_text_format(to, ends ? "\\n\"\n    \"" : "\\n");
+        else if (c == '"' || c == '\\')
+            tile_text_format(to, "\\%c", c);
+        else if (c == '?') /* no trigraphs */
+            tile_text_format(to, "\\?");
+        else
+            tile_text_append(&c, 1, to);
+    }
+    tile_text_format(to, "\";\n");
+}
+
+void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form, const char *name,
+                            tile_writer writer, void *user) {
+    TILE_GUARD(NULL, )
+    tile_arena arena = {0};
+    tile_text text = {.arena = &arena}, c = {.arena = &arena};
+    if (!table || !writer) return;
+    put_text(&text, table);
+    if (form == TILE_TABLE_C) put_c(&c, &text, name ? name : "tile_tuned_points");
+    const tile_text *out = form == TILE_TABLE_C ? &c : &text;
+    writer(out->data, out->length, user);
+    tile_arena_reset(&arena);
+}
+
+/* Reading ---------------------------------------------------------------------------------------
+ */
+
+static bool read_unsigned(const tile_json *object, const char *name, unsigned *value) {
+    int64_t number = 0;
+    bool ok = tile_json_find_int(object, name, 0, UINT32_MAX, &number);
+    *value = (unsigned)number;
+    return ok;
+}
+
+static bool read_entry(const tile_json *from, int64_t form, tile_tuned_table *table) {
+    const tile_json *seconds = tile_json_find(from, "seconds", TILE_JSON_NUMBER);
+    int64_t unchecked, tuned;
+    tile_point_key key = {.kernel = tile_json_find_text(from, "kernel"),
+                          .bucket = tile_json_find_text(from, "bucket"),
+                          .sizes = form == 1 ? "" : tile_json_find_text(from, "sizes"),
+                          .device = tile_json_find_text(from, "device")};
+    tile_tuned_point point = {.kernel_name = tile_json_find_text(from, "name"),
+                              .bindings = tile_json_find_text(from, "point"),
+                              .driver = tile_json_find_text(from, "driver"),
+                              .compiler = tile_json_find_text(from, "compiler")};
+    if (!key.kernel || !key.bucket || !key.sizes || !key.device || !point.kernel_name ||
+        !point.bindings || !point.driver || !point.compiler || !seconds ||
+        !read_unsigned(from, "sm_count", &key.sm_count) ||
+        !read_unsigned(from, "memory_clock", &key.memory_clock) ||
+        !read_unsigned(from, "power_limit", &key.power_limit) ||
+        !tile_json_find_int(from, "tuned", 0, INT64_MAX, &tuned) ||
+        !tile_json_find_int(from, "unchecked", 0, 1, &unchecked))
+        return false;
+    point.seconds = strtod(seconds->text, NULL);
+    point.tuned = tuned;
+    point.unchecked = unchecked;
+    add(table, &key, &point);
+    return true;
+}
+
+static bool read_all(const tile_json *root, tile_tuned_table *table) {
+    int64_t form = 0;
+    const tile_json *points = tile_json_find(root, "points", TILE_JSON_ARRAY);
+    bool ok = points && tile_json_find_int(root, "tile_tuned_points", 1, FORM, &form);
+    for (const tile_json *at = ok ? points->first : NULL; at && ok; at = at->next)
+        ok = read_entry(at, form, table);
+    return ok;
+}
+
+tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
+                                  tile_tuned_table **out) {
+    TILE_GUARD(context, TILE_OUT_OF_MEMORY)
+    tile_arena arena = {0};
+    if (out) *out = NULL;
+    if (!context || !text || !out) return TILE_INVALID;
+    const tile_json *root = tile_json_read(&arena, text, length);
+    tile_tuned_table *table = tile_tuned_table_create();
+    bool ok = root && root->kind == TILE_JSON_OBJECT && read_all(root, table);
+    tile_arena_reset(&arena);
+    if (ok) {
+        *out = table;
+        return TILE_OK;
+    }
+    tile_tuned_table_destroy(table);
+    tile_report(
+        context, TILE_ERROR, (tile_loc){0},
+        "the text is no table of tuned points of form 1 to %d, as tile_tuned_table_write makes it",
+        FORM);
+    return TILE_INVALID;
+}

@@ -1,0 +1,594 @@
+/* The model by which candidates are ordered, and those dropped that cannot fit.
+ *
+ * work.c reads from the kernel's text what one block does; here is what that takes. A
+ * multiprocessor gets q = ceil(blocks / multiprocessors) of the blocks, R of them at once, and each
+ * of them needs about the longest of
+ *
+ *   products   operations / rate. Their operands come from shared memory, which has a rate, too.
+ *              What threads compute in the loop (masks, exponentials, points to copy) comes on top
+ *   traffic    bytes / what a multiprocessor gets of the L2, and all of them together. Rows that
+ *              cross its lines (a pitch that is no multiple of 128 bytes) cost several times more
+ *   latency    bytes / what is in flight (Little's law): the stages of R blocks, without those that
+ *              are being read and given back. It is longer for what comes from memory
+ *
+ * The memory's time is that of all arrays once, and of what is read after the L2 was told to give
+ * it up. Either hides the other badly where they are about as long: together they take the root of
+ * the sum of their squares. Each time that blocks start there is a while until their products do.
+ * Handing over the parts of a sum costs the parts' bytes, and for each strategy what meeting costs.
+ *
+ * The rates are of the target's generation, per multiprocessor and cycle, clock and bandwidth the
+ * device's own. The constants were found by 10000 measurements of four products at 90 shapes on an
+ * H200; no shape has one of its own. Absolute times are off by a fifth or so: the order counts.
+ */
+#include "runtime/model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+#include "lib/launch/steps.h"
+#include "lib/support/context.h"
+#include "lib/support/target.h"
+#include "passes/split/steps.h"
+#include "runtime/model/work.h"
+#include "tile/split.h"
+
+/* Seconds. */
+static const double launch = 1.5e-6, start = 3.65e-6; /* of all blocks; of those that come at once
+                                                       */
+static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */, turn = 2e-6;
+static const double exchange_meets = 0.76e-6, workspace_meets = 2.3e-6, atomic_meets = 0.87e-6,
+                    cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 1.5e-6,
+                    stream_k_begins = 0.5e-6, stream_k_turn = 2.5e-6, counting_meets = 9.4e-6,
+                    multicast_meets = 1.65e-6;
+/* Of a block that loads and computes, and of each further round of loads. */
+static const double load_once = 2.4e-6, load_again = 0.7e-6;
+/* Of the memory's bandwidth: parts that are written and read. */
+static const double parts_share = 0.43;
+/* Stages that are not in flight: one is read, another one not yet given back. */
+static const double stages_held = 1.42;
+/* What rows that cross lines cost more: of what a multiprocessor gets of the L2 and of what all of
+ * them do, and of the latency. */
+static const double crossing_own = 4.7, crossing_all = 3.4, crossing_copies = 2.7,
+                    crossing_latency = 0.31;
+/* Of what the L2 was told to give up before others read it: what comes from memory again. */
+static const double given_up = 0.5;
+/* What a byte that is moved for each operation adds to their time at the chip's power limit, which
+ * work of so many seconds is half at. */
+static const double power_of_moving = 20, power_seconds = 40e-6;
+/* What multiprocessors without work leave the others there, as a faster clock: so much is lost of
+ * what sharing the last round gains. */
+static const double power_of_idle = 0.8;
+/* What those warps get of wgmma's rate that copy for themselves, too. */
+static const double without_roles = 0.7;
+
+/* What multiprocessors of all targets have in common (CUDA C++ Programming Guide, table of
+ * technical specifications); where they differ, targets.def says it. */
+enum {
+    SM_REGISTERS = 65536,
+    SHARED_PER_CYCLE = 77,    /* bytes: of 128, as warps read operands for mma.sync */
+    OPERANDS_PER_CYCLE = 90,  /* likewise, as wgmma reads its own */
+    L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
+    MOST_L2_PER_CYCLE = 163,  /* where one of them does */
+    COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
+    STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
+    BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
+    PROMOTION_CYCLES = 230,   /* of an iteration whose products are waited for, and added */
+    ZEROS_PER_CYCLE = 34,     /* bytes of boxes outside of the array */
+    ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
+    NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
+    PART_PER_CYCLE = 25,      /* bytes of a part that one block adds */
+    MOST_REGISTERS = 255,
+    OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
+    WARPS_TO_SATURATE = 4,
+    WARPS_TO_HIDE = 12, /* the latency of arithmetic between products */
+    LANES = 128,
+    CHAIN_CYCLES = 600, /* of an iteration in which threads compute, at least */
+    PRODUCER_WARPS = 4, /* the warpgroup that a loop's copies have to themselves */
+};
+
+typedef struct machine {
+    const tile_target *target;
+    double sms, clock, bandwidth; /* Hz, bytes per second */
+    double mma, wgmma; /* operations of f16 per cycle and multiprocessor; 0: there is none */
+} machine;
+
+/* A kernel at a point: its work, with the loop's iterations dealt out. */
+typedef struct sheet {
+    const machine *m;
+    const tune_work *w;
+    double factor;               /* parts of each sum */
+    const char *strategy;        /* NULL: it is whole */
+    tune_cost cost;              /* of a block */
+    double tiles, blocks, steps; /* steps: iterations of the loop */
+    double rounds;               /* of loads that a block waits for */
+    double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
+    double last, members; /* stream_k: a block's share of a tile of the last round, which so many
+                             blocks have; 1: none is shared */
+    bool roles, turns, thirds, persistent;
+    int64_t shared;
+} sheet;
+
+/* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
+ * some have 14 or 18, so that 120 of an H200's 132 are left for clusters of 4. */
+static double places(const sheet *s) {
+    double sms = s->m->sms, share = s->w->cluster <= 2   ? 1
+                                    : s->w->cluster <= 4 ? 30.0 / 33
+                                    : s->w->cluster <= 8 ? 28.0 / 33
+                                                         : 24.0 / 33;
+    return s->w->cluster > 1 ? most(floor(share * sms), (double)s->w->cluster) : sms;
+}
+
+/* Parts -----------------------------------------------------------------------------------------
+ */
+
+static bool is_split(const sheet *s, const char *strategy) {
+    return s->strategy && strcmp(s->strategy, strategy) == 0;
+}
+
+/* stream_k: each multiprocessor's tiles, whole ones and a share of the last
+ * (passes/split/stream_k.c). */
+static double share_tiles(sheet *s) {
+    double cluster = (double)s->w->cluster, steps = s->w->trips;
+    double units = most(floor(places(s) * s->factor / cluster), 1), tiles = s->tiles / cluster;
+    double whole = floor(tiles / units), left = tiles - whole * units;
+    s->blocks = least(units, tiles * most(steps, 1)) * cluster;
+    s->last = s->members = 1;
+    if (!(left > 0)) return whole;
+    double members = least(floor(units / left), floor(sqrt(steps / 2)));
+    bool pairs = 2 * left > units && 3 * ceil(left / 2) <= units && steps >= 8;
+    s->members = pairs ? 2 : most(members, 1);
+    s->last = pairs ? 2.0 / 3 : 1 / s->members;
+    return whole + s->last;
+}
+
+static void deal_out(sheet *s) {
+    const tune_work *w = s->w;
+    const tune_cost *once = &w->once, *loop = &w->loop;
+    double share = 1; /* of a tile's iterations */
+    s->tiles = (double)w->grid[0] * (double)w->grid[1] * (double)w->grid[2];
+    s->blocks = s->tiles * s->factor;
+    if (is_split(s, "stream_k")) {
+        share = s->each = share_tiles(s);
+    } else if (w->trips > 0) {
+        share = ceil(w->trips / s->factor) / w->trips;
+    }
+    s->steps = share * w->trips;
+    s->rounds = share * w->rounds;
+    s->cost = (tune_cost){.operations = s->each * once->operations + share * loop->operations,
+                          .wgmma = s->each * once->wgmma + share * loop->wgmma,
+                          .reads = s->each * once->reads + share * loop->reads,
+                          .loaded = s->each * once->loaded + share * loop->loaded,
+                          .crossing = s->each * once->crossing + share * loop->crossing,
+                          .shared = s->each * once->shared + share * loop->shared,
+                          .shared_crossing =
+                              s->each * once->shared_crossing + share * loop->shared_crossing,
+                          .again = s->each * once->again + share * loop->again,
+                          .outside = s->each * once->outside + share * loop->outside,
+                          .stored = s->each * once->stored + share * loop->stored,
+                          .arithmetic = share * loop->arithmetic,
+                          .indexing = share * loop->indexing};
+}
+
+/* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
+static void predict_passes(sheet *s) {
+    const tune_work *w = s->w;
+    s->roles = w->may_have_roles;
+    s->persistent = w->persistent && !s->strategy;
+    s->turns = w->ping_pong && s->roles && s->m->wgmma > 0 && s->persistent && w->warps == 8;
+    s->thirds = w->thirds && s->roles && !s->strategy;
+    s->shared = w->shared;
+    /* The ring is never free. */
+    if (s->roles && (s->persistent || is_split(s, "stream_k"))) s->shared += w->box;
+}
+
+/* Thirds of a tile are three warpgroups'. */
+static unsigned multiplying_warps(const sheet *s) {
+    return s->thirds ? 3 * PRODUCER_WARPS : s->w->warps;
+}
+
+static double registers_of(const sheet *s) {
+    return s->w->accumulator / 4 / (32.0 * multiplying_warps(s));
+}
+
+/* NULL if it fits; else why not, in the arena. */
+static const char *find_obstacle(const sheet *s, tile_arena *arena) {
+    const tile_target *target = s->m->target;
+    unsigned threads = 32 * multiplying_warps(s);
+    if (threads > 1024)
+        return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
+    if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))
+        return tile_arena_format(arena, "%s has no clusters", target->name);
+    if (s->shared > (int64_t)target->max_shared_bytes)
+        return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
+                                 (long long)s->shared, target->name, target->max_shared_bytes);
+    if (registers_of(s) > MOST_REGISTERS)
+        return tile_arena_format(arena,
+                                 "its accumulators take %.0f registers of a thread, which has %d",
+                                 registers_of(s), MOST_REGISTERS);
+    if (s->w->asks_thirds && !s->thirds)
+        return "no three groups share its tiles: it is the same with consumers = cooperative";
+    if (s->w->ping_pong && !s->turns)
+        return "no groups take turns at its tiles: it is the same with consumers = cooperative";
+    return NULL;
+}
+
+/* Blocks of which a multiprocessor has the room, with so many registers a thread for tiles. */
+static double count_resident(const sheet *s, double tile_registers) {
+    const tile_target *target = s->m->target;
+    if (s->persistent) return 1;
+    unsigned warps = multiplying_warps(s) + (s->roles ? PRODUCER_WARPS : 0);
+    double threads = 32.0 * warps;
+    double registers = least(MOST_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
+    double blocks = least(target->sm_blocks, target->sm_warps / warps);
+    blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
+    double shared = (double)s->shared + TILE_SHARED_RESERVED;
+    blocks = least(blocks, floor(target->sm_shared_bytes / shared));
+    return most(blocks, 1);
+}
+
+/* Times -----------------------------------------------------------------------------------------
+ */
+
+/* About the longest: what is about as long adds to it. */
+static double longest(double a, double b, double c) {
+    double most_of_all = most(a, most(b, c));
+    if (!(most_of_all > 0)) return 0;
+    double sum = 0, parts[] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
+        double share = parts[i] / most_of_all, cube = share * share * share;
+        sum += cube * cube * cube * cube;
+    }
+    return most_of_all * pow(sum, 1.0 / 12);
+}
+
+/* The share by which products take longer: data that moves takes power, which the clock lacks. */
+static double slowed_by_power(const sheet *s) {
+    const machine *m = s->m;
+    double seconds = s->blocks * s->cost.wgmma / (m->wgmma * m->sms * m->clock);
+    double idle = ceil(s->each) / s->each - 1; /* where a last round were not shared */
+    return (power_of_moving * s->cost.loaded / s->cost.operations + power_of_idle * idle) *
+           seconds / (seconds + power_seconds);
+}
+
+/* Cycles of what threads compute beside one block's products: between them it is a chain. */
+static double time_arithmetic(const sheet *s, double resident) {
+    /* Roles that set their registers take all that a multiprocessor has. */
+    if (s->roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
+    double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
+    double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
+    return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
+}
+
+/* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
+static double time_products(const sheet *s, double resident) {
+    const tune_cost *c = &s->cost;
+    double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
+    double wgmma = s->roles ? s->m->wgmma : without_roles * s->m->wgmma;
+    double cycles = (c->operations - c->wgmma) / mma;
+    if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
+    if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
+    if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
+    cycles += time_arithmetic(s, resident);
+    return most(cycles, c->reads / (c->wgmma > 0 ? OPERANDS_PER_CYCLE : SHARED_PER_CYCLE));
+}
+
+/* Seconds until the block's bytes have come, by what is in flight. */
+static double time_latency(const sheet *s, double resident) {
+    const tune_cost *c = &s->cost;
+    double all = s->blocks * c->loaded;
+    if (!(s->w->in_flight > 0) || !(all > 0)) return 0;
+    double stages = s->w->depth > 1 ? most(s->w->depth - stages_held, 0.5) : 1;
+    double seconds = l2_latency + memory_latency * least(1, s->w->arrays / all);
+    double crossing = c->crossing - (s->roles ? c->shared_crossing : 0);
+    return (c->loaded + crossing_latency * crossing) * seconds /
+           (resident * stages * s->w->in_flight);
+}
+
+/* Bytes that a block asks the L2 for; those in rows that cross lines count so often more. */
+static double bytes_asked(const sheet *s, double crossing) {
+    const tune_cost *c = &s->cost;
+    double bytes = c->loaded + crossing * c->crossing;
+    return s->roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
+}
+
+/* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
+ * of its rate each, up to what one asks for. */
+static double count_rounds(const sheet *s, double most_bytes) {
+    bool shares = is_split(s, "stream_k");
+    double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
+    if (!shares && !s->persistent) return even;
+    double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
+    return even > full ? full + most(even - full, least_time) : full;
+}
+
+/* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
+static double time_blocks(const sheet *s, double each, double resident) {
+    const machine *m = s->m;
+    double own = bytes_asked(s, s->roles ? crossing_own : crossing_copies);
+    double all = bytes_asked(s, s->roles ? crossing_all : crossing_copies);
+    double rate = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
+    double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
+                                    time_latency(s, resident));
+    seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
+    double rounds = count_rounds(s, rate) / s->each;
+    return longest(seconds, rounds * all / (L2_PER_CYCLE * m->clock), 0);
+}
+
+/* What comes from memory: each array once, and what the L2 has given up again. */
+static double time_memory(const sheet *s) {
+    return (s->w->arrays + given_up * s->blocks * s->cost.again) / s->m->bandwidth;
+}
+
+/* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
+static double time_stores(const sheet *s, double each, double resident) {
+    double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
+    bool alone = s->persistent || (is_split(s, "stream_k") && resident < 2);
+    return alone ? (s->turns ? 1 : each) * tile : 0;
+}
+
+/* Of a tile that blocks share the last one adds the parts of the others. One warpgroup alone does
+ * not multiply while it stores. */
+static double time_shares(const sheet *s) {
+    double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
+    double meets = s->members > 1 ? stream_k_meets + (s->members - 1) * part : 0;
+    bool alone = s->roles && s->w->warps == 4;
+    return stream_k_begins + meets + (alone ? s->each * stream_k_turn : 0);
+}
+
+/* Handing over the parts of the sums, of all blocks. */
+static double time_parts(const sheet *s, double resident) {
+    double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
+    if (!s->strategy) return 0;
+    if (is_split(s, "exchange")) return exchange_meets + parts;
+    if (is_split(s, "workspace")) return workspace_meets + parts;
+    if (is_split(s, "atomic"))
+        return atomic_meets + parts + resident * s->w->sums / (ADDED_PER_CYCLE * s->m->clock);
+    if (is_split(s, "cluster")) {
+        double others = (1 - 1 / s->factor) * s->w->sums;
+        return s->factor * cluster_meets + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
+    }
+    if (is_split(s, "stream_k")) return time_shares(s);
+    double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock); /* serial */
+    return (s->factor - 1) * (turn + chain);
+}
+
+/* Kernels without products: blocks wait for what they load, and others load meanwhile. */
+static double time_streams(const sheet *s) {
+    double each = ceil(s->blocks / places(s));
+    double registers = s->w->widest / 4 / (32.0 * s->w->warps);
+    double resident = least(count_resident(s, registers), each);
+    double waits = each / resident * (load_once + s->rounds * load_again);
+    double asked = s->blocks * s->cost.loaded / (L2_PER_CYCLE * s->m->sms * s->m->clock);
+    return launch + start + longest(waits, time_memory(s) * s->w->lines, asked) +
+           time_parts(s, resident);
+}
+
+static double estimate(const sheet *s) {
+    if (!(s->cost.operations > 0) && s->w->widest > 0)
+        return time_streams(s) + s->w->meets * l2_latency;
+    double each = ceil(s->blocks / places(s)),
+           resident = least(count_resident(s, registers_of(s)), each);
+    double starts = s->persistent ? 1 : ceil(each / resident);
+    double body = time_blocks(s, each, resident), memory = time_memory(s);
+    double seconds = launch + starts * start + sqrt(body * body + memory * memory);
+    seconds += time_stores(s, each, resident);
+    if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;
+    if (s->roles && s->cost.shared > 0)
+        seconds += multicast_meets;
+    else if (s->w->cluster > 1)
+        seconds += (double)s->w->cluster * cluster_meets;
+    if (s->w->uses_num_sms) seconds += counting_meets;
+    return seconds + s->w->meets * l2_latency + time_parts(s, resident);
+}
+
+/* Kernels and plans -----------------------------------------------------------------------------
+ */
+
+/* Of an instantiated kernel, or one at a point, which may have a split that its text has not. */
+static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
+                            const char *strategy, tile_arena *arena, const char **why) {
+    sheet s = {.m = m, .w = work, .factor = 1, .each = 1};
+    bool splits = strategy && (factor > 1 || strcmp(strategy, "stream_k") == 0);
+    if (splits) s.factor = (double)factor, s.strategy = strategy;
+    deal_out(&s);
+    predict_passes(&s);
+    *why = find_obstacle(&s, arena);
+    return estimate(&s);
+}
+
+static bool size_of(unsigned index, int64_t *value, void *user) {
+    *value = ((const int64_t *)user)[index];
+    return true;
+}
+
+/* Plans: their launches one after the other. */
+static double estimate_plan(const tile_function *f, const int64_t *sizes, const machine *m,
+                            tile_arena *arena, const char **why) {
+    tile_steps *steps = tile_steps_create(f);
+    double seconds = 0;
+    for (size_t i = 0; steps && i < steps->step_count && !*why; i++) {
+        const tile_step *step = &steps->steps[i];
+        if (step->kind != TILE_STEP_LAUNCH) continue;
+        const tile_function *kernel = tile_module_find(f->module, steps->kernels[step->kernel]);
+        int64_t *own = TILE_NEW_ARRAY(arena, int64_t, step->given_count + 1u);
+        const tile_bindings bindings = {
+            .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)m->sms};
+        for (unsigned g = 0; g < step->given_count; g++) {
+            const tile_given *given = &step->given[g];
+            if (given->kind == TILE_GIVEN_ARGUMENT) own[g] = sizes[given->index];
+            if (given->kind == TILE_GIVEN_INTEGER) tile_expr_eval(given->expr, &bindings, &own[g]);
+        }
+        tune_work work;
+        int64_t factor;
+        const char *strategy;
+        if (!kernel) continue;
+        tune_read_work(kernel, NULL, own, m->target, (unsigned)m->sms, arena, &work);
+        tune_read_split(kernel, NULL, &factor, &strategy);
+        seconds += estimate_work(m, &work, factor, strategy, arena, why);
+    }
+    tile_steps_destroy(steps);
+    return seconds;
+}
+
+static machine describe(const tile_device *device) {
+    machine m = {.target = device->target,
+                 .sms = device->num_sms ? device->num_sms : 132,
+                 .clock = device->clock ? 1e3 * device->clock : 1.98e9,
+                 .bandwidth = 4.8e12,
+                 .mma = device->target->mma_rate,
+                 .wgmma = device->target->wgmma_rate};
+    if (device->memory_clock && device->memory_bus)
+        m.bandwidth = 2e3 * device->memory_clock * device->memory_bus / 8;
+    return m;
+}
+
+/* Models ----------------------------------------------------------------------------------------
+ */
+
+/* The work of points that differ in their split only. */
+typedef struct known_work {
+    struct known_work *next;
+    const tile_bound_param *params;
+    tune_work work;
+} known_work;
+
+enum { HEADS = 256 };
+
+struct tune_model {
+    machine m;
+    const tile_function *f;
+    const int64_t *sizes;
+    tile_arena *arena;
+    bool *own; /* of parameters: they change the work */
+    known_work *heads[HEADS];
+};
+
+tune_model *tune_model_create(const tile_device *device, const tile_function *f,
+                              const int64_t *sizes, tile_arena *arena) {
+    tune_model *model = TILE_NEW(arena, tune_model);
+    *model = (tune_model){.m = describe(device), .f = f, .sizes = sizes, .arena = arena};
+    model->own = TILE_NEW_ARRAY(arena, bool, f->param_count + 1);
+    tune_find_own(f, model->own);
+    return model;
+}
+
+static uint64_t hash_own(const tune_model *model, const tile_bound_params *point) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < model->f->param_count; i++)
+        if (model->own[i])
+            hash = (hash ^ (uint64_t)point->params[i].value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
+static bool is_known(const tune_model *model, const known_work *known,
+                     const tile_bound_params *point) {
+    for (size_t i = 0; i < model->f->param_count; i++)
+        if (model->own[i] && known->params[i].value != point->params[i].value) return false;
+    return true;
+}
+
+static const tune_work *find_work(tune_model *model, const tile_bound_params *point) {
+    known_work **head = &model->heads[hash_own(model, point) >> 56];
+    for (known_work *known = *head; known; known = known->next)
+        if (is_known(model, known, point)) return &known->work;
+    known_work *added = TILE_NEW(model->arena, known_work);
+    size_t size = sizeof *point->params * (model->f->param_count + !model->f->param_count);
+    added->params = tile_arena_copy(model->arena, point->params, size);
+    added->next = *head;
+    tune_read_work(model->f, point, model->sizes, model->m.target, (unsigned)model->m.sms,
+                   model->arena, &added->work);
+    *head = added;
+    return &added->work;
+}
+
+double tune_model_estimate(tune_model *model, const tile_bound_params *point,
+                           const tile_split_point *split, const char **why) {
+    int64_t factor;
+    const char *strategy;
+    tune_read_split(model->f, point, &factor, &strategy);
+    if (split) factor = split->factor, strategy = split->strategy;
+    return estimate_work(&model->m, find_work(model, point), factor, strategy, model->arena, why);
+}
+
+/* Points ----------------------------------------------------------------------------------------
+ */
+
+static tile_status run_split(tile_module *module, const char *name, const tile_target *target) {
+    const tile_pass_options passes = {.size = sizeof passes, .target = target, .kernel = name};
+    if (tile_takes_steps(tile_module_find(module, name)))
+        return tile_make_steps(module, name, target);
+    return tile_run_passes(module, "split-k", &passes);
+}
+
+bool tune_is_legal(const tile_device *device, const tile_module *module, const char *name,
+                   const tile_binding *bindings, unsigned count) {
+    tile_module *copy = tile_module_clone(module);
+    bool legal = tile_instantiate(copy, name, bindings, count) == TILE_OK &&
+                 run_split(copy, name, device->target) == TILE_OK;
+    tile_module_destroy(copy);
+    return legal;
+}
+
+/* The first error, into the point's arena. */
+static void take_message(const tile_diagnostic *d, void *user) {
+    tune_point *point = user;
+    if (d->severity != TILE_ERROR || point->c.state == TILE_CANDIDATE_dropped) return;
+    point->c.state = TILE_CANDIDATE_dropped;
+    point->c.why = tile_arena_string(&point->arena, d->message, strlen(d->message));
+}
+
+/* A kernel's, from its text. */
+static double estimate_point(tune_model *model, const tile_candidate *c, tile_arena *arena,
+                             const char **why) {
+    tile_pass_option *options = TILE_NEW_ARRAY(arena, tile_pass_option, c->binding_count + 1u);
+    tile_split_point split = {.factor = 1};
+    tile_bound_params bound;
+    for (unsigned i = 0; i < c->binding_count; i++) {
+        options[i] = (tile_pass_option){c->bindings[i].name, c->bindings[i].value};
+        if (strcmp(options[i].key, TILE_SPLIT_FACTOR) == 0)
+            split.factor = (unsigned)strtoul(options[i].value, NULL, 10);
+        if (strcmp(options[i].key, TILE_SPLIT_STRATEGY) == 0) split.strategy = options[i].value;
+    }
+    if (!tile_bind_params(model->f, options, c->binding_count, arena, &bound)) return 0;
+    return tune_model_estimate(model, &bound, split.strategy ? &split : NULL, why);
+}
+
+/* Whether it can be instantiated, and its sums split. */
+static double look_at_point(tune_model *model, const tile_module *module, const char *name,
+                            const tile_candidate *c, tile_arena *arena, const char **why) {
+    double seconds = 0;
+    tile_module *copy = tile_module_clone(module);
+    if (tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
+        run_split(copy, name, model->m.target) == TILE_OK)
+        seconds = model->f->kind == TILE_PLAN ? estimate_plan(tile_module_find(copy, name),
+                                                              model->sizes, &model->m, arena, why)
+                                              : estimate_point(model, c, arena, why);
+    tile_module_destroy(copy);
+    return seconds;
+}
+
+void tune_estimate_points(const tile_device *device, const tile_module *module, const char *name,
+                          const int64_t *sizes, const tune_watch *watch, tune_point *points,
+                          size_t count) {
+    tile_arena whole = {0};
+    tile_context *context = tile_module_context(module);
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
+    tune_model *model = tune_model_create(device, tile_module_find(module, name), sizes, &whole);
+    for (size_t i = 0; i < count; i++) {
+        tile_candidate *c = &points[i].c;
+        tile_arena arena = {0};
+        const char *why = NULL;
+        if (watch && !watch->goes_on("Estimating", i, count, watch->user)) break;
+        tile_context_set_sink(context, take_message, &points[i]);
+        c->estimate = look_at_point(model, module, name, c, &arena, &why);
+        if (why) {
+            c->state = TILE_CANDIDATE_dropped;
+            c->why = tile_arena_string(&points[i].arena, why, strlen(why));
+        }
+        tile_arena_reset(&arena);
+    }
+    tile_context_restore(&diversion);
+    tile_arena_reset(&whole);
+}

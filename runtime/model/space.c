@@ -1,0 +1,307 @@
+#include "runtime/model/space.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+#include "lib/support/context.h"
+#include "lib/support/integer.h"
+#include "passes/instantiate/bind_params.h"
+#include "passes/split/steps.h"
+#include "tile/split.h"
+
+/* Points --------------------------------------------------------------------------------------- */
+
+typedef struct listed {
+    struct listed *next;
+    const char *text;
+} listed;
+
+enum { HEAD_BITS = 11 };
+
+typedef struct list {
+    tile_arena *arena;
+    const tile_binding *given;
+    unsigned given_count;
+    tune_point *points;
+    size_t count, capacity;
+    listed *heads[1 << HEAD_BITS]; /* by the hash of their texts */
+} list;
+
+static bool is_given(const tile_binding *given, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(given[i].name, name) == 0) return true;
+    return false;
+}
+
+tile_binding *tune_name_point(const tile_bound_params *point, const tile_binding *given,
+                              unsigned given_count, tile_arena *arena, unsigned *count) {
+    const tile_function *f = point->f;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, f->param_count + 1);
+    *count = 0;
+    for (size_t i = 0; i < f->param_count; i++) {
+        const char *name = f->params[i].name;
+        if (tile_is_tuned(f, name) || is_given(given, given_count, name))
+            bindings[(*count)++] = (tile_binding){tile_arena_string(arena, name, strlen(name)),
+                                                  tile_bound_value(point, i, arena)};
+    }
+    return bindings;
+}
+
+tile_pass_option *tune_make_options(const tile_binding *bindings, unsigned count,
+                                    tile_arena *arena) {
+    tile_pass_option *options = TILE_NEW_ARRAY(arena, tile_pass_option, count + 1u);
+    for (unsigned i = 0; i < count; i++)
+        options[i] = (tile_pass_option){bindings[i].name, bindings[i].value};
+    return options;
+}
+
+/* Whether the space names it for the first time. */
+static bool is_new(list *l, const char *text) {
+    uint64_t hash = 0;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x9e3779b97f4a7c15);
+    listed **head = &l->heads[hash >> (64 - HEAD_BITS)];
+    for (const listed *known = *head; known; known = known->next)
+        if (strcmp(known->text, text) == 0) return false;
+    listed *added = TILE_NEW(l->arena, listed);
+    *added = (listed){*head, text};
+    *head = added;
+    return true;
+}
+
+static bool add_point(const tile_bound_params *point, void *user) {
+    list *l = user;
+    unsigned count;
+    const char *text = "";
+    tile_binding *bindings = tune_name_point(point, l->given, l->given_count, l->arena, &count);
+    for (unsigned i = 0; i < count; i++)
+        text = tile_arena_format(l->arena, "%s%s%s=%s", text, i ? " " : "", bindings[i].name,
+                                 bindings[i].value);
+    if (!is_new(l, text)) return true;
+    l->points = tile_arena_grow(l->arena, l->points, l->count, &l->capacity, sizeof *l->points);
+    l->points[l->count] =
+        (tune_point){.c = {.bindings = bindings, .binding_count = count, .text = text, .why = ""},
+                     .order = l->count};
+    return ++l->count <= TUNE_MOST_POINTS;
+}
+
+static bool fail(const tile_function *f, const char *why) {
+    tile_report(tile_function_context(f), TILE_ERROR, f->loc, "@%s %s", f->name, why);
+    return false;
+}
+
+bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsigned count,
+                      const int64_t *sizes, tile_arena *arena, tune_point **points,
+                      size_t *point_count) {
+    list l = {.arena = arena, .given = bindings, .given_count = count};
+    const tile_pass_option *options = tune_make_options(bindings, count, arena);
+    for (unsigned i = 0; i < count; i++)
+        if (!tile_function_find_param(f, bindings[i].name, strlen(bindings[i].name)))
+            return strncmp(bindings[i].name, "split.", 6) == 0
+                       ? fail(f, "is tuned for splits of all factors and strategies, or of none: "
+                                 "ask for them with --split (tile_tune_options.split)")
+                       : fail(f,
+                              tile_arena_format(arena, "has no parameter '%s'", bindings[i].name));
+    if (!tile_visit_points(f, options, count, sizes, arena, add_point, &l)) return false;
+    if (!l.count)
+        return fail(f, f->tune_count
+                           ? "has no point: none of 'tune' agrees with 'where' and what is given"
+                           : "has no point: it has no 'tune', and what is given leaves a parameter "
+                             "without a value or does not agree with 'where'");
+    if (l.count > TUNE_MOST_POINTS)
+        return fail(f, tile_arena_format(arena,
+                                         "has more than %d points; leave values out of `tune`, or "
+                                         "exclude combinations with `where`",
+                                         TUNE_MOST_POINTS));
+    *points = l.points;
+    *point_count = l.count;
+    return true;
+}
+
+/* Splits --------------------------------------------------------------------------------------- */
+
+static bool has_clause(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
+            return true;
+    return false;
+}
+
+static bool size_of(unsigned index, int64_t *value, void *user) {
+    *value = ((const int64_t *)user)[index];
+    return true;
+}
+
+/* The integers that the plan launches the kernel with. */
+static const int64_t *launched_sizes(const tile_function *plan, tile_op launch,
+                                     const int64_t *sizes, unsigned sms, tile_arena *arena) {
+    unsigned count = tile_op_operand_count(plan, launch);
+    int64_t *own = TILE_NEW_ARRAY(arena, int64_t, count + 1u);
+    const tile_bindings bindings = {
+        .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)sms};
+    for (unsigned i = 0; i < count; i++) {
+        const tile_expr *expr = tile_value_as_expr(plan, tile_op_operand(plan, launch, i));
+        if (expr) tile_expr_eval(expr, &bindings, &own[i]);
+    }
+    return own;
+}
+
+static double count_blocks(const tile_function *f, const int64_t *sizes, unsigned sms) {
+    const tile_bindings bindings = {
+        .arg = size_of, .user = (void *)(uintptr_t)sizes, .num_sms = (int64_t)sms};
+    double blocks = 1;
+    for (unsigned i = 0; i < f->grid_rank; i++) {
+        int64_t extent;
+        if (tile_expr_eval(f->grid[i], &bindings, &extent) && extent > 0) blocks *= (double)extent;
+    }
+    return blocks;
+}
+
+/* More blocks than two for each multiprocessor only have more sums to hand over. */
+static const double most_blocks_per_sm = 2;
+
+/* blocks: of the grid that is written. */
+static bool is_worth_a_try(const tile_split_point *split, double blocks, unsigned sms) {
+    if (strcmp(split->strategy, "stream_k") == 0) /* factor x sms blocks, whatever the grid */
+        return split->factor <= most_blocks_per_sm;
+    return split->factor > 1 && blocks * split->factor <= most_blocks_per_sm * sms;
+}
+
+static void add_split(const tune_point *whole, const tile_split_point *split, size_t order,
+                      tile_arena *arena, tune_point *to) {
+    unsigned count = whole->c.binding_count;
+    tile_binding *bindings = TILE_NEW_ARRAY(arena, tile_binding, count + 2u);
+    for (unsigned i = 0; i < count; i++) bindings[i] = whole->c.bindings[i];
+    const char *factor = tile_arena_format(arena, "%u", split->factor);
+    bindings[count] = (tile_binding){TILE_SPLIT_FACTOR, factor};
+    bindings[count + 1] = (tile_binding){TILE_SPLIT_STRATEGY, split->strategy};
+    *to = (tune_point){.c = {.bindings = bindings, .binding_count = count + 2, .why = ""},
+                       .order = order};
+    to->c.text =
+        tile_arena_format(arena, "%s%s" TILE_SPLIT_FACTOR "=%s " TILE_SPLIT_STRATEGY "=%s",
+                          whole->c.text, *whole->c.text ? " " : "", factor, split->strategy);
+}
+
+/* The splits of the instantiated function; *blocks: of the grid of the kernel that is split. */
+static unsigned find_splits(const tile_device *device, const tile_function *f, const int64_t *sizes,
+                            tile_arena *arena, tile_split_point *splits, double *blocks) {
+    tile_op launch;
+    unsigned kernels, sms = device->num_sms;
+    const tile_function *kernel = tile_split_owner(f, &launch, &kernels);
+    if (!kernel) return 0;
+    if (kernel != f) sizes = launched_sizes(f, launch, sizes, sms, arena);
+    *blocks = count_blocks(kernel, sizes, sms);
+    return tile_split_space(f, device->target, splits);
+}
+
+bool tune_may_split(const tile_function *f) {
+    tile_op launch;
+    unsigned kernels;
+    const tile_function *kernel = tile_split_owner(f, &launch, &kernels);
+    return kernel && !has_clause(kernel);
+}
+
+void tune_join_splits(const tile_device *device, const tile_module *module, const tile_function *f,
+                      const int64_t *sizes, const tune_watch *watch, tile_arena *arena,
+                      tune_point **points, size_t *count) {
+    tile_context *context = tile_module_context(module);
+    size_t whole = *count, capacity = 0, joined = 0;
+    tune_point *all = NULL;
+    bool goes_on = true;
+    if (!tune_may_split(f)) return;
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
+    for (size_t i = 0; i < whole; i++) {
+        tile_split_point splits[TILE_MAX_SPLIT_POINTS];
+        const tile_candidate *c = &(*points)[i].c;
+        tile_module *copy = tile_module_clone(module);
+        unsigned found = 0;
+        double blocks = 1;
+        all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
+        all[joined] = (*points)[i];
+        all[joined].order = joined;
+        joined++;
+        if (watch && goes_on) goes_on = watch->goes_on("Splitting", i, whole, watch->user);
+        if (goes_on && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
+            found =
+                find_splits(device, tile_module_find(copy, f->name), sizes, arena, splits, &blocks);
+        for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {
+            if (!is_worth_a_try(&splits[s], blocks, device->num_sms)) continue;
+            all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
+            add_split(&(*points)[i], &splits[s], joined, arena, &all[joined]);
+            joined++;
+        }
+        tile_module_destroy(copy);
+    }
+    tile_context_restore(&diversion);
+    *points = all;
+    *count = joined;
+}
+
+/* Shapes --------------------------------------------------------------------------------------- */
+
+static bool mentions(const tile_expr *expr, unsigned arg) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_ARG && expr->integer == (int64_t)arg) return true;
+    for (unsigned i = 0; i < 3; i++)
+        if (mentions(expr->args[i], arg)) return true;
+    return false;
+}
+
+/* Whether the argument is a size: something has as many elements, or blocks, as it says. */
+static bool is_size(const tile_function *f, unsigned arg) {
+    const tile_arg_decl *a = &f->args[arg];
+    if (a->type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(a->type->scalar)) return false;
+    for (unsigned i = 0; i < f->grid_rank; i++)
+        if (mentions(f->grid[i], arg)) return true;
+    for (size_t v = 0; v < f->arg_count; v++)
+        for (unsigned d = 0; d < TILE_MAX_RANK && f->args[v].type->kind == TILE_TYPE_VIEW; d++)
+            if (mentions(f->args[v].extents[d], arg)) return true;
+    for (size_t i = 0; i < f->reference_count; i++)
+        if (mentions(f->reference_values[i].expr, arg)) return true;
+    const tile_function *compute = f->reference ? tile_module_find(f->module, f->reference) : NULL;
+    return compute && tile_function_find_param(compute, a->name, strlen(a->name));
+}
+
+enum { VARIANT_DIVISOR = 16 /* no condition of a variant asks an integer for more */ };
+
+/* An odd multiple of what the variants see of it, so that tiles are cut off at the edges. */
+static int64_t shrink(int64_t value, int64_t limit, unsigned declared) {
+    int64_t most = declared > VARIANT_DIVISOR ? declared : VARIANT_DIVISOR;
+    int64_t step = (int64_t)tile_gcd((uint64_t)value, (uint64_t)most);
+    int64_t times = limit / step;
+    if (value <= limit) return value;
+    if (times % 2 == 0) times--;
+    return times > 0 ? times * step : step;
+}
+
+/* What the check may cost: the product of all sizes stands for the work of a computation. */
+static const double most_work = 3e7;
+
+void tune_choose_small(const tile_function *f, const tile_tune_argument *arguments, int64_t limit,
+                       int64_t *small) {
+    enum { LEAST = 16 };
+    for (double work = 2 * most_work; work > most_work && limit >= LEAST; limit /= 2) {
+        work = 1;
+        for (unsigned i = 0; i < f->arg_count; i++) {
+            small[i] = arguments[i].integer;
+            if (f->args[i].is_const || !is_size(f, i)) continue;
+            small[i] = shrink(arguments[i].integer, limit, f->args[i].divisible);
+            if (small[i] > 1) work *= (double)small[i];
+        }
+    }
+}
+
+const char *tune_shape_name(const tile_function *f, const tile_tune_argument *arguments,
+                            tile_arena *arena) {
+    const char *text = "";
+    uint64_t divisor = VARIANT_DIVISOR;
+    for (unsigned i = 0; i < f->arg_count; i++) {
+        const tile_type *type = f->args[i].type;
+        if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) continue;
+        int64_t value = arguments[i].integer;
+        text = tile_arena_format(arena, "%s%s%" PRId64, text, *text ? "-" : "", value);
+        divisor = tile_gcd(divisor, (uint64_t)value);
+    }
+    return *text ? tile_arena_format(arena, "%s-d%" PRIu64, text, divisor) : text;
+}

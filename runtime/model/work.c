@@ -1,0 +1,390 @@
+#include "runtime/model/work.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/store_ring.h"
+#include "lib/ir/cost.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/syntax.h"
+#include "lib/layout/wgmma.h"
+#include "lib/support/integer.h"
+#include "runtime/model/work_scan.h"
+
+/* Operations ------------------------------------------------------------------------------------
+ */
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages);
+
+static double count_trips(const scan *s, const tile_op_data *op) {
+    int64_t begin, end, step;
+    if (!scan_value_of(s, op->operands[0], &begin) || !scan_value_of(s, op->operands[1], &end) ||
+        !scan_value_of(s, op->operands[2], &step) || step <= 0)
+        return 1;
+    return end > begin ? ceil(((double)end - (double)begin) / (double)step) : 0;
+}
+
+static int64_t attr_int(const scan *s, tile_op op, tile_attr_id id, int64_t otherwise) {
+    const tile_attr *attr = tile_op_attr(s->f, op, id);
+    return attr ? scan_count_of(s, attr->expr, otherwise) : otherwise;
+}
+
+/* In f32 at least. */
+static double bytes_carried(const scan *s, const tile_op_data *op) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        const tile_type *type = tile_value_type(s->f, (tile_value){op->first_result.id + i});
+        if (type->kind == TILE_TYPE_TILE)
+            bytes +=
+                scan_bytes_of(s, type) / scan_width_of(s, type) * most(4, scan_width_of(s, type));
+    }
+    return bytes;
+}
+
+/* As specialize-warps has it: turns are three groups' where products hang on each other and have
+ * thirds. */
+static void note_consumers(scan *s, tile_op loop, tile_region body) {
+    const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
+    unsigned products = 0;
+    if (!word) return;
+    TILE_FOR_EACH_OP (s->f, op, body) products += tile_op_opcode(s->f, op) == TILE_OP_dot;
+    s->w->ping_pong |= strcmp(word, "ping_pong") == 0;
+    s->w->asks_thirds |= strcmp(word, "thirds") == 0;
+    if (!tile_target_has(s->target, TILE_FEATURE_wgmma)) return; /* turns are of wgmma, too */
+    s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
+}
+
+/* Of the loop; what does not divide the warps is refused later. */
+static unsigned groups_of(const scan *s, tile_op id) {
+    int64_t groups = attr_int(s, id, TILE_ATTR_groups, 1);
+    return groups > 1 && groups <= s->w->warps ? (unsigned)groups : 1;
+}
+
+static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
+    int64_t stages = attr_int(s, id, TILE_ATTR_pipelined, 1), outer = s->stages, begin;
+    unsigned around = s->groups;
+    const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
+    double trips = count_trips(s, op), before = s->copied;
+    bool waits = s->waits;
+    tune_cost *outside = s->cost;
+    note_consumers(s, id, op->regions[0]);
+    if (body->arg_count && scan_value_of(s, op->operands[0], &begin))
+        scan_set_value(s, body->first_arg, begin);
+    if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
+        s->cost = &s->w->loop; /* the one that can be split */
+        s->w->trips = ceil(trips / groups_of(s, id));
+        s->w->sums = bytes_carried(s, op);
+    }
+    s->copied = 0;
+    s->waits = false;
+    s->stages = stages;
+    s->groups *= groups_of(s, id);
+    s->piped = stages > 1 && s->groups == 1 && !s->f->sync_explicit &&
+               (s->w->warps == 4 || s->w->warps == 8);
+    scan_region(s, op->regions[0], times * trips, stages);
+    if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied * s->groups);
+    if (s->waits && stages < 2) s->w->rounds += times * trips / s->groups;
+    s->copied = before;
+    s->waits = waits;
+    s->stages = outer;
+    s->groups = around;
+    s->piped = false;
+    s->cost = outside;
+}
+
+static void scan_branch(scan *s, tile_op id, const tile_op_data *op, double times, int64_t stages) {
+    int64_t condition;
+    bool known = scan_value_of(s, op->operands[0], &condition);
+    bool same = known && !s->places[op->operands[0].id]; /* for all blocks */
+    for (uint32_t r = 0; r < op->region_count; r++)
+        if (!same || (condition != 0) == (r == 0)) scan_region(s, op->regions[r], times, stages);
+    for (uint32_t i = 0; i < op->result_count && known; i++) {
+        tile_value sent = tile_carried_sent(s->f, id, condition ? 0 : 1, i);
+        int64_t value;
+        if (scan_value_of(s, sent, &value)) scan_set_value(s, tile_op_result(s->f, id, i), value);
+    }
+}
+
+/* A kernel of a plan may be given arrays that it never looks at. */
+static void note_arguments(scan *s, const tile_op_data *op) {
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_value_data *value = tile_value_at(s->f, op->operands[i]);
+        if (value->kind == TILE_VALUE_ARG) tile_arg_set_add(&s->used, value->index);
+    }
+}
+
+static void add_atomic(scan *s, const tile_op_data *op, double times) {
+    if (op->result_count)
+        scan_set_value(s, op->first_result, 0); /* a ticket, as the first one draws it */
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const tile_type *type = tile_value_type(s->f, op->operands[i]);
+        if (type->kind != TILE_TYPE_TILE) continue;
+        s->w->meets = 3;                                       /* the last one for all */
+        s->cost->stored += 2 * times * scan_bytes_of(s, type); /* read and written */
+    }
+}
+
+/* The smallest scratch has the semaphores, of which blocks take turns at one. */
+static void note_scratch(scan *s, const tile_op_data *op) {
+    int64_t count = 1, extent;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (scan_value_of(s, op->operands[i], &extent) && extent > 0 && extent <= INT32_MAX / count)
+            count *= extent;
+    if (!s->least_scratch || count < s->least_scratch) s->least_scratch = count;
+    if (s->w->meets < 2) s->w->meets = 2;
+}
+
+/* The ring through which specialize-warps stores tiles of a persistent kernel, where what the
+ * products have of shared memory is never free; stores share one. */
+static void add_store(scan *s, const tile_op_data *op, double times) {
+    enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
+    const tile_type *tile = tile_value_type(s->f, op->operands[0]);
+    unsigned sets = s->w->thirds ? SCAN_THIRDS : s->w->ping_pong ? 2 : 1;
+    unsigned warps = s->w->thirds ? SCAN_THIRDS * TILE_WARPGROUP : s->w->warps;
+    tile_store_ring ring;
+    tile_store_query query = {.element_bytes = (unsigned)scan_width_of(s, tile),
+                              .warps = warps / sets,
+                              .sets = sets,
+                              .block_warps = warps + PRODUCER,
+                              .others = BARRIERS + s->alive,
+                              .alone = true};
+    if (tile_value_type(s->f, op->operands[1])->kind != TILE_TYPE_VIEW) return;
+    s->cost->stored += times * scan_bytes_of(s, tile);
+    if (warps > PRODUCER) query.registers = tile_entry_registers(query.block_warps);
+    if (!s->w->may_have_roles || tile->rank != 2 || !query.element_bytes ||
+        !scan_is_tile(scan_dim_of(s, tile, 0), scan_dim_of(s, tile, 1)))
+        return;
+    for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)scan_dim_of(s, tile, d);
+    if (s->w->thirds) scan_take_third(query.dims);
+    if (!tile_wgmma_admits(query.dims, query.row_dim, query.warps))
+        query.row_dim = TILE_WGMMA_EXCHANGED;
+    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
+        s->w->box = ring.bytes;
+}
+
+static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) {
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    double width = scan_width_of(s, type);
+    double bytes = scan_bytes_of(s, type);
+    if (type->kind == TILE_TYPE_TILE && bytes / width * most(4, width) > s->w->widest) {
+        double row = width * (double)scan_dim_of(s, type, type->rank - 1u);
+        s->w->widest = bytes / width * most(4, width);
+        s->w->lines = row < bytes ? most(1, LINE / row) : 1;
+    }
+    s->waits = true;
+    scan_add_load(s, id, op, type, times);
+}
+
+/* What the block's threads hold of the value: of a vector each of them has one. */
+static double count_elements(const scan *s, tile_value value) {
+    const tile_type *type = tile_value_type(s->f, value);
+    double each = type->kind == TILE_TYPE_VECTOR ? 32.0 * s->w->warps / s->groups : 1;
+    bool many = type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_TILE;
+    return many ? each * scan_bytes_of(s, type) / scan_width_of(s, type) : 0;
+}
+
+/* Element by element, of tiles or of threads' parts of them; 16-bit floats are computed two at
+ * once. */
+static void add_arithmetic(scan *s, const tile_op_data *op, double times) {
+    const tile_opcode opcode = (tile_opcode)op->opcode;
+    double elements = 0;
+    bool computes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_reduce ||
+                    opcode == TILE_OP_asm;
+    if (!computes || !op->result_count) return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        elements = most(elements, count_elements(s, op->operands[i]));
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    bool packed = scan_width_of(s, type) == 2 && tile_scalar_is_floating(scan_scalar_of(s, type));
+    double each = tile_op_is_costly(opcode) ? tile_op_cost(opcode).issue : packed ? 0.5 : 1;
+    s->cost->arithmetic += times * each * elements;
+}
+
+static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
+    const tile_op_data *op = tile_op_at(s->f, id);
+    note_arguments(s, op);
+    switch (op->opcode) {
+    case TILE_OP_for: scan_loop(s, id, op, times); return;
+    case TILE_OP_if: scan_branch(s, id, op, times, stages); return;
+    case TILE_OP_block_id:
+    case TILE_OP_grid_dim:
+        for (uint32_t i = 0; i < op->result_count; i++)
+            scan_set_value(s, tile_op_result(s->f, id, i),
+                           op->opcode == TILE_OP_block_id ? 0 : s->w->grid[i]);
+        return;
+    case TILE_OP_atomic: add_atomic(s, op, times); return;
+    case TILE_OP_dot: scan_add_dot(s, id, op, times); return;
+    case TILE_OP_load: add_load(s, id, op, times); return;
+    case TILE_OP_store: add_store(s, op, times); return;
+    case TILE_OP_copy:
+    case TILE_OP_copy_async: scan_add_copy(s, id, op, times, stages); return;
+    case TILE_OP_alloc_shared: {
+        const tile_type *type = tile_value_type(s->f, op->first_result);
+        scan_take_shared(s, scan_bytes_of(s, type) * (double)scan_stages_of(s, type));
+        return;
+    }
+    case TILE_OP_free_shared: {
+        const tile_type *type = tile_value_type(s->f, op->operands[0]);
+        s->alive -= scan_whole_bytes(scan_bytes_of(s, type) * (double)scan_stages_of(s, type));
+        return;
+    }
+    case TILE_OP_scratch: note_scratch(s, op); return;
+    case TILE_OP_lock_semaphore: s->turns = true; return;
+    default: break; /* what has no cost of its own is computed, if it is an integer */
+    }
+    scan_fold(s, op);
+    if (s->cost == &s->w->loop) add_arithmetic(s, op, times);
+    for (uint32_t r = 0; r < op->region_count; r++) scan_region(s, op->regions[r], times, stages);
+}
+
+static void scan_region(scan *s, tile_region region, double times, int64_t stages) {
+    for (tile_op op = tile_region_first(s->f, region); op.id; op = tile_op_next(s->f, op))
+        scan_op(s, op, times, stages);
+}
+
+/* The kernel ------------------------------------------------------------------------------------
+ */
+
+static double array_bytes(const scan *s) {
+    double bytes = 0;
+    for (size_t i = 0; i < s->f->arg_count; i++) {
+        const tile_type *type = s->f->args[i].type;
+        double elements = 1;
+        if (type->kind != TILE_TYPE_VIEW || !tile_arg_set_has(&s->used, i)) continue;
+        for (unsigned d = 0; d < type->rank; d++)
+            elements *= (double)scan_eval_or(s, s->f->args[i].extents[d], 1);
+        bytes += elements * scan_width_of(s, type);
+    }
+    return bytes;
+}
+
+enum { ALL_PLACES = 7 };
+
+static void note_places(const tile_function *f, tile_op op, uint8_t *places) {
+    uint8_t from = 0;
+    const tile_op_data *data = tile_op_at(f, op);
+    for (uint32_t i = 0; i < data->operand_count; i++) from |= places[data->operands[i].id];
+    bool any = data->region_count || data->opcode == TILE_OP_atomic;
+    for (unsigned i = 0; i < data->result_count; i++)
+        places[data->first_result.id + i] = data->opcode == TILE_OP_block_id ? (uint8_t)(1u << i)
+                                            : any                            ? ALL_PLACES
+                                                                             : from;
+    for (unsigned r = 0; r < data->region_count; r++) {
+        const tile_region_data *region = tile_region_at(f, data->regions[r]);
+        for (unsigned i = 0; i < region->arg_count; i++)
+            places[region->first_arg.id + i] =
+                data->opcode == TILE_OP_for && i == 0 ? from : ALL_PLACES;
+    }
+}
+
+static void find_places(scan *s, tile_arena *arena) {
+    s->places = TILE_NEW_ARRAY(arena, uint8_t, s->f->value_count + 1);
+    TILE_FOR_EACH_OP_INSIDE (s->f, op, s->f->body) note_places(s->f, op, s->places);
+}
+
+/* The grid in whole clusters. */
+static int64_t round_up_to_clusters(const scan *s, unsigned d, int64_t extent) {
+    int64_t cluster = d < s->f->cluster_rank ? scan_eval_or(s, s->f->cluster[d], 1) : 1;
+    return cluster > 1 ? tile_round_up(extent, cluster) : extent;
+}
+
+static void read_launch(scan *s) {
+    const tile_function *f = s->f;
+    tune_work *w = s->w;
+    int64_t warps = scan_eval_or(s, f->warps, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        w->grid[i] = i < f->grid_rank ? scan_eval_or(s, f->grid[i], 1) : 1;
+        if (w->grid[i] < 1) w->grid[i] = 1;
+        w->grid[i] = round_up_to_clusters(s, i, w->grid[i]);
+        w->uses_num_sms |= i < f->grid_rank && tile_expr_holds(f->grid[i], TILE_EXPR_NUM_SMS);
+    }
+    w->cluster = 1;
+    for (unsigned i = 0; i < f->cluster_rank; i++) {
+        int64_t extent = scan_eval_or(s, f->cluster[i], 1);
+        if (extent > 0 && extent <= INT32_MAX / w->cluster) w->cluster *= extent;
+    }
+    w->warps = warps > 0 && warps < 1 << 16 ? (unsigned)warps : 1;
+    w->persistent = f->is_persistent && scan_eval_or(s, f->persistent_if, 1) != 0;
+}
+
+void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
+                    const tile_target *target, unsigned num_sms, tile_arena *arena,
+                    tune_work *work) {
+    scan s = {.f = f, .point = point, .sizes = sizes, .target = target, .groups = 1, .w = work};
+    *work = (tune_work){0};
+    s.bindings = (tile_bindings){
+        .param = scan_param_of, .arg = scan_size_of, .user = &s, .num_sms = (int64_t)num_sms};
+    s.cost = &work->once;
+    s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
+    s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    s.counted = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
+    read_launch(&s);
+    find_places(&s, arena);
+    for (size_t i = 0; i < f->arg_count; i++)
+        if (f->args[i].type->kind == TILE_TYPE_SCALAR)
+            scan_set_value(&s, f->args[i].value, sizes[i]);
+    scan_region(&s, f->body, 1, 1);
+    work->arrays = array_bytes(&s);
+    if (s.turns) work->semaphores = s.least_scratch;
+}
+
+/* Splits ----------------------------------------------------------------------------------------
+ */
+
+static tile_op find_split(const tile_function *f) {
+    for (uint32_t id = 1; id < f->op_count; id++)
+        if (f->ops[id].opcode == TILE_OP_for && tile_op_has_attr(f, (tile_op){id}, TILE_ATTR_split))
+            return (tile_op){id};
+    return TILE_NO_OP;
+}
+
+void tune_read_split(const tile_function *f, const tile_bound_params *point, int64_t *factor,
+                     const char **strategy) {
+    tile_op loop = find_split(f);
+    scan s = {.f = f, .point = point};
+    s.bindings = (tile_bindings){.param = scan_param_of, .user = &s};
+    *factor = 1;
+    *strategy = NULL;
+    if (!loop.id) return;
+    *factor = attr_int(&s, loop, TILE_ATTR_split, 1);
+    *strategy = scan_attr_word(f, point, loop, TILE_ATTR_strategy);
+}
+
+static void mark(const tile_function *f, const tile_expr *expr, bool *own) {
+    if (!expr) return;
+    if (expr->kind == TILE_EXPR_PARAM)
+        for (size_t i = 0; i < f->param_count; i++)
+            own[i] |= strcmp(f->params[i].name, expr->name) == 0;
+    for (unsigned a = 0; a < 3 && expr->args[a]; a++) mark(f, expr->args[a], own);
+}
+
+static void mark_type(const tile_function *f, const tile_type *type, bool *own) {
+    for (size_t i = 0; type->param && i < f->param_count; i++)
+        own[i] |= strcmp(f->params[i].name, type->param) == 0;
+    for (unsigned d = 0; d < type->rank; d++) mark(f, type->dims[d], own);
+    mark(f, type->stages, own);
+}
+
+void tune_find_own(const tile_function *f, bool *own) {
+    for (unsigned d = 0; d < 3; d++) {
+        mark(f, d < f->grid_rank ? f->grid[d] : NULL, own);
+        mark(f, d < f->cluster_rank ? f->cluster[d] : NULL, own);
+    }
+    mark(f, f->warps, own);
+    mark(f, f->persistent_if, own);
+    for (size_t i = 0; i < f->arg_count; i++)
+        for (unsigned d = 0; d < TILE_MAX_RANK && f->args[i].type->kind == TILE_TYPE_VIEW; d++) {
+            mark(f, f->args[i].extents[d], own);
+            mark(f, f->args[i].strides[d], own);
+        }
+    for (uint32_t id = 1; id < f->value_count; id++) {
+        mark_type(f, f->values[id].type, own);
+        mark(f, f->values[id].expr, own);
+    }
+    for (uint32_t id = 1; id < f->op_count; id++)
+        for (unsigned a = 0; a < f->ops[id].attr_count; a++) {
+            const tile_attr *attr = &f->ops[id].attrs[a];
+            if (attr->id != TILE_ATTR_split && attr->id != TILE_ATTR_strategy)
+                mark(f, attr->expr, own);
+        }
+}

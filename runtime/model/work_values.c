@@ -1,0 +1,93 @@
+/* Expressions and types at a point of a space. */
+#include "runtime/model/work_scan.h"
+
+/* Expressions -----------------------------------------------------------------------------------
+ */
+
+bool scan_param_of(const char *name, int64_t *value, void *user) {
+    const scan *s = user;
+    const tile_bound_param *param = s->point ? tile_find_bound(s->point, name) : NULL;
+    if (!param || !param->bound) return false;
+    *value = param->value;
+    return true;
+}
+
+bool scan_size_of(unsigned index, int64_t *value, void *user) {
+    *value = ((const scan *)user)->sizes[index];
+    return true;
+}
+
+static bool eval(const scan *s, const tile_expr *expr, int64_t *value) {
+    if (expr && expr->kind == TILE_EXPR_INT) {
+        *value = expr->integer;
+        return true;
+    }
+    return tile_expr_eval(expr, &s->bindings, value);
+}
+
+int64_t scan_eval_or(const scan *s, const tile_expr *expr, int64_t otherwise) {
+    int64_t value;
+    return eval(s, expr, &value) ? value : otherwise;
+}
+
+bool scan_value_of(const scan *s, tile_value value, int64_t *integer) {
+    const tile_value_data *data = tile_value_at(s->f, value);
+    if (data->kind == TILE_VALUE_CONSTANT) return eval(s, data->expr, integer);
+    *integer = s->values[value.id];
+    return s->known[value.id];
+}
+
+void scan_set_value(scan *s, tile_value value, int64_t integer) {
+    s->values[value.id] = integer;
+    s->known[value.id] = true;
+}
+
+/* A minimum with what is read, as a length that is bounded, counts as the bound. */
+void scan_fold(scan *s, const tile_op_data *op) {
+    int64_t in[3] = {0}, out;
+    if (op->result_count != 1 || op->operand_count < 1 || op->operand_count > 3) return;
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    if (type->kind != TILE_TYPE_SCALAR || tile_scalar_is_floating(type->scalar)) return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!scan_value_of(s, op->operands[i], &in[i])) {
+            if (op->opcode != TILE_OP_min || !scan_value_of(s, op->operands[1 - i], &in[i])) return;
+        }
+    if (op->opcode == TILE_OP_cast && !op->attr_count)
+        scan_set_value(s, op->first_result, in[0]);
+    else if (tile_fold_int((tile_opcode)op->opcode, in[0], in[1], in[2], &out))
+        scan_set_value(s, op->first_result, out);
+}
+
+/* Types -----------------------------------------------------------------------------------------
+ */
+
+tile_scalar scan_scalar_of(const scan *s, const tile_type *type) {
+    const tile_bound_param *param =
+        type->param && s->point ? tile_find_bound(s->point, type->param) : NULL;
+    return param ? param->scalar : type->scalar;
+}
+
+double scan_width_of(const scan *s, const tile_type *type) {
+    return tile_scalar_bytes(scan_scalar_of(s, type));
+}
+
+/* Nobody has verified the text at this point yet: a number may be any. */
+int64_t scan_count_of(const scan *s, const tile_expr *expr, int64_t otherwise) {
+    int64_t count = scan_eval_or(s, expr, otherwise);
+    return count < 0 ? 0 : count > INT32_MAX ? INT32_MAX : count;
+}
+
+int64_t scan_dim_of(const scan *s, const tile_type *type, unsigned d) {
+    return scan_count_of(s, type->dims[d], 0);
+}
+
+double scan_bytes_of(const scan *s, const tile_type *type) {
+    double bytes = scan_width_of(s, type);
+    for (unsigned d = 0; d < type->rank; d++) bytes *= (double)scan_dim_of(s, type, d);
+    return bytes;
+}
+
+int64_t scan_stages_of(const scan *s, const tile_type *type) {
+    int64_t stages = type->stages ? scan_count_of(s, type->stages, 1) : 1;
+    return stages > 1 ? stages : 1;
+}

@@ -1,0 +1,13 @@
+/* One element of an element-wise operation at level 1. Threads: any. */
+#ifndef TILE_RUNTIME_REFERENCE_ELEMENT_H
+#define TILE_RUNTIME_REFERENCE_ELEMENT_H
+
+#include "lib/ops/arith.h"
+
+/* The operands x, up to three of them, as numbers. from: the type of the first one. False where the
+ * operation has no result: a division by zero, or a type that it does not take. */
+bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
+                        const double *x, double *result);
+double tile_element_cast(tile_scalar from, tile_scalar to, tile_manner manner, double x);
+
+#endif

@@ -1,0 +1,338 @@
+/* matmul at level 1: products of matrices batch by batch, what masks hide left out, and where a
+ * right kernel's results lie. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ops/error.h"
+#include "lib/support/scalar.h"
+#include "runtime/reference/element.h"
+#include "runtime/reference/evaluation.h"
+#include "runtime/reference/product.h"
+
+/* Integers ------------------------------------------------------------------------------------- */
+
+/* A matrix as integers of another type; NULL: no memory. */
+static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
+    const tile_manner plain = {.nan = false};
+    int64_t *integers = malloc(sizeof *integers * (count + 1));
+    for (size_t i = 0; integers && i < count; i++)
+        integers[i] = (int64_t)tile_element_cast(type, to, plain, from[i]);
+    return integers;
+}
+
+/* False: there was no memory. */
+static bool run_integer_matmul(const double *a, const double *b, double *c, size_t m, size_t n,
+                               size_t k, tile_scalar from, tile_scalar to) {
+    int64_t *x = as_integers(a, m * k, from, to), *y = as_integers(b, k * n, from, to);
+    int64_t *columns = malloc(sizeof *columns * (k * n + 1));
+    bool ok = x && y && columns;
+    for (size_t l = 0; ok && l < k; l++)
+        for (size_t j = 0; j < n; j++) columns[j * k + l] = y[l * n + j];
+    if (ok) tile_multiply_integers(x, columns, c, m, n, k, to);
+    free(x);
+    free(y);
+    free(columns);
+    return ok;
+}
+
+/* Matrices ------------------------------------------------------------------------------------- */
+
+/* An operand's matrix in one batch, as it is multiplied. */
+typedef struct matrix {
+    size_t rows, columns;
+    double *data, *planes[PLANE_COUNT]; /* NULL: the operand lacks that plane */
+} matrix;
+
+typedef struct product {
+    evaluation *e;
+    tile_compute_array shapes[2], result;
+    tile_value operands[2];
+    bool turned[2];
+    matrix lhs, rhs; /* of one batch */
+    size_t m, n, k;
+    double *to, *low, *high;    /* of the batch; low and high NULL: they are not asked for */
+    unsigned char *unspecified; /* of the batch, by element; NULL: none is */
+} product;
+
+/* The batch of an operand for one of the result's: extents of 1 and missing dims are repeated. */
+static size_t batch_of(const tile_compute_array *operand, const tile_compute_array *result,
+                       size_t batch) {
+    size_t at = 0, step = 1;
+    for (unsigned d = result->rank - 2; d-- > 0;) {
+        size_t along = batch % (size_t)result->dims[d];
+        batch /= (size_t)result->dims[d];
+        if (d + operand->rank < result->rank) continue;
+        size_t extent = (size_t)operand->dims[d + operand->rank - result->rank];
+        if (extent > 1) at += along * step;
+        step *= extent;
+    }
+    return at;
+}
+
+/* A copy of one plane's matrix, turned if it lies transposed; NULL: out of memory. */
+static double *copy_matrix(const double *from, size_t rows, size_t columns, bool turned) {
+    double *to = malloc(sizeof *to * (rows * columns + 1));
+    for (size_t i = 0; to && turned && i < rows; i++)
+        for (size_t j = 0; j < columns; j++) to[i * columns + j] = from[j * rows + i];
+    if (to && !turned) memcpy(to, from, sizeof *to * rows * columns);
+    return to;
+}
+
+static bool take_matrix(product *p, unsigned operand, size_t batch, matrix *to) {
+    const evaluation *e = p->e;
+    uint32_t id = p->operands[operand].id;
+    size_t first = batch_of(&p->shapes[operand], &p->result, batch) * to->rows * to->columns;
+    to->data = copy_matrix(e->data[id] + first, to->rows, to->columns, p->turned[operand]);
+    bool ok = to->data != NULL;
+    for (unsigned i = 0; i < PLANE_COUNT; i++) {
+        const double *elements = e->planes[i][id];
+        to->planes[i] = NULL;
+        if (!elements || !ok) continue;
+        to->planes[i] = copy_matrix(elements + first, to->rows, to->columns, p->turned[operand]);
+        ok = to->planes[i] != NULL;
+    }
+    return ok;
+}
+
+static void free_matrix(matrix *x) {
+    free(x->data);
+    for (unsigned i = 0; i < PLANE_COUNT; i++) free(x->planes[i]);
+    x->data = NULL;
+    memset(x->planes, 0, sizeof x->planes);
+}
+
+static tile_interval range_at(const matrix *x, size_t i) {
+    const double *low = x->planes[PLANE_LOW];
+    return low ? (tile_interval){low[i], x->planes[PLANE_HIGH][i]} : range_point(x->data[i]);
+}
+
+/* What masks hide -------------------------------------------------------------------------------
+ *
+ *     lhs [m, k]   weights, of which a mask hides some: they are 0, and marked
+ *     rhs [k, n]   what lies in memory at the k keys
+ *
+ * A key whose weights are hidden in all rows is not looked at: an infinity or NaN in its row of rhs
+ * counts as 0. If some rows see the key, the result is unspecified in those that do not: a kernel
+ * that walks over blocks of keys multiplies the infinity by 0 where some row of the block sees the
+ * key, and skips it elsewhere. The same holds with lhs and rhs in each other's place. */
+
+static bool is_hidden(const matrix *weights, size_t i) {
+    return weights->planes[PLANE_HIDDEN][i] == 1 &&
+           (weights->data[i] == 0 || isnan(weights->data[i]));
+}
+
+static bool has_unfinite(const matrix *x) {
+    for (size_t i = 0; i < x->rows * x->columns; i++)
+        if (!isfinite(x->data[i])) return true;
+    return false;
+}
+
+/* How a matrix is gone through: element `line` of row `key`, in elements. */
+typedef struct walk {
+    size_t key_step, line_step, lines;
+} walk;
+
+static size_t count_hidden(const matrix *weights, walk w, size_t key) {
+    size_t count = 0;
+    for (size_t line = 0; line < w.lines; line++)
+        count += is_hidden(weights, key * w.key_step + line * w.line_step);
+    return count;
+}
+
+static void forget(matrix *x, size_t i) {
+    x->data[i] = 0;
+    if (!x->planes[PLANE_LOW]) return;
+    x->planes[PLANE_LOW][i] = x->planes[PLANE_HIGH][i] = 0;
+}
+
+/* One key: `others` is what the weights are multiplied by, `result` how the product's elements are
+ * found from a line of the weights and one of the others. */
+static void hide_key(product *p, const matrix *weights, walk w, matrix *others, walk o, walk result,
+                     size_t key) {
+    size_t hidden = count_hidden(weights, w, key);
+    for (size_t j = 0; hidden && j < o.lines; j++) {
+        size_t at = key * o.key_step + j * o.line_step;
+        if (isfinite(others->data[at])) continue;
+        if (hidden == w.lines) forget(others, at);
+        for (size_t i = 0; hidden < w.lines && i < w.lines; i++)
+            if (is_hidden(weights, key * w.key_step + i * w.line_step))
+                p->unspecified[i * result.key_step + j * result.line_step] = 1;
+    }
+}
+
+static bool hide_of(product *p, const matrix *weights, walk w, matrix *others, walk o,
+                    walk result) {
+    if (!weights->planes[PLANE_HIDDEN] || !has_unfinite(others)) return true;
+    if (!p->unspecified) p->unspecified = calloc(p->m * p->n + 1, 1);
+    for (size_t key = 0; p->unspecified && key < p->k; key++)
+        hide_key(p, weights, w, others, o, result, key);
+    return p->unspecified != NULL;
+}
+
+static bool hide(product *p) {
+    walk lhs = {1, p->k, p->m}, rhs = {p->n, 1, p->n};
+    return hide_of(p, &p->lhs, lhs, &p->rhs, rhs, (walk){p->n, 1, 0}) &&
+           hide_of(p, &p->rhs, rhs, &p->lhs, lhs, (walk){1, p->n, 0});
+}
+
+/* Ranges -------------------------------------------------------------------------------------- */
+
+/* How far an operand may be from level 1's number: as far as its range reaches, and where a kernel
+ * has rounded it, by half a unit more, since `schedule` may round weights before it divides them
+ * by their sum. */
+static double radius_at(const matrix *x, const tile_error *rounding, size_t i) {
+    tile_interval r = range_at(x, i);
+    double value = x->data[i], radius = fmax(value - r.low, r.high - value);
+    if (range_is_point(r)) return 0;
+    if (isnan(r.low) || !(radius < INFINITY)) return INFINITY;
+    return radius + fmax(fabs(value), rounding->least) * rounding->relative;
+}
+
+/* Sizes of the elements, and in `most` sizes with what their ranges add; NULL: out of memory. */
+static double *take_sizes(const matrix *x, tile_scalar origin, bool most) {
+    size_t count = x->rows * x->columns;
+    double *sizes = malloc(sizeof *sizes * (count + 1));
+    tile_error rounding = {.relative = 0};
+    if (tile_scalar_bits(origin) <= 16)
+        rounding = (tile_error){.relative = tile_scalar_rounding(origin),
+                                .least = tile_scalar_least(origin)};
+    for (size_t i = 0; sizes && i < count; i++)
+        sizes[i] = fabs(x->data[i]) + (most ? radius_at(x, &rounding, i) : 0);
+    return sizes;
+}
+
+/* Sums of the sizes of products; NULL: out of memory. */
+static double *multiply_sizes(const product *p, const tile_scalar *origins, bool most) {
+    double *a = take_sizes(&p->lhs, origins[0], most), *b = take_sizes(&p->rhs, origins[1], most);
+    double *sums = malloc(sizeof *sums * (p->m * p->n + 1));
+    if (a && b && sums) tile_multiply_reals(a, b, sums, p->m, p->n, p->k);
+    if (!a || !b) {
+        free(sums);
+        sums = NULL;
+    }
+    free(a);
+    free(b);
+    return sums;
+}
+
+/* Product by product, where infinities or NaN are among them. */
+static tile_interval sum_ranges(const product *p, size_t i, size_t j, double error) {
+    const range_op times = {.opcode = TILE_OP_mul,
+                            .operand_count = 2,
+                            .from = TILE_f64,
+                            .to = TILE_f64,
+                            .precision = TILE_f64};
+    tile_interval sum = range_point(0);
+    double size = 0;
+    bool points = true;
+    for (size_t l = 0; l < p->k; l++) {
+        const tile_interval x[2] = {range_at(&p->lhs, i * p->k + l),
+                                    range_at(&p->rhs, l * p->n + j)};
+        tile_interval term = range_apply(&times, x, x[0].low * x[1].low);
+        if (range_is_point(term) && isnan(term.low)) return term; /* and so is the sum */
+        points &= range_is_point(term);
+        size += range_size(term);
+        sum = (tile_interval){sum.low + term.low, sum.high + term.high};
+    }
+    if (isnan(sum.low) || isnan(sum.high)) return points ? range_point(NAN) : range_anything();
+    if (isfinite(sum.low)) sum.low -= error * size;
+    if (isfinite(sum.high)) sum.high += error * size;
+    return sum;
+}
+
+static bool is_whole(const matrix *x) {
+    for (size_t i = 0; i < x->rows * x->columns; i++)
+        if (x->data[i] != rint(x->data[i])) return false;
+    return !x->planes[PLANE_LOW];
+}
+
+/* Sums of whole numbers that are as exact as the type has them. */
+static bool is_exact(tile_scalar precision, double size) {
+    return size * tile_scalar_rounding(precision == TILE_f64 ? TILE_f64 : TILE_f32) <= 1;
+}
+
+static bool find_ranges(product *p) {
+    const evaluation *e = p->e;
+    tile_scalar precision = evaluation_precision(e, p->result.scalar);
+    const tile_scalar origins[2] = {e->origins[p->operands[0].id], e->origins[p->operands[1].id]};
+    const tile_error rounding = tile_op_error_of(TILE_OP_add, precision, false);
+    bool exact = !p->lhs.planes[PLANE_LOW] && !p->rhs.planes[PLANE_LOW];
+    bool whole = exact && is_whole(&p->lhs) && is_whole(&p->rhs);
+    double error = tile_product_error(origins[0], origins[1], precision, p->k);
+    double *least = multiply_sizes(p, origins, false);
+    double *most = exact ? NULL : multiply_sizes(p, origins, true);
+    bool ok = least && (exact || most);
+    for (size_t i = 0; ok && i < p->m * p->n; i++) {
+        double value = p->to[i], size = exact ? least[i] : most[i];
+        tile_interval r = {value - (size - least[i]) - error * size,
+                           value + (size - least[i]) + error * size};
+        if (!isfinite(value) || !isfinite(size)) r = sum_ranges(p, i / p->n, i % p->n, error);
+        if (whole && is_exact(precision, size)) r = range_point(value);
+        bool rounds = tile_scalar_bits(precision) == 16;
+        if (rounds && !(range_is_point(r) && tile_scalar_round(precision, r.low) == r.low))
+            r = range_widen(&rounding, precision, r, 0);
+        r = range_overflow(precision, r);
+        if (p->unspecified && p->unspecified[i]) r = range_anything();
+        p->low[i] = r.low;
+        p->high[i] = r.high;
+    }
+    free(least);
+    free(most);
+    return ok;
+}
+
+/* All batches --------------------------------------------------------------------------------- */
+
+static bool multiply(product *p) {
+    if (!tile_scalar_is_floating(p->result.scalar))
+        return run_integer_matmul(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k,
+                                  p->shapes[0].scalar, p->result.scalar);
+    if (!hide(p)) return false;
+    tile_multiply_reals(p->lhs.data, p->rhs.data, p->to, p->m, p->n, p->k);
+    return !p->low || find_ranges(p);
+}
+
+static bool run_batch(product *p, size_t batch) {
+    bool ok = take_matrix(p, 0, batch, &p->lhs) && take_matrix(p, 1, batch, &p->rhs) && multiply(p);
+    free_matrix(&p->lhs);
+    free_matrix(&p->rhs);
+    free(p->unspecified);
+    p->unspecified = NULL;
+    return ok;
+}
+
+static bool open(product *p, evaluation *e, tile_op op) {
+    *p = (product){.e = e};
+    static const tile_attr_id turns[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
+    for (unsigned i = 0; i < 2; i++) {
+        p->operands[i] = tile_op_operand(e->f, op, i);
+        p->turned[i] = tile_op_has_attr(e->f, op, turns[i]);
+        if (!evaluation_operand(e, op, i, &p->shapes[i])) return false;
+    }
+    tile_value result = tile_op_result(e->f, op, 0);
+    if (!evaluation_resolve(e, tile_value_type(e->f, result), &p->result)) return false;
+    const tile_compute_array *lhs = &p->shapes[0], *c = &p->result;
+    p->m = (size_t)c->dims[c->rank - 2];
+    p->n = (size_t)c->dims[c->rank - 1];
+    p->k = (size_t)lhs->dims[lhs->rank - (p->turned[0] ? 2 : 1)];
+    p->lhs = (matrix){.rows = p->m, .columns = p->k};
+    p->rhs = (matrix){.rows = p->k, .columns = p->n};
+    if (!e->ranged || !tile_scalar_is_floating(c->scalar)) return true;
+    p->low = evaluation_create_plane(e, PLANE_LOW, result);
+    p->high = evaluation_create_plane(e, PLANE_HIGH, result);
+    return p->low && p->high;
+}
+
+void evaluation_matmul(evaluation *e, tile_op op, double *to) {
+    product p;
+    size_t batches = 1;
+    if (!open(&p, e, op)) return;
+    for (unsigned d = 0; d + 2 < p.result.rank; d++) batches *= (size_t)p.result.dims[d];
+    for (size_t i = 0; i < batches && !e->failed; i++) {
+        p.to = to + i * p.m * p.n;
+        if (!run_batch(&p, i)) FAIL(e, "@%s: out of host memory for a matrix", e->f->name);
+        if (p.low) p.low += p.m * p.n;
+        if (p.high) p.high += p.m * p.n;
+    }
+}

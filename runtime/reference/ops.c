@@ -1,0 +1,381 @@
+/* What each operation computes at level 1, in doubles. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ir/syntax.h"
+#include "lib/ops/arith.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/rearrange.h"
+#include "lib/ops/reduce.h"
+#include "lib/ops/shape.h"
+#include "lib/support/scalar.h"
+#include "runtime/reference/element.h"
+#include "runtime/reference/evaluation.h"
+
+static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scalar) {
+    int64_t any;
+    tile_opcode opcode = (tile_opcode)op->opcode;
+    bool divides = !tile_scalar_is_floating(scalar) && tile_fold_int(opcode, 1, 1, 1, &any);
+    e->failed = true;
+    if (divides)
+        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc, "%s: division by zero",
+                    tile_op_get_info(opcode)->name);
+    else
+        tile_report(tile_function_context(e->f), TILE_ERROR, op->loc,
+                    "%s is not defined for elements of %s", tile_op_get_info(opcode)->name,
+                    tile_scalar_name(scalar));
+}
+
+/* Many elements of a reference are only rounded; without the way through every operation that is
+ * several times faster. False: it is something else. */
+static bool compute_rounding(const evaluation *e, const tile_op_data *op, tile_scalar from,
+                             tile_scalar scalar, tile_manner manner, double *to) {
+    size_t count = e->counts[op->first_result.id];
+    const double *x = e->data[op->operands[0].id];
+    bool rounds = op->opcode == TILE_OP_cast && tile_scalar_is_floating(from) &&
+                  tile_scalar_is_floating(scalar) && !manner.saturates && !manner.rounding;
+    if (!rounds || e->counts[op->operands[0].id] != count) return false;
+    if (scalar == TILE_f32)
+        for (size_t i = 0; i < count; i++) to[i] = (float)x[i];
+    else
+        for (size_t i = 0; i < count; i++) to[i] = tile_scalar_round(scalar, x[i]);
+    return true;
+}
+
+/* Element by element; an operand with fewer elements is repeated along the leading dims. */
+static void compute_elementwise(evaluation *e, tile_op id, double *to) {
+    const tile_op_data *op = tile_op_at(e->f, id);
+    tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, op->operands[0]));
+    tile_scalar scalar = evaluation_scalar_of(e, tile_value_type(e->f, op->first_result));
+    tile_manner manner = tile_op_manner(e->f, id);
+    size_t count = e->counts[op->first_result.id], at[3] = {0};
+    if (compute_rounding(e, op, from, scalar, manner, to)) return;
+    for (size_t i = 0; i < count && !e->failed; i++) {
+        double x[3] = {0};
+        for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
+            x[o] = e->data[op->operands[o].id][at[o]];
+            at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
+        }
+        if (!tile_element_value((tile_opcode)op->opcode, from, scalar, manner, x, &to[i]))
+            fail_element(e, op, from);
+    }
+}
+
+const double *evaluation_operand(evaluation *e, tile_op op, unsigned index,
+                                 tile_compute_array *shape) {
+    tile_value value = tile_op_operand(e->f, op, index);
+    return evaluation_resolve(e, tile_value_type(e->f, value), shape) ? e->data[value.id] : NULL;
+}
+
+static void compute_matmul(evaluation *e, tile_op op, double *to) {
+    evaluation_matmul(e, op, to);
+}
+
+int64_t evaluation_attr(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise) {
+    const tile_attr *attr = tile_op_attr(e->f, op, id);
+    if (attr && !evaluation_of(e, attr->expr, &otherwise))
+        FAIL(e, "@%s: the attribute '%s' cannot be computed", e->f->name,
+             tile_attr_get_info(id)->name);
+    return otherwise;
+}
+
+static void compute_iota(evaluation *e, tile_op op, double *to) {
+    tile_compute_array shape;
+    tile_value result = tile_op_result(e->f, op, 0);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    tile_iota iota = {(unsigned)axis, evaluation_attr(e, op, TILE_ATTR_start, 0),
+                      evaluation_attr(e, op, TILE_ATTR_step, 1)};
+    if (!evaluation_resolve(e, tile_value_type(e->f, result), &shape)) return;
+    if (axis < 0 || axis >= shape.rank || shape.scalar == TILE_i1 ||
+        !tile_scalar_has_arithmetic(shape.scalar)) {
+        FAIL(e, "@%s: iota has no axis %lld of %s", e->f->name, (long long)axis,
+             tile_scalar_name(shape.scalar));
+        return;
+    }
+    size_t inner = 1, extent = (size_t)shape.dims[axis];
+    for (unsigned d = (unsigned)axis + 1; d < shape.rank; d++) inner *= (size_t)shape.dims[d];
+    for (size_t i = 0; i < e->counts[result.id]; i++) {
+        unsigned char element[sizeof(double)];
+        tile_iota_write(&iota, (int64_t)(i / inner % extent), shape.scalar, element);
+        to[i] = tile_scalar_read(shape.scalar, element);
+    }
+}
+
+static void compute_broadcast(evaluation *e, tile_op op, double *to) {
+    tile_compute_array narrow, wide;
+    const double *from = evaluation_operand(e, op, 0, &narrow);
+    if (!from || !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide))
+        return;
+    if (evaluation_count(&wide))
+        tile_repeat_elements(wide.rank, wide.dims, narrow.rank, narrow.dims, sizeof *to, from, to);
+}
+
+static void compute_gather(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a, at;
+    const double *from = evaluation_operand(e, op, 0, &a),
+                 *index = evaluation_operand(e, op, 1, &at);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    if (!from || !index || e->failed) return;
+    bool fits = axis >= 0 && axis < a.rank && a.rank == at.rank;
+    for (unsigned d = 0; fits && d < a.rank; d++) fits = d == axis || a.dims[d] == at.dims[d];
+    if (!fits) {
+        FAIL(e, "@%s: gather: src and its indices must have the same extents but along the axis",
+             e->f->name);
+        return;
+    }
+    tile_rows source = tile_rows_along(a.dims, a.rank, (unsigned)axis),
+              rows = tile_rows_along(at.dims, at.rank, (unsigned)axis);
+    for (size_t row = 0; row < rows.outer * rows.inner && !e->failed; row++)
+        for (size_t i = 0; i < rows.extent && !e->failed; i++) {
+            size_t place = tile_row_begin(&rows, row) + i * rows.inner;
+            if (index[place] < 0 || index[place] >= (double)source.extent)
+                FAIL(e, "@%s: gather: the index %.0f is outside of an extent of %zu", e->f->name,
+                     index[place], source.extent);
+            else
+                to[place] =
+                    from[tile_row_begin(&source, row) + (size_t)index[place] * source.inner];
+        }
+}
+
+/* The numbers of a list of window, 1 where it is empty; false after a report. */
+static bool read_numbers(evaluation *e, tile_op op, unsigned operand, int64_t least,
+                         int64_t numbers[TILE_MAX_RANK]) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++) numbers[i] = 1;
+    for (unsigned i = 0; i < count && !e->failed; i++) {
+        numbers[i] = (int64_t)e->data[values[i].id][0];
+        if (numbers[i] < least)
+            FAIL(
+                e,
+                "@%s: window: strides and dilations must be 1 or more, pads 0 or more; one is %lld",
+                e->f->name, (long long)numbers[i]);
+    }
+    return !e->failed;
+}
+
+/* What a window takes from where: by dim with windows. */
+typedef struct windows {
+    unsigned axis, count;
+    int64_t strides[TILE_MAX_RANK], pads[TILE_MAX_RANK], dilations[TILE_MAX_RANK];
+} windows;
+
+static bool read_windows(evaluation *e, tile_op op, windows *w) {
+    w->axis = (unsigned)evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    tile_operands_strides(e->f, op, &w->count);
+    return read_numbers(e, op, 1, 1, w->strides) && read_numbers(e, op, 2, 0, w->pads) &&
+           read_numbers(e, op, 3, 1, w->dilations);
+}
+
+/* Where in src the element `index` of the result is; false: outside. */
+static bool find_in_window(const windows *w, const tile_compute_array *from,
+                           const tile_compute_array *result, size_t index, size_t *place) {
+    int64_t at[TILE_MAX_RANK];
+    *place = 0;
+    for (unsigned d = result->rank; d-- > 0; index /= (size_t)result->dims[d])
+        at[d] = (int64_t)(index % (size_t)result->dims[d]);
+    for (unsigned d = 0; d < from->rank; d++) {
+        unsigned i = d - w->axis;
+        bool windowed = d >= w->axis && i < w->count;
+        int64_t here = at[d < w->axis || windowed ? d : d + w->count];
+        if (windowed) here = here * w->strides[i] + at[d + w->count] * w->dilations[i] - w->pads[i];
+        if (here < 0 || here >= from->dims[d]) return false;
+        *place = *place * (size_t)from->dims[d] + (size_t)here;
+    }
+    return true;
+}
+
+static void compute_window(evaluation *e, tile_op op, double *to) {
+    tile_compute_array from, result;
+    windows w;
+    const double *elements = evaluation_operand(e, op, 0, &from);
+    if (!elements || !read_windows(e, op, &w) ||
+        !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &result))
+        return;
+    unsigned char bytes[sizeof(double)];
+    tile_pad_write(e->f, op, result.scalar, bytes);
+    double pad = tile_scalar_read(result.scalar, bytes);
+    for (size_t i = 0, place; i < evaluation_count(&result); i++)
+        to[i] = find_in_window(&w, &from, &result, i, &place) ? elements[place] : pad;
+}
+
+static void compute_reduce(evaluation *e, tile_op op, double *to) {
+    tile_compute_array a;
+    const double *from = evaluation_operand(e, op, 0, &a);
+    tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    if (!from || e->failed) return;
+    if (axis < 0 || axis >= a.rank || !tile_kind_combines(kind, a.scalar)) {
+        FAIL(e, "@%s: reduce has no such kind of %s along axis %lld", e->f->name,
+             tile_scalar_name(a.scalar), (long long)axis);
+        return;
+    }
+    tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
+    for (size_t row = 0; row < rows.outer * rows.inner; row++) {
+        tile_accumulator sum = tile_accumulate_start(kind, a.scalar);
+        sum.nan = tile_op_has_attr(e->f, op, TILE_ATTR_nan);
+        const double *first = from + tile_row_begin(&rows, row);
+        for (size_t i = 0; i < rows.extent; i++) tile_accumulate_real(&sum, first[i * rows.inner]);
+        to[row] = tile_accumulate_result(&sum);
+    }
+}
+
+/* What the operands of one operation give to result `index`. to: its elements. */
+static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operands,
+                      const int64_t *first, double *to) {
+    tile_compute_array from, result;
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), before = 0;
+    if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, index)), &result))
+        return;
+    for (unsigned i = 0; i < operands; i++) {
+        const double *elements = evaluation_operand(e, op, i, &from);
+        if (!elements) return;
+        tile_placement placement = tile_rearrange(e->f, op, i, index, axis, first, before);
+        tile_place_elements(&placement, from.dims, from.rank, result.dims, sizeof *to, elements,
+                            to);
+        before += from.dims[axis];
+    }
+}
+
+static void compute_transpose(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, 1, NULL, to);
+}
+
+static void compute_join(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, 2, NULL, to);
+}
+
+/* The result's extent along the axis may be written in another way than as the operands' sum. */
+static void compute_concat(evaluation *e, tile_op op, double *to) {
+    tile_compute_array part, whole;
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), sum = 0;
+    for (unsigned i = 0; i < tile_op_operand_count(e->f, op) && !e->failed; i++)
+        if (evaluation_operand(e, op, i, &part)) sum += part.dims[axis];
+    if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &whole)) return;
+    if (sum != whole.dims[axis]) {
+        FAIL(e, "@%s: the operands of concat have %lld along the axis, the result %lld", e->f->name,
+             (long long)sum, (long long)whole.dims[axis]);
+        return;
+    }
+    rearrange(e, op, 0, tile_op_operand_count(e->f, op), NULL, to);
+}
+
+static void compute_unjoin(evaluation *e, tile_op op, double *to) {
+    tile_compute_array from;
+    tile_value second = tile_op_result(e->f, op, 1);
+    double *other = evaluation_create(e, second);
+    if (!other || !evaluation_operand(e, op, 0, &from)) return;
+    if (from.dims[from.rank - 1] != 2) {
+        FAIL(e, "@%s: unjoin needs a last dim of 2, not of %lld", e->f->name,
+             (long long)from.dims[from.rank - 1]);
+        return;
+    }
+    rearrange(e, op, 0, 1, NULL, to);
+    rearrange(e, op, 1, 1, NULL, other);
+    if (!e->uses[second.id]) evaluation_drop(e, second.id);
+}
+
+static void compute_reshape(evaluation *e, tile_op op, double *to) {
+    tile_value from = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
+    if (e->counts[from.id] != e->counts[result.id])
+        FAIL(e, "@%s: reshape makes %zu elements of %zu", e->f->name, e->counts[result.id],
+             e->counts[from.id]);
+    else
+        rearrange(e, op, 0, 1, NULL, to);
+}
+
+static void compute_slice(evaluation *e, tile_op op, double *to) {
+    int64_t first[TILE_MAX_RANK] = {0};
+    tile_compute_array whole, part;
+    unsigned count;
+    const tile_value *values = tile_operands_first(e->f, op, &count);
+    if (!evaluation_operand(e, op, 0, &whole) ||
+        !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &part))
+        return;
+    for (unsigned d = 0; d < count && !e->failed; d++) {
+        first[d] = (int64_t)e->data[values[d].id][0];
+        if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
+            (part.dims[d] && first[d] % part.dims[d]))
+            FAIL(e,
+                 "@%s: slice begins at %lld of %lld, which is no multiple of its extent, %lld, "
+                 "or too far behind",
+                 e->f->name, (long long)first[d], (long long)whole.dims[d],
+                 (long long)part.dims[d]);
+    }
+    if (!e->failed) rearrange(e, op, 0, 1, first, to);
+}
+
+/* Rows of an operand one by one; NULL after a report. What is computed goes to `to`, and
+ * coordinates, where there are any, to `places`. */
+static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
+    tile_compute_array a;
+    tile_opcode opcode = tile_op_opcode(e->f, op);
+    const double *from = evaluation_operand(e, op, 0, &a);
+    tile_scan scan = tile_scan_of(e->f, op);
+    int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
+    if (!from || e->failed) return;
+    bool combines = opcode == TILE_OP_sort ? tile_scalar_has_arithmetic(a.scalar)
+                                           : tile_kind_combines(scan.kind, a.scalar);
+    if (axis < 0 || axis >= a.rank || !combines) {
+        FAIL(e, "@%s: %s is not defined for %s along axis %lld", e->f->name,
+             tile_op_get_info(opcode)->name, tile_scalar_name(a.scalar), (long long)axis);
+        return;
+    }
+    tile_rows rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
+    tile_number *row = malloc(sizeof *row * (rows.extent + 1));
+    for (size_t r = 0; row && r < rows.outer * rows.inner; r++) {
+        size_t first = tile_row_begin(&rows, r), found;
+        for (size_t i = 0; i < rows.extent; i++)
+            row[i] = tile_number_of(a.scalar, from[first + i * rows.inner]);
+        if (places) {
+            found = tile_row_find(scan.kind, a.scalar, row, rows.extent);
+            places[r] = (double)found;
+            to[r] = rows.extent ? tile_number_value(a.scalar, row[found])
+                                : tile_kind_identity(scan.kind);
+            continue;
+        }
+        if (opcode == TILE_OP_sort)
+            tile_row_sort(tile_op_has_attr(e->f, op, TILE_ATTR_descending), a.scalar, row,
+                          rows.extent);
+        else
+            tile_row_scan(scan, a.scalar, row, rows.extent);
+        for (size_t i = 0; i < rows.extent; i++)
+            to[first + i * rows.inner] = tile_number_value(a.scalar, row[i]);
+    }
+    if (!row) FAIL(e, "@%s: out of host memory for a row", e->f->name);
+    free(row);
+}
+
+static void compute_reduce_arg(evaluation *e, tile_op op, double *to) {
+    double *places = evaluation_create(e, tile_op_result(e->f, op, 1));
+    if (places) compute_rows(e, op, to, places);
+}
+
+static void compute_scan(evaluation *e, tile_op op, double *to) {
+    compute_rows(e, op, to, NULL);
+}
+
+static void compute_sort(evaluation *e, tile_op op, double *to) {
+    compute_rows(e, op, to, NULL);
+}
+
+/* A row's name names the function that computes it, where it has level 1. */
+static void (*const computers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op, double *to) = {
+#define COMPUTER_L0(name) NULL
+#define COMPUTER_L1(name) compute_##name
+#define COMPUTER_L2(name) NULL
+#define COMPUTER_L12(name) compute_##name
+#define COMPUTER_L123(name) compute_##name
+#define COMPUTER_L3(name) NULL
+#define COMPUTER_L23(name) NULL
+#define COMPUTER_L023(name) NULL
+#define COMPUTER_LX(name) compute_##name
+#define OP(number, name, levels, ...) [number] = COMPUTER_##levels(name),
+#define ELEMENTWISE_OP(number, name, ...) [number] = compute_elementwise,
+#include "tile/ops.def"
+};
+
+void evaluation_compute(evaluation *e, tile_op op, double *to) {
+    computers[tile_op_opcode(e->f, op)](e, op, to);
+}

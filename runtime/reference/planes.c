@@ -1,0 +1,269 @@
+/* The planes of values: what moves elements moves their planes with them, element-wise operations
+ * and those along an axis have functions of their own. */
+#include <stdlib.h>
+
+#include "lib/ops/gather.h"
+#include "lib/ops/rearrange.h"
+#include "lib/support/scalar.h"
+#include "runtime/reference/evaluation.h"
+
+/* Moving --------------------------------------------------------------------------------------- */
+
+/* The operands whose elements become the result's; others are coordinates. */
+static unsigned moved_operands(const evaluation *e, tile_op op) {
+    switch (tile_op_opcode(e->f, op)) {
+    case TILE_OP_concat: return tile_op_operand_count(e->f, op);
+    case TILE_OP_join: return 2;
+    default: return 1; /* the first one, of every other row that moves elements */
+    }
+}
+
+/* An operation on one plane in the place of the numbers. */
+typedef struct moving {
+    evaluation *e;
+    tile_op op;
+    plane_kind which;
+    unsigned count;
+    double **kept;  /* the operands' numbers */
+    double **empty; /* zeros for operands that hide nothing */
+} moving;
+
+/* Puts the planes of the operands where their numbers are. An operand may be there twice. */
+static void exchange(moving *m) {
+    evaluation *e = m->e;
+    for (unsigned i = 0; i < m->count; i++) {
+        uint32_t id = tile_op_operand(e->f, m->op, i).id;
+        double *plane = e->planes[m->which][id];
+        m->kept[i] = e->data[id];
+        if (!plane && m->which == PLANE_HIDDEN)
+            plane = m->empty[i] = calloc(e->counts[id] + 1, sizeof *plane);
+        bool again = false;
+        for (unsigned j = 0; j < i; j++) again |= tile_op_operand(e->f, m->op, j).id == id;
+        if (plane && !again) e->data[id] = plane;
+        if (!plane && m->which == PLANE_HIDDEN) e->failed = true;
+    }
+}
+
+static void restore(moving *m) {
+    for (unsigned i = m->count; i-- > 0;) {
+        m->e->data[tile_op_operand(m->e->f, m->op, i).id] = m->kept[i];
+        free(m->empty[i]);
+    }
+}
+
+static bool has_plane(const evaluation *e, tile_op op, plane_kind which) {
+    for (unsigned i = 0; i < moved_operands(e, op); i++)
+        if (e->planes[which][tile_op_operand(e->f, op, i).id]) return true;
+    return false;
+}
+
+/* The results' plane, from the operands': the operation runs once more, and puts the plane where
+ * the numbers of its results are. */
+static void move_plane(evaluation *e, tile_op op, plane_kind which) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    double *results[2] = {NULL};
+    if (!has_plane(e, op, which)) return;
+    moving m = {e, op, which, moved_operands(e, op), NULL, NULL};
+    m.kept = TILE_NEW_ARRAY(&e->scratch, double *, m.count);
+    m.empty = TILE_NEW_ARRAY(&e->scratch, double *, m.count);
+    double *to = evaluation_create_plane(e, which, data->first_result);
+    if (!to) return;
+    for (uint32_t i = 0; i < data->result_count && i < 2; i++)
+        results[i] = e->data[data->first_result.id + i];
+    exchange(&m);
+    if (!e->failed) evaluation_compute(e, op, to);
+    restore(&m);
+    for (uint32_t i = 1; i < data->result_count && i < 2; i++) {
+        uint32_t id = data->first_result.id + i;
+        if (e->data[id] != results[i]) e->planes[which][id] = e->data[id];
+        e->data[id] = results[i];
+    }
+}
+
+/* Of elements of several origins the result has none that is narrower. */
+static void follow_origin(evaluation *e, tile_op op) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    tile_scalar origin = e->origins[data->operands[0].id];
+    for (unsigned i = 1; i < moved_operands(e, op); i++)
+        if (e->origins[data->operands[i].id] != origin)
+            origin = evaluation_scalar(e, data->first_result);
+    for (uint32_t i = 0; i < data->result_count; i++)
+        e->origins[data->first_result.id + i] = origin;
+}
+
+static void follow_moved(evaluation *e, tile_op op) {
+    for (unsigned i = 0; i < PLANE_COUNT && !e->failed; i++) move_plane(e, op, (plane_kind)i);
+    follow_origin(e, op);
+}
+
+/* Masks ---------------------------------------------------------------------------------------- */
+
+/* What a hidden element is computed from, before it is a weight of a product: of the first operand,
+ * of a product of any. */
+static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
+    static const tile_opcode keepers[] = {TILE_OP_exp, TILE_OP_exp2, TILE_OP_sub,  TILE_OP_mul,
+                                          TILE_OP_div, TILE_OP_cast, TILE_OP_splat};
+    for (unsigned i = 0; i < sizeof keepers / sizeof *keepers; i++)
+        if (keepers[i] == opcode) return operand == 0 || opcode == TILE_OP_mul;
+    return false;
+}
+
+/* This number everywhere: -inf is what a mask puts in the place of a score, 0 in that of a weight.
+ */
+static bool is_number(const evaluation *e, uint32_t id, double number) {
+    bool all = e->counts[id] > 0;
+    for (size_t i = 0; i < e->counts[id] && all; i++) all = e->data[id][i] == number;
+    return all;
+}
+
+/* What hides elements of the result, by operand. */
+typedef struct hiding {
+    bool masks[3]; /* it is the number that a mask chooses */
+    bool zeros[3]; /* it is 0: in the place of a hidden element it is hidden */
+    bool any;
+} hiding;
+
+static hiding find_hiding(const evaluation *e, const tile_op_data *op) {
+    hiding h = {.any = false};
+    bool selects = op->opcode == TILE_OP_select;
+    for (unsigned i = 0; i < op->operand_count && i < 3; i++) {
+        uint32_t id = op->operands[i].id;
+        h.masks[i] = selects && i > 0 && is_number(e, id, -INFINITY);
+        h.zeros[i] = selects && i > 0 && is_number(e, id, 0);
+        bool keeps = selects ? i > 0 : keeps_hidden((tile_opcode)op->opcode, i);
+        h.any |= h.masks[i] || (keeps && e->planes[PLANE_HIDDEN][id]);
+    }
+    return h;
+}
+
+static bool has_bit(const evaluation *e, const tile_op_data *op, unsigned operand,
+                    const size_t *at) {
+    const double *plane = e->planes[PLANE_HIDDEN][op->operands[operand].id];
+    return plane && plane[at[operand]] == 1;
+}
+
+/* One element, whose operands' places are at[]. */
+static bool is_hidden(const evaluation *e, const tile_op_data *op, const hiding *h,
+                      const size_t *at) {
+    if (op->opcode == TILE_OP_select) {
+        unsigned chosen = e->data[op->operands[0].id][at[0]] != 0 ? 1 : 2;
+        return h->masks[chosen] || has_bit(e, op, chosen, at) ||
+               (h->zeros[chosen] && has_bit(e, op, 3 - chosen, at));
+    }
+    for (unsigned i = 0; i < op->operand_count && i < 3; i++)
+        if (keeps_hidden((tile_opcode)op->opcode, i) && has_bit(e, op, i, at)) return true;
+    return false;
+}
+
+static void follow_masks(evaluation *e, tile_op id) {
+    const tile_op_data *op = tile_op_at(e->f, id);
+    size_t count = e->counts[op->first_result.id], at[3] = {0};
+    hiding h = find_hiding(e, op);
+    double *to = h.any ? evaluation_create_plane(e, PLANE_HIDDEN, op->first_result) : NULL;
+    for (size_t i = 0; to && i < count; i++) {
+        to[i] = is_hidden(e, op, &h, at);
+        for (unsigned o = 0; o < op->operand_count && o < 3; o++)
+            at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
+    }
+}
+
+/* A cast to a wider type has the elements of the narrow one. */
+static void follow_elementwise(evaluation *e, tile_op id) {
+    const tile_op_data *op = tile_op_at(e->f, id);
+    tile_scalar to = evaluation_scalar(e, op->first_result);
+    tile_scalar from = op->operand_count ? e->origins[op->operands[0].id] : to;
+    bool moved = op->opcode == TILE_OP_splat ||
+                 (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from));
+    e->origins[op->first_result.id] = moved ? from : to;
+    follow_masks(e, id);
+    if (e->ranged && !e->failed) evaluation_range_elementwise(e, id);
+}
+
+/* By row ----------------------------------------------------------------------------------------
+ */
+
+static void own_origin(evaluation *e, tile_op op) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    for (uint32_t i = 0; i < data->result_count; i++) {
+        tile_value result = {data->first_result.id + i};
+        e->origins[result.id] = evaluation_scalar(e, result);
+    }
+}
+
+static void follow_gather(evaluation *e, tile_op op) {
+    bool certain = !e->planes[PLANE_LOW][tile_operand_at(e->f, op).id];
+    if (certain) {
+        follow_moved(e, op);
+        return;
+    }
+    move_plane(e, op, PLANE_HIDDEN);
+    follow_origin(e, op);
+    if (!e->failed) evaluation_range_gather(e, op);
+}
+
+#define OWN_RANGES(name) \
+    static void follow_##name(evaluation *e, tile_op op) { \
+        own_origin(e, op); \
+        if (e->ranged) evaluation_range_##name(e, op); \
+    }
+OWN_RANGES(reduce)
+OWN_RANGES(reduce_arg)
+OWN_RANGES(scan)
+OWN_RANGES(sort)
+
+#define MOVES(name) \
+    static void follow_##name(evaluation *e, tile_op op) { \
+        follow_moved(e, op); \
+    }
+MOVES(window)
+MOVES(broadcast)
+MOVES(transpose)
+MOVES(reshape)
+MOVES(join)
+MOVES(unjoin)
+MOVES(slice)
+MOVES(concat)
+
+/* Its numbers are exact. */
+static void follow_iota(evaluation *e, tile_op op) {
+    own_origin(e, op);
+}
+
+/* matmul.c has made the planes. */
+static void follow_matmul(evaluation *e, tile_op op) {
+    own_origin(e, op);
+}
+
+static void (*const followers[TILE_OPCODE_LIMIT])(evaluation *e, tile_op op) = {
+#define FOLLOWER_L0(name) NULL
+#define FOLLOWER_L1(name) follow_##name
+#define FOLLOWER_L2(name) NULL
+#define FOLLOWER_L12(name) follow_##name
+#define FOLLOWER_L123(name) follow_##name
+#define FOLLOWER_L3(name) NULL
+#define FOLLOWER_L23(name) NULL
+#define FOLLOWER_L023(name) NULL
+#define FOLLOWER_LX(name) follow_##name
+#define OP(number, name, levels, ...) [number] = FOLLOWER_##levels(name),
+#define ELEMENTWISE_OP(number, name, ...) [number] = follow_elementwise,
+#include "tile/ops.def"
+};
+
+/* Ranges that are points everywhere say nothing. */
+static void drop_points(evaluation *e, uint32_t id) {
+    const double *low = e->planes[PLANE_LOW][id], *high = e->planes[PLANE_HIGH][id];
+    bool points = low != NULL;
+    for (size_t i = 0; points && i < e->counts[id]; i++)
+        points = range_is_point((tile_interval){low[i], high[i]});
+    for (unsigned which = PLANE_LOW; points && which <= PLANE_HIGH; which++) {
+        free(e->planes[which][id]);
+        e->planes[which][id] = NULL;
+    }
+}
+
+void evaluation_follow(evaluation *e, tile_op op) {
+    const tile_op_data *data = tile_op_at(e->f, op);
+    followers[data->opcode](e, op);
+    for (uint32_t i = 0; e->ranged && i < data->result_count; i++)
+        drop_points(e, data->first_result.id + i);
+}

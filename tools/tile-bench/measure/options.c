@@ -1,0 +1,565 @@
+/* What the commands that measure share: their options, candidates, device and report. */
+#define _POSIX_C_SOURCE 200809L
+#include "tools/tile-bench/measure/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/support/clock.h"
+#include "tools/common/assembler.h"
+#include "tools/common/worker.h"
+#include "tools/tile-bench/common/pool.h"
+#include "tools/tile-bench/report/limits.h"
+
+const char bench_kernel_help[] =
+    "  --tune[=SECONDS]      tunes each kernel for each of them first, for so long at most; "
+    "without\n"
+    "                        a number: 4 s and 50 ns for each element of the arrays\n"
+    "  --retune              also where the cache has a tuned point\n"
+    "  --split               tries to split the reduction loop, too, where the text does not\n";
+
+const char bench_measuring_help[] =
+    "  --protocol=interleaved  in random order, one after the other, ranked by latency (default)\n"
+    "           sustained    each back to back, with clock and power; ranked by energy where the "
+    "chip\n"
+    "                        is at its power limit\n"
+    "           both\n"
+    "  --l2=dirty            what is done to the L2 before each launch of `interleaved`: dirty, it "
+    "is\n"
+    "                        written over; clean, it is read over; none. Several with commas\n"
+    "  --rounds=20 --turn=5  interleaved: rounds, and launches of a candidate in each\n"
+    "  --seconds=1           sustained: of each candidate\n"
+    "  --pairs=N             sustained: so often each kernel and the peer one after the other, the "
+    "order\n"
+    "                        changing; the ratio is the median of the pairs'. As clock and heat "
+    "drift,\n"
+    "                        only a pair compares. Without: each once\n"
+    "  --timeout=60          a worker that gives no answer for so many seconds is ended; one that\n"
+    "                        tunes has the seconds of --tune beside them, each of its points a\n"
+    "                        third of them\n"
+    "  --seed=N              of the random order\n"
+    "  --profile             adds counters of Nsight Compute's ncu, where it is found\n"
+    "  --device=auto|cpu|cuda  the CPU device shows that everything works; its times mean nothing\n"
+    "  --target=sm_90        code for another target of the GPU's generation, so that products "
+    "are\n"
+    "                        mma.sync's; default: the one with the most features that it runs\n"
+    "  --no-kernels          measures the peers and the floors alone\n"
+    "  --no-floor            leaves the reading kernel out\n"
+    "  --best=N              the text has the N fastest kernels of each, each on one line\n"
+    "  --csv=FILE --json=FILE --svg=FILE  writes the table so too; - is standard output, in the\n"
+    "                        place of the text\n"
+    "  --ptxas=FILE          assembler for the GPU; without it the driver "
+    "assembles\n" TOOL_CACHE_HELP "  --help\n";
+
+bool bench_complain(const bench_options *o, const char *what, const char *word) {
+    fprintf(stderr, "error: %s '%s'; see tile-bench %s --help\n", what, word, o->command);
+    return false;
+}
+
+/* Candidates ---------------------------------------------------------------------------------- */
+
+/* Words live as long as the program. */
+const char *bench_word(const char *name, const char *value, size_t length) {
+    tool_text text = {NULL, 0, 0};
+    tool_append(name, strlen(name), &text);
+    tool_append(value, length, &text);
+    return text.data;
+}
+
+/* NULL after a message. */
+static bench_contender *take_contender(bench_options *o, const char *name) {
+    if (o->plan.contender_count < BENCH_MAX_CANDIDATES)
+        return &o->plan.contenders[o->plan.contender_count++];
+    bench_complain(o, "there are too many candidates, with", name);
+    return NULL;
+}
+
+bench_contender *bench_add_contender(bench_options *o, const char *name, const char *kind) {
+    bench_contender *c = take_contender(o, name);
+    if (!c) return NULL;
+    *c = (bench_contender){.name = name, .kind = kind};
+    bench_contender_add_word(c, "worker");
+    bench_contender_add_word(c, bench_word("--candidate=", kind, strlen(kind)));
+    return c;
+}
+
+/* "folder/file.tile:name": the colon of a path is behind a slash, or there is no file of it. */
+bool bench_add_kernel(bench_options *o, const char *value) {
+    const char *colon = strrchr(value, ':');
+    if (colon && strchr(colon, '/')) colon = NULL;
+    size_t length = colon ? (size_t)(colon - value) : strlen(value);
+    const char *base = value + length;
+    while (base > value && base[-1] != '/') base--;
+    size_t name = length - (size_t)(base - value);
+    if (name > 5 && strncmp(base + name - 5, ".tile", 5) == 0) name -= 5;
+    const char *own =
+        colon ? bench_word("", colon + 1, strlen(colon + 1)) : bench_word("", base, name);
+    bench_contender *c = bench_add_contender(o, own, "kernel");
+    if (!c) return false;
+    bench_contender_add_word(c, bench_word("--file=", value, length));
+    if (colon) bench_contender_add_word(c, bench_word("--kernel=", colon + 1, strlen(colon + 1)));
+    o->open = o->plan.contender_count - 1;
+    o->own_count = c->word_count;
+    *o->own_point = 0;
+    o->has_point = false;
+    return true;
+}
+
+static void add_to_point(bench_contender *c, const char *text, size_t length) {
+    size_t used = strlen(c->point);
+    snprintf(c->point + used, sizeof c->point - used, "%s%.*s", used ? " " : "", (int)length, text);
+    bench_contender_add_word(c, bench_word("--param=", text, length));
+}
+
+static bool has_kernel(const bench_options *o, const char *value) {
+    return (o->plan.contender_count && strcmp(o->plan.contenders[o->open].kind, "kernel") == 0) ||
+           bench_complain(o, "there is no --kernel before", value);
+}
+
+/* For all points of the kernel, those before it and those behind. */
+bool bench_add_param(bench_options *o, const char *value) {
+    if (!has_kernel(o, value)) return false;
+    for (unsigned i = o->open; i < o->plan.contender_count; i++)
+        add_to_point(&o->plan.contenders[i], value, strlen(value));
+    if (!o->has_point) {
+        o->own_count = o->plan.contenders[o->open].word_count;
+        memcpy(o->own_point, o->plan.contenders[o->open].point, sizeof o->own_point);
+    }
+    return true;
+}
+
+static bool add_point(bench_options *o, const char *value) {
+    if (!has_kernel(o, value)) return false;
+    bench_contender *c = &o->plan.contenders[o->open];
+    if (o->has_point) {
+        const bench_contender first = *c;
+        c = take_contender(o, first.name);
+        if (!c) return false;
+        *c = first;
+        c->word_count = o->own_count;
+        memset(c->words + c->word_count, 0, sizeof *c->words * (BENCH_MAX_WORDS - c->word_count));
+        memcpy(c->point, o->own_point, sizeof c->point);
+    }
+    o->has_point = true;
+    while (*(value += strspn(value, " ,"))) {
+        size_t length = strcspn(value, " ,");
+        add_to_point(c, value, length);
+        value += length;
+    }
+    return true;
+}
+
+/* Where files that come with the tools are: installed, in a build inside the sources, or from their
+ * top. */
+typedef struct places {
+    char program[512];
+    const char *folders[3][2];
+} places;
+
+enum { PLACES = 3 };
+
+static void find_places(places *p, const char *installed, const char *source) {
+    ssize_t length = readlink("/proc/self/exe", p->program, sizeof p->program - 1);
+    p->program[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(p->program, '/');
+    if (slash) *slash = 0;
+    for (unsigned i = 0; i < PLACES; i++) p->folders[i][0] = i < 2 ? p->program : "";
+    p->folders[0][1] = installed;
+    p->folders[1][1] = source;
+    p->folders[2][1] = source + strlen("/../../");
+}
+
+/* The first of them with the file; false if there is none. */
+static bool find_file(const places *p, const char *name, char *path, size_t size) {
+    for (unsigned f = 0; f < PLACES; f++) {
+        snprintf(path, size, "%s%s%s", p->folders[f][0], p->folders[f][1], name);
+        if (access(path, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+bool bench_find_script(const char *name, char *path, size_t size) {
+    places p;
+    find_places(&p, "/../share/tile/", "/../../tools/tile-bench/attention/");
+    return find_file(&p, name, path, size);
+}
+
+bool bench_add_shipped(bench_options *o, const char *const *names, const char *kernel,
+                       const char *const *params) {
+    places p;
+    char path[700];
+    bool any = false;
+    find_places(&p, "/../share/tile/kernels/", "/../../tools/kernels/");
+    for (size_t i = 0; names[i]; i++) {
+        if (!find_file(&p, names[i], path, sizeof path - 64)) continue;
+        size_t end = strlen(path);
+        snprintf(path + end, sizeof path - end, "%s", kernel);
+        if (!bench_add_kernel(o, path)) return false; /* which keeps words of its own */
+        for (unsigned w = 0; params[w]; w++)
+            if (!bench_add_param(o, params[w])) return false;
+        any = true;
+    }
+    if (any) return true;
+    fprintf(stderr, "error: the kernels that come with the tools, %s%s%s, are in none of", names[0],
+            names[1] ? " and " : "", names[1] ? names[1] : "");
+    for (unsigned f = 0; f < PLACES; f++)
+        fprintf(stderr, "%s %s%s", f ? "," : "", p.folders[f][0], p.folders[f][1]);
+    fputs("; give --kernel, or --no-kernels to measure without any\n", stderr);
+    return false;
+}
+
+/* Options ------------------------------------------------------------------------------------- */
+
+/* The next of a list with commas; *text is behind it. False at the end. */
+bool bench_next_word(const char **text, char piece[16]) {
+    size_t length = strcspn(*text, ",");
+    if (!**text) return false;
+    snprintf(piece, 16, "%.*s", (int)length, *text);
+    *text += length + ((*text)[length] == ',');
+    return true;
+}
+
+bool bench_add_types(bench_options *o, const char *value) {
+    char piece[16], what[80];
+    while (bench_next_word(&value, piece)) {
+        const bench_type *type = bench_type_find(piece);
+        bool known = type && strstr(o->allowed_types, piece);
+        snprintf(what, sizeof what, "--type takes %s, not", o->allowed_types);
+        if (!known || o->type_count == BENCH_MAX_TYPES) return bench_complain(o, what, piece);
+        o->types[o->type_count++] = type;
+    }
+    return true;
+}
+
+static bool read_number(const char *name, const char *text, double least, double most,
+                        double *number) {
+    char *end;
+    *number = strtod(text, &end);
+    if (end != text && !*end && *number >= least && *number <= most) return true;
+    fprintf(stderr, "error: %s takes a number from %g to %g, not '%s'\n", name, least, most, text);
+    return false;
+}
+
+static bool read_count(const char *name, const char *text, unsigned most, unsigned *count) {
+    double number;
+    if (!read_number(name, text, 1, most, &number)) return false;
+    *count = (unsigned)number;
+    return true;
+}
+
+static bool choose_protocol(bench_options *o, const char *value) {
+    bench_plan *plan = &o->plan;
+    bool both = strcmp(value, "both") == 0;
+    plan->interleaved = both || strcmp(value, "interleaved") == 0;
+    plan->sustained = both || strcmp(value, "sustained") == 0;
+    return plan->interleaved || plan->sustained ||
+           bench_complain(o, "--protocol takes interleaved, sustained or both, not", value);
+}
+
+static bool add_flushes(bench_options *o, const char *value) {
+    bench_plan *plan = &o->plan;
+    static const char *const words[] = {"dirty", "clean", "none"};
+    char piece[16];
+    while (bench_next_word(&value, piece)) {
+        unsigned i = 0;
+        while (i < 3 && strcmp(piece, words[i]) != 0) i++;
+        if (i == 3 || plan->flush_count == 3)
+            return bench_complain(o, "--l2 takes dirty, clean, none, not", piece);
+        plan->flushes[plan->flush_count++] = words[i];
+    }
+    return true;
+}
+
+static bool parse_measuring(bench_options *o, tool_arguments *words, bool *taken) {
+    bench_plan *plan = &o->plan;
+    const char *value;
+    double number;
+    *taken = true;
+    if (tool_option(words, "--protocol", &value)) return choose_protocol(o, value);
+    if (tool_option(words, "--l2", &value)) return add_flushes(o, value);
+    if (tool_option(words, "--rounds", &value))
+        return read_count("--rounds", value, 100000, &plan->rounds);
+    if (tool_option(words, "--turn", &value))
+        return read_count("--turn", value, 10000, &plan->turn);
+    if (tool_option(words, "--seconds", &value))
+        return read_number("--seconds", value, 0.01, 3600, &plan->seconds);
+    if (tool_option(words, "--pairs", &value))
+        return read_count("--pairs", value, BENCH_MAX_PAIRS, &plan->pairs);
+    if (tool_option(words, "--timeout", &value))
+        return read_number("--timeout", value, 0.1, 86400, &plan->patience);
+    if (tool_flag(words, "--tune")) {
+        plan->budget = -1;
+        return true;
+    }
+    if (tool_option(words, "--tune", &value))
+        return read_number("--tune", value, 0.1, 86400, &plan->budget);
+    if (tool_option(words, "--seed", &value)) {
+        bool ok = read_number("--seed", value, 0, 0x1p53, &number);
+        plan->seed = ok ? (uint64_t)number : 0;
+        return ok;
+    }
+    *taken = false;
+    return true;
+}
+
+static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
+    const char *value;
+    *taken = true;
+    if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
+    if (tool_option(words, "--kernel", &value)) return bench_add_kernel(o, value);
+    if (tool_option(words, "--param", &value)) return bench_add_param(o, value);
+    if (tool_option(words, "--point", &value)) return add_point(o, value);
+    if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->shapes, value);
+    if (tool_option(words, "--shapes", &value)) return bench_shapes_add_list(&o->shapes, value);
+    if (tool_option(words, "--type", &value) || tool_option(words, "--types", &value))
+        return bench_add_types(o, value);
+    if (tool_option(words, "--device", &o->device) || tool_option(words, "--csv", &o->csv) ||
+        tool_option(words, "--json", &o->json) || tool_option(words, "--svg", &o->svg) ||
+        tool_option(words, "--ptxas", &o->ptxas) || tool_cache_option(words, &o->cache))
+        return true;
+    if (tool_option(words, "--target", &o->target))
+        return tile_target_find(o->target) || bench_complain(o, "there is no target", o->target);
+    if (tool_flag(words, "--retune")) return o->retunes = true;
+    if (tool_flag(words, "--split")) return o->splits = true;
+    if (tool_flag(words, "--no-kernels")) return o->no_kernels = true;
+    if (tool_flag(words, "--profile")) return o->profiles = true;
+    if (tool_flag(words, "--no-floor")) return o->no_floor = true;
+    *taken = false;
+    return true;
+}
+
+bool bench_parse_option(bench_options *o, tool_arguments *words, bool *taken) {
+    return parse_measuring(o, words, taken) && (*taken || parse_rest(o, words, taken));
+}
+
+static bool complete(bench_options *o) {
+    if (!o->shapes.count) {
+        fprintf(stderr, "error: which %s? Give --shape or --shapes; see tile-bench %s --help\n",
+                o->subject, o->command);
+        return false;
+    }
+    if (!o->type_count && !bench_add_types(o, "f16")) return false;
+    if ((o->retunes || o->splits) && o->plan.budget == 0)
+        return bench_complain(o, "there is no --tune beside", o->retunes ? "--retune" : "--split");
+    if (!o->plan.flush_count && !add_flushes(o, "dirty")) return false;
+    if (o->device && strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0 &&
+        strcmp(o->device, "cuda") != 0)
+        return bench_complain(o, "--device takes auto, cpu or cuda, not", o->device);
+    return true;
+}
+
+/* The device ---------------------------------------------------------------------------------- */
+
+/* This process never touches the GPU: a worker that reads is asked for the facts. */
+static bool ask_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
+    const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
+    bench_worker *worker = bench_worker_start(NULL, words, NULL, NULL);
+    int at = 0;
+    unsigned long long l2 = 0;
+    bench_worker_tell(worker, "facts");
+    const char *answer = bench_worker_hear(worker, patience);
+    *facts = (bench_facts){0};
+    bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
+                     &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
+    if (ok) {
+        snprintf(facts->name, sizeof facts->name, "%s", answer + at);
+        if (strcmp(facts->driver, "-") == 0) *facts->driver = 0;
+        facts->l2_bytes = l2;
+    } else {
+        const char *space = strchr(answer, ' ');
+        snprintf(why, 400, "%s", space ? space + 1 : answer);
+    }
+    bench_worker_stop(worker);
+    return ok;
+}
+
+static bool choose_device(bench_options *o, bench_facts *facts) {
+    char why[400] = "";
+    bool automatic = !o->device || strcmp(o->device, "auto") == 0;
+    o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
+                   ask_facts("--device=cuda", o->plan.patience, facts, why);
+    if (o->plan.cuda) return true;
+    if (!automatic && strcmp(o->device, "cuda") == 0) {
+        fprintf(stderr, "error: %s\n", why);
+        return false;
+    }
+    if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
+    if (ask_facts("--device=cpu", o->plan.patience, facts, why)) {
+        facts->sms = 0; /* of what it stands in for */
+        return true;
+    }
+    fprintf(stderr, "error: %s\n", why);
+    return false;
+}
+
+bool bench_options_ready(bench_options *o, bench_report *report) {
+    return complete(o) && choose_device(o, &report->facts);
+}
+
+static void add_tuning(const bench_options *o, bench_contender *c) {
+    char seconds[32];
+    char *tuner = tool_find_worker();
+    snprintf(seconds, sizeof seconds, "%g", o->plan.budget);
+    bench_contender_add_word(c, bench_word("--tune=", seconds, strlen(seconds)));
+    /* A point that hangs leaves time for the rest. */
+    snprintf(seconds, sizeof seconds, "%g", o->plan.patience / 3);
+    bench_contender_add_word(c, bench_word("--tuner-timeout=", seconds, strlen(seconds)));
+    if (o->retunes) bench_contender_add_word(c, "--retune");
+    if (o->splits) bench_contender_add_word(c, "--split");
+    if (tuner) bench_contender_add_word(c, bench_word("--tuner=", tuner, strlen(tuner)));
+    free(tuner);
+}
+
+/* What all workers are told alike. */
+static void finish_contenders(bench_options *o) {
+    static const char *const devices[] = {"--device=cpu", "--device=cuda"};
+    for (unsigned i = 0; i < o->plan.contender_count; i++) {
+        bench_contender *c = &o->plan.contenders[i];
+        if (c->program) continue;
+        bench_contender_add_word(c, devices[o->plan.cuda]);
+        if (o->target)
+            bench_contender_add_word(c, bench_word("--target=", o->target, strlen(o->target)));
+        if (o->ptxas)
+            bench_contender_add_word(c, bench_word("--ptxas=", o->ptxas, strlen(o->ptxas)));
+        if (o->plan.budget != 0) add_tuning(o, c);
+        if (o->cache.none) bench_contender_add_word(c, "--no-cache");
+        if (o->cache.folder)
+            bench_contender_add_word(
+                c, bench_word("--cache-dir=", o->cache.folder, strlen(o->cache.folder)));
+    }
+}
+
+/* The report ---------------------------------------------------------------------------------- */
+
+void bench_describe_protocol(const bench_options *o, tool_text *text) {
+    const bench_plan *p = &o->plan;
+    if (p->interleaved)
+        bench_print(tool_append, text, "; interleaved, median of %u launches in %u rounds",
+                    p->rounds * p->turn, p->rounds);
+    for (unsigned i = 0; p->interleaved && p->cuda && i < p->flush_count; i++)
+        bench_print(tool_append, text, "%s%s", i ? " and " : ", L2 ",
+                    strcmp(p->flushes[i], "dirty") == 0   ? "dirty (flushed by writes)"
+                    : strcmp(p->flushes[i], "clean") == 0 ? "clean (flushed by reads)"
+                                                          : "as it is");
+    if (p->sustained) bench_print(tool_append, text, "; sustained, %g s each", p->seconds);
+    if (p->sustained && p->pairs)
+        bench_print(tool_append, text, ", in %u pairs with %s", p->pairs, o->peer);
+    if (!p->cuda)
+        bench_print(tool_append, text,
+                    "; the CPU device executes the IR: times are its own, and there is no %s",
+                    o->peer);
+}
+
+/* Of the first type. */
+static void describe_peak(const bench_options *o, bench_report *report) {
+    unsigned flop = bench_type_peak(o->types[0], report->facts.capability);
+    if (flop && report->facts.clock)
+        snprintf(report->peak, sizeof report->peak,
+                 "peak, computed: %.0f TFLOP/s of %s, %u FLOP a clock and SM",
+                 1e-6 * flop * report->facts.sms * report->facts.clock, o->types[0]->name, flop);
+}
+
+static bool write_file(const char *path, const bench_report *report,
+                       void (*write)(const bench_report *, tile_writer, void *)) {
+    tool_text text = {NULL, 0, 0};
+    if (!path) return true;
+    write(report, tool_append, &text);
+    bool ok = tool_write_file(path, text.data, text.size);
+    free(text.data);
+    return ok;
+}
+
+static bool is_output(const char *path) {
+    return path && strcmp(path, "-") == 0;
+}
+
+static bool has_text(const bench_options *o) {
+    return !is_output(o->csv) && !is_output(o->json) && !is_output(o->svg);
+}
+
+static bool has_colour(void) {
+    return isatty(1) && !getenv("NO_COLOR");
+}
+
+/* What can be written is, also where another file cannot. */
+static bool write_files(const bench_options *o, const bench_report *report) {
+    bool csv = write_file(o->csv, report, bench_write_csv);
+    bool json = write_file(o->json, report, bench_write_json);
+    bool svg = write_file(o->svg, report, bench_write_svg);
+    return csv && json && svg;
+}
+
+/* Files have what there is so far, and so has the text if it comes by and by: a run that is cut off
+ * loses what it was at. */
+static void write_so_far(const bench_report *report, size_t first, void *user) {
+    const bench_options *o = user;
+    bench_options files = *o;
+    if (is_output(o->csv)) files.csv = NULL;
+    if (is_output(o->json)) files.json = NULL;
+    if (is_output(o->svg)) files.svg = NULL;
+    write_files(&files, report);
+    if (!o->as_they_come || !has_text(o) || first == report->count) return;
+    bench_report rows = *report;
+    rows.rows += first;
+    rows.count -= first;
+    bench_print(tool_write, stdout, "%s, at %.0f s\n", bench_text_of(rows.rows, BENCH_type),
+                tile_seconds_now() - o->began);
+    bench_write_table(&rows, has_colour(), tool_write, stdout);
+    fputs("\n", stdout);
+    fflush(stdout);
+}
+
+static void begin_text(const bench_options *o, const bench_report *report) {
+    if (has_text(o)) bench_write_title(report, tool_write, stdout);
+    fflush(stdout);
+}
+
+static bool write_report(const bench_options *o, const bench_report *report) {
+    FILE *to = has_text(o) ? stdout : stderr;
+    if (has_text(o) && !o->as_they_come) bench_write_text(report, has_colour(), tool_write, stdout);
+    if (has_text(o) && o->as_they_come)
+        bench_print(tool_write, stdout, "all in all %.0f s%s%s\n", tile_seconds_now() - o->began,
+                    *report->peer ? ", beside " : "", report->peer);
+    bool written = write_files(o, report);
+    return (!o->has_limits || bench_limits_check(report, o->plan.cuda, tool_write, to)) && written;
+}
+
+/* Where compiled code is kept, workers find what was compiled before. */
+static bool has_cache(const bench_options *o) {
+    char *folder = tool_cache_folder(&o->cache);
+    bool has = folder != NULL;
+    free(folder);
+    return has;
+}
+
+void bench_add_floor(bench_options *o) {
+    if (o->plan.cuda && !o->no_floor) bench_add_contender(o, "read floor", "read");
+}
+
+bool bench_measure(bench_options *o, bench_report *report) {
+    finish_contenders(o);
+    if (!o->plan.contender_count)
+        return bench_complain(o, "there is nothing to measure on the CPU device with",
+                              "--no-kernels");
+    o->plan.tells_progress = isatty(2);
+    if (o->profiles && !(o->plan.ncu = tool_find_cuda_program("ncu")))
+        fputs("remark: there is no ncu on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin, so "
+              "there are no counters\n",
+              stderr);
+    describe_peak(o, report);
+    report->best = o->best;
+    report->peer_kind = o->plan.peer_kind;
+    o->plan.compiles_ahead = o->plan.cuda && o->plan.budget == 0 && has_cache(o);
+    o->plan.done = write_so_far;
+    o->plan.user = o;
+    o->began = tile_seconds_now();
+    if (o->as_they_come) begin_text(o, report);
+    bool right = bench_run(&o->plan, report);
+    bool written = write_report(o, report);
+    bench_report_free(report);
+    free(o->plan.problems);
+    free(o->shapes.shapes);
+    return right && written;
+}
