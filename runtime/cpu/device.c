@@ -272,7 +272,10 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
         collect_ranges(&run, device);
         run.global = cpu_global_create(&run);
         status = cpu_execute(&run);
-        if (launch->overlapped) cpu_trail_add(&cpu->trail, run.global);
+        if (launch->overlapped) {
+            cpu_global_visit(run.global, cpu_trail_add_cell, &cpu->trail);
+            cpu_trail_end(&cpu->trail);
+        }
     }
     cpu_global_destroy(run.global);
     for (unsigned i = 0; i < program->scratch_count; i++) free(run.scratch[i]);

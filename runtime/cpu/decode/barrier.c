@@ -1,4 +1,5 @@
 /* Decoding what is done at barriers in shared memory. */
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 
 static cpu_insn *decode_at(cpu_decoder *d, tile_op op, cpu_handler handler) {

@@ -2,6 +2,7 @@
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 
 #include <string.h>

@@ -410,6 +410,7 @@ static follow_function find_follower(tile_opcode opcode) {
     static const follow_function followers[TILE_OPCODE_LIMIT] = {
 #define OP(...)
 #define ELEMENTWISE_OP(number, ...) [number] = follow_elementwise,
+#include "runtime/cpu/program/decoder.h"
 #include "tile/ops.def"
     };
     static const struct {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 #include "runtime/reference/evaluation.h"
 

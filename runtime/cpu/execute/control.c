@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
 
 static uint32_t pop_mask(cpu_agent *agent) {

@@ -207,12 +207,6 @@ cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t la
     return cpu_clock_release_part(&agent->clock, agent->since, parts, count, apart);
 }
 
-void cpu_acquire_by_lanes(cpu_agent *agent, uint32_t lanes, cpu_known *known) {
-    if (!agent->clock.apart) agent->apart_lanes = 0;
-    agent->apart_lanes |= lanes;
-    cpu_clock_acquire_apart(&agent->clock, known);
-}
-
 static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
     return cpu_clock_knows(&b->arriving, number, time) ||
            cpu_clock_knows(&b->arriving, number + CPU_LOADED, time) ||

@@ -80,24 +80,6 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 /* What these lanes release: all that the agent knows and did, but of the other lanes only what is
  * before all met. The caller drops it. */
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes);
-/* The other way round: these lanes come after what is known, others where all meet. */
-void cpu_acquire_by_lanes(cpu_agent *agent, uint32_t lanes, cpu_known *known);
-/* The number under which clocks know a single lane of an agent (cpu_clock_release_part). */
-static inline uint64_t cpu_lane_key(uint64_t agent, unsigned lane) {
-    return CPU_LANE | agent << 5 | lane;
-}
-
-/* The number under which clocks know what the agent's lanes did with global memory, where no lanes
- * are told apart. */
-static inline uint64_t cpu_warp_key(uint64_t agent) {
-    return CPU_WARP | agent;
-}
-/* Whether a lane comes after what another agent did at this time; lane -1: whether all do. */
-static inline bool cpu_lane_knows(const cpu_agent *agent, int lane, uint64_t other, uint32_t time) {
-    bool more = lane >= 0 && agent->clock.apart && agent->apart_lanes >> lane & 1;
-    return more ? cpu_clock_knows(&agent->clock, other, time)
-                : cpu_clock_all_know(&agent->clock, other, time);
-}
 
 void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block);
 void cpu_destroy_mbarriers(const cpu_program *program, cpu_block *block);

@@ -16,6 +16,7 @@
 #ifndef TILE_RUNTIME_CPU_EXECUTE_POISON_H
 #define TILE_RUNTIME_CPU_EXECUTE_POISON_H
 
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 
 /* What an instruction on poison needs beside the one that it follows. */

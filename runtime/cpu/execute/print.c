@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lib/support/scalar.h"
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 #include "runtime/cpu/sanitize/check.h"
 

@@ -10,7 +10,9 @@
 #include "lib/analysis/product.h"
 #include "lib/support/float16.h"
 #include "lib/support/scalar.h"
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
+#include "runtime/cpu/program/decoder.h"
 
 typedef struct operand {
     tile_scalar scalar;

@@ -16,8 +16,6 @@ void cpu_clear_warpgroups(const cpu_program *program, cpu_block *block);
 /* product.c: of one warp, [16, k] x [k, n], rhs row by row; lhs likewise if it is in shared memory.
  * With a sparse lhs k counts the elements that it has, and rhs has two rows for each. */
 const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op);
-/* Its multiply-adds, all warps together. */
-uint64_t cpu_product_size(const cpu_product *product);
 /* picks: which row of rhs each element of lhs is multiplied with; NULL: each with its own. to may
  * be c. */
 void cpu_multiply(const cpu_product *product, const char *a, const char *b, const uint32_t *picks,

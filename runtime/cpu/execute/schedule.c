@@ -16,6 +16,7 @@
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/mbarrier.h"
 #include "runtime/cpu/execute/products.h"
+#include "runtime/cpu/execute/trace.h"
 
 /* Splitmix64: any state but 0 stands for "shuffle". */
 static uint64_t next_random(cpu_run *run) {

@@ -33,9 +33,4 @@ uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte);
 bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
                         int64_t first, int64_t end, cpu_access access);
 
-/* tma_store.c: whether no store that may still be writing has these bytes; false after a report.
- * Asked where run->bulks is not 0. */
-bool cpu_bulks_allow(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
-                     uint64_t address, uint64_t bytes, cpu_access access, const cpu_range *range);
-
 #endif

@@ -1,8 +1,5 @@
 #include "runtime/cpu/execute/trace.h"
 
-#include "runtime/cpu/execute/products.h"
-#include "runtime/cpu/program/program.h"
-
 /* Costs ---------------------------------------------------------------------------------------- */
 
 enum {

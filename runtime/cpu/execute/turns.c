@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/program/decoder.h"
 
 /* What a set has executed, and not all of its warpgroups have passed. */

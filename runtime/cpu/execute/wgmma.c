@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/analysis/product.h"
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
 #include "runtime/cpu/execute/wgmma_matrix.h"
 #include "runtime/cpu/program/decoder.h"

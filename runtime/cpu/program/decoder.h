@@ -1,8 +1,8 @@
-/* What the parts of the decoder share. */
+/* A program while it is decoded: its state, and how instructions are added (decoder.c). */
 #ifndef TILE_RUNTIME_CPU_PROGRAM_DECODER_H
 #define TILE_RUNTIME_CPU_PROGRAM_DECODER_H
 
-#include "runtime/cpu/execute/exec.h"
+#include "runtime/cpu/program/program.h"
 
 typedef struct cpu_decoder {
     cpu_program *program;
@@ -83,8 +83,9 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
 /* Whether the stream that is decoded now has the value; true where there is only one. */
 bool cpu_stream_has(const cpu_decoder *d, tile_value value);
 
-/* One function for each operation that levels 2 or 3 have, in decode.c (regions, order) and
- * decode/memory.c; the element-wise ones share one. */
+/* One function for each operation that levels 2 or 3 have, in decode/decode.c (regions, order),
+ * decode/memory.c and, where it shares a structure with its handlers, beside these in execute/; the
+ * element-wise ones share one. */
 #define DECODED_L0(name)
 #define DECODED_L1(name)
 #define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);

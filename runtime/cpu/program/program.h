@@ -17,7 +17,6 @@
 #include "lib/analysis/executors.h"
 #include "lib/ops/arith.h"
 #include "lib/ops/atomic.h"
-#include "runtime/cpu/execute/trace.h"
 #include "runtime/cpu/program/access_log.h"
 #include "runtime/device/device.h"
 
@@ -313,6 +312,23 @@ typedef struct cpu_agreement {
     uint32_t count, capacity;
 } cpu_agreement;
 
+enum {
+    CPU_TRACED_GROUPS = 16,   /* the latest ones, of each mechanism: more are never waited for */
+    CPU_TICKS_OF_FLIGHT = 600 /* from an asynchronous copy's start to its bytes */
+};
+
+/* What an agent has under way, for traces (execute/trace.h). */
+typedef struct cpu_tracing {
+    const cpu_insn *arithmetic; /* the first of what is not told one by one, or NULL */
+    uint64_t arithmetic_since;
+    const cpu_insn *waiting; /* or NULL */
+    uint64_t waiting_since;
+    uint64_t began;                                           /* the instruction that runs */
+    uint64_t busy[TILE_MECHANISM_COUNT];                      /* until when the mechanism is */
+    uint64_t groups[TILE_MECHANISM_COUNT][CPU_TRACED_GROUPS]; /* when they are complete */
+    uint64_t committed[TILE_MECHANISM_COUNT];
+} cpu_tracing;
+
 struct cpu_agent {
     cpu_block *block;
     uint32_t *visits; /* of each `uniform` */
@@ -432,7 +448,7 @@ static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t 
                                       : agent->frame + place;
 }
 
-/* decode.c: NULL after a diagnostic. */
+/* decode/decode.c: NULL after a diagnostic. */
 cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math);
 void cpu_program_destroy(cpu_program *program);
 
@@ -482,6 +498,9 @@ void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
 
 /* parallel.c */
 void cpu_claims_destroy(cpu_claims *claims);
+
+/* product.c: multiply-adds, of all warps together. */
+uint64_t cpu_product_size(const cpu_product *product);
 
 /* turns.c */
 void cpu_clear_turns(cpu_block *block);

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "lib/support/arena.h"
-#include "runtime/cpu/execute/mbarrier.h"
-#include "runtime/cpu/execute/tma.h"
 #include "runtime/cpu/program/access_log.h"
 #include "runtime/cpu/sanitize/check.h"
 #include "runtime/cpu/sanitize/overlap.h"

@@ -96,4 +96,9 @@ bool cpu_knows_word(cpu_run *run, const cpu_agent *agent, uint64_t address);
 /* A store, which ends the word's release sequence and begins another one. */
 void cpu_release_word(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address);
 
+/* tma_store.c: whether no store that may still be writing has these bytes; false after a report.
+ * Asked where run->bulks is not 0. */
+bool cpu_bulks_allow(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                     uint64_t address, uint64_t bytes, cpu_access access, const cpu_range *range);
+
 #endif

@@ -8,9 +8,16 @@
 #include <string.h>
 
 #include "lib/support/arena.h"
-#include "runtime/cpu/execute/mbarrier.h"
 #include "runtime/cpu/sanitize/check.h"
 #include "runtime/cpu/sanitize/global_shadow.h"
+
+/* Lanes ---------------------------------------------------------------------------------------- */
+
+void cpu_acquire_by_lanes(cpu_agent *agent, uint32_t lanes, cpu_known *known) {
+    if (!agent->clock.apart) agent->apart_lanes = 0;
+    agent->apart_lanes |= lanes;
+    cpu_clock_acquire_apart(&agent->clock, known);
+}
 
 /* Words ---------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 
 #include "lib/support/arena.h"
 #include "runtime/cpu/sanitize/check.h"
-#include "runtime/cpu/sanitize/global_shadow.h"
 
 /* Spans --------------------------------------------------------------------------------------- */
 
@@ -57,14 +56,13 @@ static uint64_t find_common(const cpu_spans *in, uint64_t begin, uint64_t end) {
 
 /* Trails -------------------------------------------------------------------------------------- */
 
-static void add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *user) {
+void cpu_trail_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *user) {
     cpu_trail *trail = user;
     if (written) push(&trail->written, begin, end);
     if (read) push(&trail->read, begin, end);
 }
 
-void cpu_trail_add(cpu_trail *trail, const cpu_global *global) {
-    cpu_global_visit(global, add_cell, trail);
+void cpu_trail_end(cpu_trail *trail) {
     unite(&trail->written);
     unite(&trail->read);
 }

@@ -26,8 +26,10 @@ typedef struct cpu_trail {
     cpu_spans written, read;
 } cpu_trail;
 
-/* Adds what the shadow of a launch has seen. */
-void cpu_trail_add(cpu_trail *trail, const cpu_global *global);
+/* Adds what the shadow of a launch has seen: add_cell is for cpu_global_visit, whose user is the
+ * trail; then once end. */
+void cpu_trail_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *trail);
+void cpu_trail_end(cpu_trail *trail);
 void cpu_trail_clear(cpu_trail *trail);
 
 /* Whether lanes (a set) of the agent may access these bytes, which lie in run->ranges[range]. False

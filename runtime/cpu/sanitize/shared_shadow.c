@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/support/arena.h"
-#include "runtime/cpu/execute/mbarrier.h"
+#include "runtime/cpu/sanitize/check.h"
 #include "runtime/cpu/sanitize/global_shadow.h"
 
 /* One access on its way through the cells. */
