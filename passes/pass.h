@@ -2,13 +2,8 @@
 #ifndef TILE_PASSES_PASS_H
 #define TILE_PASSES_PASS_H
 
-#include "lib/ir/function.h"
+#include "passes/passes.h"
 #include "tile/pass.h"
-
-typedef struct tile_pass_option {
-    const char *key;
-    const char *value; /* "" for a key alone */
-} tile_pass_option;
 
 typedef struct tile_pass {
     tile_context *context;
@@ -44,8 +39,6 @@ typedef tile_status (*tile_module_pass_function)(tile_pass *pass, tile_module *m
 #undef PROTOTYPE_function
 #undef PROTOTYPE_module
 
-/* The end of the default pipeline, for kernels at level 3, however they came there. */
-const char *tile_last_passes(void);
 /* Those of tile_default_pipeline(3) up to the one that knows how much shared memory a kernel needs.
  */
 const char *tile_shared_memory_passes(void);

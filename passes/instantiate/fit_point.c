@@ -15,7 +15,7 @@
 #include "lib/launch/steps.h"
 #include "lib/support/context.h"
 #include "passes/pass.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 
 /* So much that no space makes a compilation last minutes. */
 enum { MOST_TRIALS = 1024 };

@@ -18,12 +18,6 @@ tile_fit_estimate tile_estimate_fit(const tile_function *kernel, const tile_boun
 tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *options,
                                       unsigned count, const tile_target *target, tile_arena *arena);
 
-/* tile_instantiate for a target: what the bindings leave open is the first point of `tune` that
- * fits. The same arguments give the same point. */
-tile_status tile_instantiate_for(tile_module *module, const char *kernel,
-                                 const tile_binding *bindings, unsigned binding_count,
-                                 const tile_target *target);
-
 /* bound: the first point of the function's space that agrees with the options. If the target cannot
  * run it, bound becomes the next point that it can run, with a remark; if there is none, it stays.
  * Nothing happens where the options leave `tune` no choice. */

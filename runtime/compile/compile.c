@@ -18,9 +18,7 @@
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
 #include "runtime/compile/assemble.h"
-#include "passes/instantiate/fit_point.h"
-#include "passes/pass.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */
 static tile_function *choose_kernel(const tile_module *module, const char *name) {

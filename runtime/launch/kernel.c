@@ -11,7 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/launch/data.h"
 #include "lib/support/context.h"
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 #include "runtime/device/arguments.h"
 #include "runtime/device/map.h"
 #include "runtime/device/measure.h"

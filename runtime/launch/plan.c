@@ -15,7 +15,7 @@
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "lib/support/scalar.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 #include "runtime/device/arguments.h"
 #include "runtime/device/measure.h"
 

@@ -7,7 +7,7 @@
 #include "lib/ir/function.h"
 #include "lib/support/integer.h"
 #include "lib/support/text.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 #include "runtime/cache/cache.h"
 #include "runtime/launch/tuned_table.h"
 

@@ -9,7 +9,7 @@
 #include "lib/ir/remark.h"
 #include "lib/launch/data.h"
 #include "lib/support/context.h"
-#include "passes/instantiate/fit_point.h"
+#include "passes/passes.h"
 #include "runtime/compile/store.h"
 #include "runtime/device/map.h"
 #include "runtime/launch/kernel.h"

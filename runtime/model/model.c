@@ -30,7 +30,7 @@
 #include "lib/launch/steps.h"
 #include "lib/support/context.h"
 #include "lib/support/target.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 #include "runtime/model/work.h"
 #include "tile/split.h"
 

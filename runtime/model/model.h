@@ -3,7 +3,7 @@
 #ifndef TILE_RUNTIME_MODEL_MODEL_H
 #define TILE_RUNTIME_MODEL_MODEL_H
 
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 #include "runtime/device/device.h"
 #include "runtime/model/space.h"
 #include "tile/split.h"

@@ -6,8 +6,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
-#include "passes/instantiate/bind_params.h"
-#include "passes/split/steps.h"
+#include "passes/passes.h"
 #include "tile/split.h"
 
 /* Points --------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #define TILE_RUNTIME_MODEL_SPACE_H
 
 #include "lib/ir/function.h"
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 #include "runtime/compile/store.h"
 #include "runtime/device/device.h"
 #include "tile/tune.h"

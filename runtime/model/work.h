@@ -4,7 +4,7 @@
 #define TILE_RUNTIME_MODEL_WORK_H
 
 #include "lib/ir/function.h"
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 #include "tile/target.h"
 
 typedef struct tune_cost {

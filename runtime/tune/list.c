@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 
 /* Without a name it should be the only one with `tune`. */
 static void report_choice(const tile_module *module, unsigned count) {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/ir/function.h"
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
 #include "runtime/cuda/driver/driver.h"

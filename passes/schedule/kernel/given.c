@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
-#include "passes/instantiate/bind_params.h"
+#include "passes/passes.h"
 
 /* Attributes ----------------------------------------------------------------------------------- */
 
