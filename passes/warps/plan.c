@@ -305,77 +305,11 @@ static void check_memory(planner *p) {
 
 /* What the producer computes ------------------------------------------------------------------- */
 
-static bool handles_tiles(const tile_function *f, tile_op op) {
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        if (tile_op_handles_tile(f, op, tile_op_operand(f, op, i))) return true;
-    for (unsigned i = 0; i < tile_op_at(f, op)->result_count; i++)
-        if (tile_op_handles_tile(f, op, tile_op_result(f, op, i))) return true;
-    return false;
-}
-
-/* Whether it is the same if more warps run it. */
-static bool suits_all(const tile_function *f, tile_op op) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    tile_opcode opcode = tile_op_opcode(f, op);
-    unsigned effects = tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC;
-    return !handles_tiles(f, op) && !tile_op_at(f, op)->region_count &&
-           !tile_op_has_trait(opcode, TILE_TRAIT_DIVERGES) && !tile_op_accesses(f, op, accesses) &&
-           (!effects || opcode == TILE_OP_pdl_wait);
-}
-
-/* What a set does once, however many warps it has: it draws a number, for instance. */
-static bool is_done_once(const tile_function *f, tile_op op) {
-    const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR,
-                   orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
-    bool once = !handles_tiles(f, op) &&
-                (tile_op_opcode(f, op) == TILE_OP_atomic
-                     ? !(tile_op_effects(f, op) & orders)
-                     : suits_all(f, op) || (tile_op_effects(f, op) & structure) != 0);
-    for (unsigned r = 0; r < tile_op_at(f, op)->region_count && once; r++)
-        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) once &= is_done_once(f, inner);
-    return once;
-}
-
-/* Whether it, or what stands in it, takes a value that only the consumers have. */
-static bool uses_moved(planner *p, tile_op op) {
-    bool found = false;
-    for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++) {
-        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
-        bool top = def.id && tile_op_at(p->f, def)->parent.id == p->f->body.id;
-        found |= top && !p->s->outside[def.id];
-    }
-    for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
-        TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) found |= uses_moved(p, inner);
-    return found;
-}
-
-/* Behind an operation that the consumers do alone: whether all warps may be done with this before
- * that. A buffer is not freed while it is still used. */
-static bool keeps_place(const tile_function *f, tile_op op) {
-    return tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC ||
-           tile_op_opcode(f, op) == TILE_OP_free_shared;
-}
-
-/* Before the loops: all warps compute what is uniform. The rest is the consumers' from the start,
- * threads' numbers and barriers too, and all effects behind the first of it. */
-static void divide_prefix(planner *p) {
-    tile_function *f = p->f;
-    bool met = false;
-    tile_op top = specialize_top(p->s);
-    TILE_FOR_EACH_OP (f, op, f->body) {
-        if (op.id == top.id) break;
-        bool moves = !is_done_once(f, op) || (met && keeps_place(f, op));
-        moves |= uses_moved(p, op);
-        met |= moves;
-        p->s->outside[op.id] = !moves;
-    }
-}
-
 /* Also in its regions. */
 static bool is_arithmetic(tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR;
     tile_access accesses[TILE_MAX_ACCESSES];
-    bool pure = !handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
+    bool pure = !specialize_handles_tiles(f, op) && !tile_op_accesses(f, op, accesses) &&
                 !(tile_op_effects(f, op) & ~structure);
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count && pure; r++)
         TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) pure &= is_arithmetic(f, inner);
@@ -394,7 +328,8 @@ static bool is_made_in(const tile_function *f, tile_value value, tile_op op) {
 
 /* One element, the same for all threads, of memory that the kernel does not write. */
 static bool is_scalar_load(planner *p, tile_op op) {
-    if (tile_op_opcode(p->f, op) != TILE_OP_load || handles_tiles(p->f, op)) return false;
+    if (tile_op_opcode(p->f, op) != TILE_OP_load || specialize_handles_tiles(p->f, op))
+        return false;
     check_unwritten(p, op, true);
     return p->ok;
 }
@@ -601,7 +536,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     s->parts = TILE_NEW_ARRAY(arena, tile_part_view, s->ring.plan.copy_count + 1u);
     for (unsigned i = 0; i < s->ring.plan.copy_count && p.ok; i++)
         check_box(&p, s->ring.plan.copies[i].op, &s->parts[i]);
-    divide_prefix(&p);
+    specialize_divide_prefix(&p);
     if (p.ok) check_memory(&p);
     if (p.ok) check_addresses(&p);
     s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);

@@ -20,6 +20,10 @@ typedef struct planner {
 /* Whether the producer can make the copy, as far as its source goes; a remark if not. What it
  * computes for that is marked as needed. */
 bool specialize_can_produce(planner *p, tile_op copy);
+/* prefix.c: whether the operation has tiles as operands or results. */
+bool specialize_handles_tiles(const tile_function *f, tile_op op);
+/* prefix.c: finds the operations before the loops that all warps compute. */
+void specialize_divide_prefix(planner *p);
 /* beside.c: finds the copies before the loop that the producer makes. */
 void specialize_plan_beside(const planner *p);
 
