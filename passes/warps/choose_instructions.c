@@ -73,6 +73,7 @@
 #include "lib/support/target.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
+#include "passes/warps/undisturbed.h"
 
 typedef struct chooser {
     tile_pass *pass;
@@ -136,38 +137,6 @@ static void collect(chooser *c, tile_op op) {
 
 /* 2. Operands --------------------------------------------------------------------------------- */
 
-/* Whether an operation leaves a buffer as it is, and is no barrier, behind which other threads
- * could write there. */
-static bool leaves_alone(const tile_function *f, tile_op op, tile_value buffer) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_alloc_shared:
-    case TILE_OP_load:
-    case TILE_OP_load_shared:
-    case TILE_OP_store:
-    case TILE_OP_store_shared:
-    case TILE_OP_copy:
-    case TILE_OP_dot: break;
-    case TILE_OP_free_shared: return tile_operand_buffer(f, op).id != buffer.id;
-    default: return !tile_op_effects(f, op);
-    }
-    bool alone = true;
-    unsigned count = tile_op_accesses(f, op, accesses);
-    for (unsigned i = 0; i < count; i++)
-        alone &= !accesses[i].write || !accesses[i].shared ||
-                 tile_shared_source(f, accesses[i].memory).id != buffer.id;
-    return alone;
-}
-
-/* Whether nothing between the load and the dot, in one region, can change what was read. */
-static bool is_undisturbed(const tile_function *f, tile_op load, tile_value buffer, tile_op dot) {
-    bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
-    for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
-         op = tile_op_next(f, op))
-        alone = leaves_alone(f, op, buffer);
-    return alone;
-}
-
 /* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
 static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
     tile_op load = tile_value_def(c->f, tile);
@@ -178,7 +147,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
     if (buffer->cluster || count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
     if (c->uses[tile.id] != 1)
         OBSTACLE(o, "give dot the buffer", "an operand's load_shared is used elsewhere, too");
-    else if (!is_undisturbed(c->f, load, element[0], dot))
+    else if (!undisturbed_load(c->f, load, element[0], dot))
         OBSTACLE(o, "put the load_shared next to the dot",
                  "between an operand's load_shared and the dot its buffer may be written or freed");
     return o->found ? TILE_NO_OP : load;
