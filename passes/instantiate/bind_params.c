@@ -394,3 +394,41 @@ bool tile_bindings_are_complete(tile_context *context, const tile_binding *bindi
         }
     return true;
 }
+
+/* Keys that name arguments --------------------------------------------------------------------- */
+
+static const char divisible_suffix[] = TILE_DIVISIBLE_SUFFIX;
+
+size_t tile_divisible_argument(const tile_function *f, const char *key) {
+    size_t i = 0, length = strlen(key), suffix = sizeof divisible_suffix - 1;
+    if (length <= suffix || strcmp(key + length - suffix, divisible_suffix) != 0)
+        return f->arg_count;
+    while (i < f->arg_count && (strncmp(f->args[i].name, key, length - suffix) != 0 ||
+                                strlen(f->args[i].name) != length - suffix))
+        i++;
+    return i;
+}
+
+size_t tile_constant_argument(const tile_function *f, const char *key) {
+    size_t i = 0;
+    if (*key == '%')
+        key++;
+    else if (tile_function_find_param(f, key, strlen(key)))
+        return f->arg_count;
+    while (i < f->arg_count && !(f->args[i].is_const && strcmp(f->args[i].name, key) == 0)) i++;
+    return i;
+}
+
+bool tile_is_meant_for_another(const tile_function *f, const char *key) {
+    bool before = true;
+    for (const tile_function *other = f->module->first; other; other = other->next) {
+        if (other == f)
+            before = false;
+        else if ((before && !other->param_count) ||
+                 tile_function_find_param(other, key, strlen(key)) ||
+                 tile_divisible_argument(other, key) < other->arg_count ||
+                 tile_constant_argument(other, key) < other->arg_count)
+            return true;
+    }
+    return false;
+}

@@ -79,47 +79,6 @@ typedef struct instance {
 
 /* Options ------------------------------------------------------------------------------------ */
 
-static const char divisible_suffix[] = ".divisible";
-
-/* The argument of "n.divisible", or arg_count if the key is of another sort. */
-static size_t option_argument(const tile_function *f, const char *key) {
-    size_t i = 0, length = strlen(key), suffix = sizeof divisible_suffix - 1;
-    if (length <= suffix || strcmp(key + length - suffix, divisible_suffix) != 0)
-        return f->arg_count;
-    while (i < f->arg_count && (strncmp(f->args[i].name, key, length - suffix) != 0 ||
-                                strlen(f->args[i].name) != length - suffix))
-        i++;
-    return i;
-}
-
-/* The {const} argument of "%n", or of "n" if no parameter is called so; arg_count if there is none.
- */
-static size_t constant_argument(const tile_function *f, const char *key) {
-    size_t i = 0;
-    if (*key == '%')
-        key++;
-    else if (tile_function_find_param(f, key, strlen(key)))
-        return f->arg_count;
-    while (i < f->arg_count && !(f->args[i].is_const && strcmp(f->args[i].name, key) == 0)) i++;
-    return i;
-}
-
-/* Another function of the module may be the one that is meant, also one that was instantiated
- * before this one and has no parameters any more. */
-static bool is_meant_for_another(const tile_function *f, const char *key) {
-    bool before = true;
-    for (const tile_function *other = f->module->first; other; other = other->next) {
-        if (other == f)
-            before = false;
-        else if ((before && !other->param_count) ||
-                 tile_function_find_param(other, key, strlen(key)) ||
-                 option_argument(other, key) < other->arg_count ||
-                 constant_argument(other, key) < other->arg_count)
-            return true;
-    }
-    return false;
-}
-
 static void fail_unknown(instance *i, const char *key) {
     tile_guess guess = tile_guess_start(key, strlen(key));
     for (size_t p = 0; p < i->f->param_count; p++) tile_guess_try(&guess, i->f->params[p].name);
@@ -133,7 +92,7 @@ static void set_divisible(instance *i, size_t arg, const char *text) {
     long divisor = strtol(text, &end, 10);
     if (end == text || *end || errno || divisor < 1 || divisor > 1 << 30)
         FAIL(i, i->f->loc, "'%s%s' takes a number from 1 to 2^30, not '%s'", i->f->args[arg].name,
-             divisible_suffix, text);
+             TILE_DIVISIBLE_SUFFIX, text);
     else
         i->f->args[arg].divisible = (unsigned)divisor;
 }
@@ -168,13 +127,14 @@ static void assume_alignment(tile_function *f) {
 static void read_options(instance *i, const tile_pass_option *options, unsigned count) {
     for (unsigned o = 0; o < count; o++) {
         const char *key = options[o].key;
-        size_t arg = option_argument(i->f, key), constant = constant_argument(i->f, key);
+        size_t arg = tile_divisible_argument(i->f, key),
+               constant = tile_constant_argument(i->f, key);
         if (arg < i->f->arg_count)
             set_divisible(i, arg, options[o].value);
         else if (constant < i->f->arg_count)
             set_value(i, constant, options[o].value);
         else if (!tile_function_find_param(i->f, key, strlen(key)) &&
-                 !is_meant_for_another(i->f, key))
+                 !tile_is_meant_for_another(i->f, key))
             fail_unknown(i, key);
     }
 }
@@ -591,7 +551,7 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
         if (is_split(&bindings[o])) continue;
         options[count++] = (tile_pass_option){bindings[o].name, bindings[o].value};
         if (!tile_function_find_param(f, bindings[o].name, strlen(bindings[o].name)) &&
-            constant_argument(f, bindings[o].name) == f->arg_count)
+            tile_constant_argument(f, bindings[o].name) == f->arg_count)
             fail_unknown(&i, bindings[o].name);
     }
     assume_alignment(f);
