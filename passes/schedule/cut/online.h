@@ -313,6 +313,10 @@ void online_add_points(walked *w);
 /* Keeps of them what attributes of the operations say. */
 void online_fix_points(walked *w);
 
+/* online/outputs.c: the map with the dims of the walked tile; and all stores. */
+sched_map online_whole_map(const walked *w, const sched_map *map);
+void online_store_outputs(walked *w);
+
 /* online/grid.c */
 
 /* Sets grid and starts. */

@@ -495,14 +495,6 @@ static tile_value with_hidden(walked *w, const sched_fold *fold, tile_value carr
     return tile_build_select(to, w->all, carried, shown);
 }
 
-static sched_map whole_map(const walked *w, const sched_map *map) {
-    sched_map out = *map;
-    if (w->packed) return out;
-    out.at[w->o->m].dim = (int)w->o->m;
-    out.at[w->k.g->domain.rank - 1].dim = (int)w->k.g->domain.rank - 1;
-    return out;
-}
-
 static void remember_folds(walked *w, const tile_value *folds, const scaled *left) {
     sched_online *o = w->o;
     set_sums(w);
@@ -516,46 +508,15 @@ static void remember_folds(walked *w, const tile_value *folds, const scaled *lef
             remember_row(w, fold, sums);
             continue;
         }
-        sched_map whole = whole_map(w, &fold->map);
+        sched_map whole = online_whole_map(w, &fold->map);
         sched_remember(&w->k, result_of(w, fold), &fold->map, online_f32(w), sums);
         sched_remember(&w->k, result_of(w, fold), &whole, online_f32(w), sums);
     }
 }
 
-/* Where the output's tiles are: the only row of a walk is in a dim of extent 1. */
-static sched_map output_map(const walked *w, const sched_output *output) {
-    sched_kernel *k = (sched_kernel *)(uintptr_t)&w->k;
-    tile_value value = k->s->arrays[output->array].value;
-    const tile_type *type = sched_type(k->s, value);
-    sched_map identity = sched_identity(&k->g->domain), out = output->map;
-    if (w->packed || sched_is_one(sched_dim(k->s, type, type->rank - 1))) return out;
-    if (type->rank == k->g->domain.rank && sched_same_map(&out, &identity, type->rank))
-        return whole_map(w, &out);
-    for (unsigned d = type->rank - 1; d-- > 0 && sched_is_one(k->g->domain.extents[w->o->m]);)
-        if (sched_is_one(sched_dim(k->s, type, d))) {
-            out.at[d] = sched_whole(w->o->m);
-            break;
-        }
-    return out;
-}
-
-static void store_outputs(walked *w) {
-    sched_kernel *k = &w->k;
-    schedule *s = k->s;
-    for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
-        const sched_output *output = &k->g->outputs[i];
-        tile_value value = s->arrays[output->array].value;
-        sched_map at = output_map(w, output);
-        bool same = sched_same_map(&at, &output->map, sched_type(s, value)->rank);
-        tile_value tile = sched_value(k, value, &output->map, sched_element(s, value));
-        if (tile.id && !same) tile = sched_full(k, tile);
-        if (tile.id) sched_store(k, output->array, &at, tile);
-    }
-}
-
 void online_finish(walked *w, const tile_value *folds, const scaled *left) {
     remember_folds(w, folds, left);
-    store_outputs(w);
+    online_store_outputs(w);
 }
 
 /* The kernel ------------------------------------------------------------------------------------

@@ -1,0 +1,41 @@
+/* Where the outputs of a walk are, and their stores. */
+#include "passes/schedule/cut/online.h"
+
+sched_map online_whole_map(const walked *w, const sched_map *map) {
+    sched_map out = *map;
+    if (w->packed) return out;
+    out.at[w->o->m].dim = (int)w->o->m;
+    out.at[w->k.g->domain.rank - 1].dim = (int)w->k.g->domain.rank - 1;
+    return out;
+}
+
+/* Where the output's tiles are: the only row of a walk is in a dim of extent 1. */
+static sched_map output_map(const walked *w, const sched_output *output) {
+    sched_kernel *k = (sched_kernel *)(uintptr_t)&w->k;
+    tile_value value = k->s->arrays[output->array].value;
+    const tile_type *type = sched_type(k->s, value);
+    sched_map identity = sched_identity(&k->g->domain), out = output->map;
+    if (w->packed || sched_is_one(sched_dim(k->s, type, type->rank - 1))) return out;
+    if (type->rank == k->g->domain.rank && sched_same_map(&out, &identity, type->rank))
+        return online_whole_map(w, &out);
+    for (unsigned d = type->rank - 1; d-- > 0 && sched_is_one(k->g->domain.extents[w->o->m]);)
+        if (sched_is_one(sched_dim(k->s, type, d))) {
+            out.at[d] = sched_whole(w->o->m);
+            break;
+        }
+    return out;
+}
+
+void online_store_outputs(walked *w) {
+    sched_kernel *k = &w->k;
+    schedule *s = k->s;
+    for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
+        const sched_output *output = &k->g->outputs[i];
+        tile_value value = s->arrays[output->array].value;
+        sched_map at = output_map(w, output);
+        bool same = sched_same_map(&at, &output->map, sched_type(s, value)->rank);
+        tile_value tile = sched_value(k, value, &output->map, sched_element(s, value));
+        if (tile.id && !same) tile = sched_full(k, tile);
+        if (tile.id) sched_store(k, output->array, &at, tile);
+    }
+}
