@@ -5,168 +5,9 @@
 #include <string.h>
 
 #include "lib/support/arena.h"
-#include "runtime/cpu/program/access_log.h"
 #include "runtime/cpu/sanitize/check.h"
 #include "runtime/cpu/sanitize/overlap.h"
-
-enum {
-    PAGE_BITS = 12,
-    PAGE_BYTES = 1 << PAGE_BITS,
-};
-
-typedef struct cell {
-    uint32_t write;   /* an event, not an atomic one */
-    uint32_t readers; /* since that write */
-    uint32_t updates; /* atomic writes since then */
-} cell;
-
-typedef struct page {
-    unsigned cell_bits;
-    cell cells[];
-} page;
-
-/* Ranges that overlap or touch, so that an access lies in one. */
-typedef struct region {
-    uint64_t first_page;
-    size_t page_count;
-    page **pages;             /* NULL until the first access */
-    const cpu_scratch *plain; /* scratch whose contents are undefined at the start */
-} region;
-
-struct cpu_global {
-    cpu_log log;
-    region *regions;
-    size_t region_count;
-    cpu_words words;
-};
-
-/* Making --------------------------------------------------------------------------------------- */
-
-cpu_global *cpu_global_create(cpu_run *run) {
-    cpu_global *global = tile_malloc(sizeof *global);
-    *global = (cpu_global){.region_count = 0};
-    cpu_log_open(&global->log);
-    cpu_words_open(&global->words);
-    global->regions = tile_malloc(sizeof *global->regions * (run->range_count + 1));
-    uint64_t end = 0;
-    for (size_t i = 0; i < run->range_count; i++) {
-        cpu_range *range = &run->ranges[i];
-        region *last = global->regions + global->region_count;
-        if (i == 0 || range->begin > end) {
-            *last = (region){.first_page = range->begin >> PAGE_BITS, .plain = range->plain};
-            global->region_count++;
-        } else {
-            last--;
-        }
-        range->region = (uint32_t)(global->region_count - 1);
-        end = i == 0 || range->end > end ? range->end : end;
-        last->page_count = (size_t)((end >> PAGE_BITS) - last->first_page + 1);
-    }
-    return global;
-}
-
-void cpu_global_destroy(cpu_global *global) {
-    if (!global) return;
-    for (size_t i = 0; i < global->region_count; i++) {
-        region *r = &global->regions[i];
-        for (size_t j = 0; r->pages && j < r->page_count; j++) free(r->pages[j]);
-        free(r->pages);
-    }
-    cpu_words_close(&global->words);
-    cpu_log_close(&global->log);
-    free(global->regions);
-    free(global);
-}
-
-cpu_words *cpu_global_words(cpu_global *global) {
-    return &global->words;
-}
-
-/* Pages ---------------------------------------------------------------------------------------- */
-
-static page *make_page(unsigned cell_bits) {
-    size_t count = (size_t)1 << (PAGE_BITS - cell_bits);
-    page *p = tile_malloc(sizeof *p + sizeof *p->cells * count);
-    p->cell_bits = cell_bits;
-    memset(p->cells, 0, sizeof *p->cells * count);
-    return p;
-}
-
-/* The same with smaller cells. */
-static page *split_page(page *p, unsigned cell_bits) {
-    page *finer = make_page(cell_bits);
-    unsigned less = p->cell_bits - cell_bits;
-    for (size_t i = 0; i < (size_t)1 << (PAGE_BITS - cell_bits); i++)
-        finer->cells[i] = p->cells[i >> less];
-    free(p);
-    return finer;
-}
-
-/* The largest cells whose ends these bytes begin and end at. */
-static unsigned fitting_bits(uint64_t address, uint64_t bytes) {
-    unsigned bits = 0;
-    while (bits < PAGE_BITS && ((address | bytes) >> bits & 1) == 0) bits++;
-    return bits;
-}
-
-static page *find_page(region *r, uint64_t address, unsigned fitting) {
-    if (!r->pages) {
-        r->pages = tile_malloc(sizeof *r->pages * r->page_count);
-        memset(r->pages, 0, sizeof *r->pages * r->page_count);
-    }
-    page **at = &r->pages[(address >> PAGE_BITS) - r->first_page];
-    if (!*at)
-        *at = make_page(fitting);
-    else if ((*at)->cell_bits > fitting)
-        *at = split_page(*at, fitting);
-    return *at;
-}
-
-static void visit_cells(cpu_global *global, void (*visit)(cpu_log *log, cell *c)) {
-    for (size_t i = 0; i < global->region_count; i++) {
-        region *r = &global->regions[i];
-        for (size_t j = 0; r->pages && j < r->page_count; j++) {
-            page *p = r->pages[j];
-            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++)
-                visit(&global->log, &p->cells[k]);
-        }
-    }
-}
-
-void cpu_global_visit(const cpu_global *global, cpu_global_visitor visit, void *user) {
-    for (size_t i = 0; i < global->region_count; i++) {
-        const region *r = &global->regions[i];
-        for (size_t j = 0; r->pages && j < r->page_count; j++) {
-            const page *p = r->pages[j];
-            for (size_t k = 0; p && k < (size_t)1 << (PAGE_BITS - p->cell_bits); k++) {
-                const cell *c = &p->cells[k];
-                uint64_t begin = (r->first_page + j) << PAGE_BITS | k << p->cell_bits;
-                if (c->write || c->readers || c->updates)
-                    visit(begin, begin + (UINT64_C(1) << p->cell_bits), c->write || c->updates,
-                          c->readers != 0, user);
-            }
-        }
-    }
-}
-
-static void mark_cell(cpu_log *log, cell *c) {
-    cpu_log_mark(log, c->write, c->readers);
-    cpu_log_mark(log, 0, c->updates);
-}
-
-static void renew_cell(cpu_log *log, cell *c) {
-    uint32_t none = 0;
-    cpu_log_renew(log, &c->write, &c->readers);
-    cpu_log_renew(log, &none, &c->updates);
-}
-
-static void sweep(cpu_global *global) {
-    cpu_log_start_sweep(&global->log);
-    visit_cells(global, mark_cell);
-    cpu_log_squeeze(&global->log);
-    visit_cells(global, renew_cell);
-    cpu_log_end_sweep(&global->log);
-}
+#include "runtime/cpu/sanitize/pages.h"
 
 /* Walks ---------------------------------------------------------------------------------------- */
 
@@ -391,7 +232,7 @@ static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint3
 }
 
 /* Against writes of both sorts. */
-static bool check_writes(walk *w, const cell *c, uint64_t address) {
+static bool check_writes(walk *w, const cpu_cell *c, uint64_t address) {
     if (c->write != w->fine_write) {
         if (!is_fine(w, c->write, address)) return fault_race(w, address, c->write, true);
         if (!is_of_lanes(w, c->write)) w->fine_write = c->write;
@@ -427,7 +268,7 @@ static bool fault_proxy(walk *w, uint64_t address, const cpu_event *event) {
     return false;
 }
 
-static bool check_proxy(walk *w, const cell *c, uint64_t address) {
+static bool check_proxy(walk *w, const cpu_cell *c, uint64_t address) {
     const cpu_log *log = &w->run->global->log;
     if (w->run->program->lanes == 1 || !is_bulk(w->insn)) return true;
     uint32_t event = c->updates ? log->readers[c->updates].event : c->write;
@@ -435,11 +276,11 @@ static bool check_proxy(walk *w, const cell *c, uint64_t address) {
     return fault_proxy(w, address, &log->events[event]);
 }
 
-static bool is_written(const cell *c) {
+static bool is_written(const cpu_cell *c) {
     return c->write || c->updates;
 }
 
-static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+static bool read_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch *plain) {
     if (plain && !is_written(c)) return fault_unwritten(w, address, plain);
     if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
@@ -451,7 +292,7 @@ static bool read_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pla
     return true;
 }
 
-static void add_update(walk *w, cell *c) {
+static void add_update(walk *w, cpu_cell *c) {
     if (c->updates != w->old_updates || !w->new_updates) {
         w->old_updates = c->updates;
         w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
@@ -460,7 +301,7 @@ static void add_update(walk *w, cell *c) {
     c->updates = w->new_updates;
 }
 
-static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *plain) {
+static bool write_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch *plain) {
     if (plain && w->access & CPU_MODIFY && !is_written(c))
         return fault_unwritten(w, address, plain);
     if (!check_writes(w, c, address)) return false;
@@ -471,16 +312,16 @@ static bool write_cell(walk *w, cell *c, uint64_t address, const cpu_scratch *pl
     if (w->access & CPU_ATOMIC)
         add_update(w, c);
     else
-        *c = (cell){.write = w->event};
+        *c = (cpu_cell){.write = w->event};
     return true;
 }
 
 /* The cells of these bytes, which lie in one page. */
-static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
-    page *p = find_page(r, address, fitting_bits(address, bytes));
+static bool walk_page(walk *w, cpu_region *r, uint64_t address, uint64_t bytes) {
+    cpu_page *p = cpu_find_page(r, address, cpu_fitting_bits(address, bytes));
     unsigned bits = p->cell_bits;
     w->cell_bytes = UINT64_C(1) << bits;
-    size_t first = (size_t)(address % PAGE_BYTES) >> bits;
+    size_t first = (size_t)(address % CPU_PAGE_BYTES) >> bits;
     size_t count = (size_t)bytes >> bits;
     for (size_t i = 0; i < count; i++) {
         uint64_t at = address + (i << bits);
@@ -493,7 +334,7 @@ static bool walk_page(walk *w, region *r, uint64_t address, uint64_t bytes) {
 
 static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     cpu_global *global = w->run->global;
-    if (cpu_log_is_full(&global->log)) sweep(global);
+    if (cpu_log_is_full(&global->log)) cpu_sweep(global);
     uint32_t lanes = w->addresses ? w->mask : w->lane < 0 ? w->agent->mask : UINT32_C(1) << w->lane;
     if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
                                              w->access & CPU_WRITE, w->range))
@@ -509,9 +350,9 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
                       (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC, kept);
     w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
     w->fine_updates = w->old_updates = w->new_updates = 0;
-    region *r = &global->regions[w->run->ranges[w->range].region];
+    cpu_region *r = &global->regions[w->run->ranges[w->range].region];
     while (bytes) {
-        uint64_t part = PAGE_BYTES - address % PAGE_BYTES;
+        uint64_t part = CPU_PAGE_BYTES - address % CPU_PAGE_BYTES;
         if (part > bytes) part = bytes;
         if (!walk_page(w, r, address, part)) return false;
         address += part;
@@ -593,16 +434,17 @@ bool cpu_global_lanes(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
 
 /* Words ---------------------------------------------------------------------------------------- */
 
-static const cell *find_cell(region *r, uint64_t address) {
-    page *p = find_page(r, address, fitting_bits(address, sizeof(int32_t)));
-    return &p->cells[(address % PAGE_BYTES) >> p->cell_bits];
+static const cpu_cell *find_cell(cpu_region *r, uint64_t address) {
+    cpu_page *p = cpu_find_page(r, address, cpu_fitting_bits(address, sizeof(int32_t)));
+    return &p->cells[(address % CPU_PAGE_BYTES) >> p->cell_bits];
 }
 
 /* Whether somebody has written the word before this agent comes to it, whatever order they run in
  * here. */
-static bool is_written_before(cpu_run *run, const cpu_agent *agent, region *r, uint64_t address) {
+static bool is_written_before(cpu_run *run, const cpu_agent *agent, cpu_region *r,
+                              uint64_t address) {
     const cpu_log *log = &run->global->log;
-    const cell *c = find_cell(r, address);
+    const cpu_cell *c = find_cell(r, address);
     if (cpu_knows_word(run, agent, address)) return true;
     if (c->write && knows_event(agent, &log->events[c->write])) return true;
     for (uint32_t set = c->updates; set; set = log->readers[set].rest)
@@ -614,7 +456,7 @@ static bool is_written_before(cpu_run *run, const cpu_agent *agent, region *r, u
 bool cpu_global_acquire(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
                         uint64_t address, bool met) {
     cpu_global *global = run->global;
-    region *r = &global->regions[run->ranges[run->last_range].region];
+    cpu_region *r = &global->regions[run->ranges[run->last_range].region];
     if (r->plain && !is_written_before(run, agent, r, address)) {
         walk w = {.run = run, .agent = agent, .insn = insn, .lane = lane};
         w.range = run->last_range;
