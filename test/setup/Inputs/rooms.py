@@ -1,0 +1,146 @@
+"""Whether production code keeps to its rooms: rooms.py ROOT TABLE (rooms.txt says what a table is).
+
+Every fault is a line that says where it is: an include that no arrow of the table allows, a table that is not in
+order or names more than is needed, a folder with too many files, a file that is too long, and a README that is
+missing, too long, or does not name each file of its folder once (a long one: at all)."""
+import os
+import re
+import sys
+
+root, table = sys.argv[1], sys.argv[2]
+FOLDERS = ("include", "lib", "passes", "runtime", "tools")
+MOST_FILES, MOST_LINES, MOST_OF_README = 45, 600, 60
+KINDS = (".c", ".h", ".def", ".tile", ".py", ".md", ".in", ".cmake")  # of files, in a README
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"')
+faults = []
+
+
+def fault(where, text):
+    faults.append(f"{where}: {text}")
+
+
+def read_table():
+    """{room: names}, the rooms whose README may be long."""
+    rooms, long = {}, set()
+    with open(table) as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.split("#")[0].strip()
+            if not line:
+                continue
+            head, _, names = line.partition(":")
+            room, *mark = head.split()
+            where = f"{os.path.basename(table)}:{number}"
+            for name in names.split():
+                if name not in rooms and not (name.endswith(".h") and os.path.dirname(name) in rooms):
+                    fault(where, f"{room} names {name}, which is no room above it, nor a header of one")
+            if room in rooms:
+                fault(where, f"{room} is here twice")
+            rooms[room] = names.split()
+            long.update([room] if mark == ["long"] else [])
+    return rooms, long
+
+
+def read_files():
+    """{room: names of its files}"""
+    rooms = {}
+    for folder in FOLDERS:
+        for path, folders, names in os.walk(os.path.join(root, folder)):
+            folders[:] = sorted(f for f in folders if f != "__pycache__")
+            if names:
+                rooms[os.path.relpath(path, root)] = sorted(names)
+    return rooms
+
+
+def reach(rooms, room):
+    """The rooms and headers that files of a room may include."""
+    found, rest = set(), list(rooms.get(room, ()))
+    while rest:
+        name = rest.pop()
+        if name not in found:
+            found.add(name)
+            rest += rooms.get(name, ())
+    return found
+
+
+def check_includes(rooms, files):
+    used = {room: set() for room in rooms}
+    for room, names in files.items():
+        allowed = reach(rooms, room)
+        for name in names:
+            if not name.endswith((".c", ".h", ".def")):
+                continue
+            with open(os.path.join(root, room, name)) as lines:
+                for number, line in enumerate(lines, 1):
+                    match = INCLUDE.match(line)
+                    path = match and (match[1] if os.path.exists(os.path.join(root, match[1])) else "include/" + match[1])
+                    other = path and os.path.dirname(path)
+                    if not path or other == room or other not in files:
+                        continue
+                    used.setdefault(room, set()).update((path, other))
+                    if path not in allowed and other not in allowed:
+                        fault(f"{room}/{name}:{number}", f"{room} may not include {path}: there is no arrow from {room} "
+                              f"to {other}. Move what both need into a lower folder")
+    return used
+
+
+def check_needed(rooms, used):
+    """Each name of the table carries an include that nothing else of its line allows."""
+    for room, names in rooms.items():
+        for name in names:
+            without = {**rooms, room: [n for n in names if n != name]}
+            if not (reach(rooms, room) - reach(without, room)) & used.get(room, set()):
+                fault(os.path.basename(table), f"{room} does not need {name}")
+
+
+def names_in(text):
+    """The files that a README names, in backticks; `x.[ch]` is two."""
+    for name in re.findall(r"`([^`\s/]+)`", text):
+        match = re.fullmatch(r"(.*\.)\[(\w+)\]", name)
+        yield from [match[1] + end for end in match[2]] if match else [name]
+
+
+def check_readme(room, names, long):
+    path = os.path.join(root, room, "README.md")
+    if not os.path.exists(path):
+        return fault(room, "there is no README.md")
+    with open(path) as file:
+        text = file.read()
+    count = text.count("\n")
+    if count > MOST_OF_README and not long:
+        fault(f"{room}/README.md", f"{count} lines, at most {MOST_OF_README}")
+    named = list(names_in(text))
+    for name in names:
+        if name != "README.md" and (name not in named or not long and named.count(name) > 1):
+            fault(f"{room}/README.md", f"names {name} {named.count(name)} times instead of once")
+    for name in named:
+        if name not in names and os.path.splitext(name)[1] in KINDS and not long:
+            fault(f"{room}/README.md", f"names {name}, which is not in {room}")
+
+
+def main():
+    rooms, long = read_table()
+    files = read_files()
+    for room in rooms:
+        if room not in files:
+            fault(os.path.basename(table), f"{room} is no folder with files")
+    check_needed(rooms, check_includes(rooms, files))
+    for room, names in files.items():
+        if room not in rooms:
+            fault(os.path.basename(table), f"{room} is not in the table")
+        if len(names) > MOST_FILES:
+            fault(room, f"{len(names)} files, at most {MOST_FILES}")
+        for name in names:
+            if name.endswith((".c", ".h")):
+                with open(os.path.join(root, room, name)) as lines:
+                    count = sum(1 for _ in lines)
+                if count > MOST_LINES:
+                    fault(f"{room}/{name}", f"{count} lines, at most {MOST_LINES}")
+        check_readme(room, names, room in long)
+    for line in faults:
+        print(line)
+    arrows = sum(len(names) for names in rooms.values())
+    print(f"{len(files)} rooms, {arrows} arrows, {len(faults)} faults")
+    sys.exit(1 if faults else 0)
+
+
+main()
