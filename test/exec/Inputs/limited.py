@@ -6,12 +6,18 @@ import subprocess
 import sys
 
 MIB = 1 << 20
+
+
+def limited(command, mib):
+    return subprocess.run(command, capture_output=True, text=True, timeout=100,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (mib * MIB, mib * MIB)))
+
+
 succeeded = refused = 0
 for limit in range(36, 1000):
-    run = subprocess.run(sys.argv[1:], capture_output=True, text=True, timeout=100,
-                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
-    if "error while loading shared libraries" in run.stderr:
-        continue  # it has not begun
+    if limited([sys.argv[1], "--help"], limit).returncode:
+        continue  # not enough to load the libraries and run their constructors
+    run = limited(sys.argv[1:], limit)
     if run.returncode < 0:
         sys.exit(f"with {limit} MiB: signal {-run.returncode}\n{run.stderr}")
     if run.returncode == 0:
