@@ -409,9 +409,9 @@ Test(cuda_device, all_parameters_of_a_full_kernel_arrive) {
                             "  %%c = scratch [64] {clean} : ptr<i32>\n"
                             "  %%p = scratch [64] : ptr<i32>\n");
     for (unsigned i = 0; i < TILE_MAX_TABLES; i++)
-        end += (size_t)snprintf(text + end, sizeof text - end,
-                                "  %%t%u = tile_schedule 1, [8] {cost = block_id(0) * %u + %%a63}\n",
-                                i, i + 1);
+        end += (size_t)snprintf(
+            text + end, sizeof text - end,
+            "  %%t%u = tile_schedule 1, [8] {cost = block_id(0) * %u + %%a63}\n", i, i + 1);
     for (unsigned i = 0; i < TILE_MAX_TENSOR_MAPS; i++)
         end += (size_t)snprintf(text + end, sizeof text - end,
                                 "  %%m%u = tensor_map %%a0, [%u] : tensor_map<i8[16]>\n", i, i + 1);
