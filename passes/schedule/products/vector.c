@@ -55,8 +55,9 @@ static int find_vector(schedule *s, tile_op op) {
     computed &= declared == element ||
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
     if (!computed || says_how(s->compute, op) || hangs_together(s, op)) return -1;
-    if (sched_is_one(sched_dim(s, result, result->rank - 1u))) return 1;
-    return sched_is_one(sched_dim(s, result, result->rank - 2u)) ? 0 : -1;
+    /* Types are made of the extents as they are written: an `m` that is given as 1 does not do. */
+    if (sched_is_one(result->dims[result->rank - 1u])) return 1;
+    return sched_is_one(result->dims[result->rank - 2u]) ? 0 : -1;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
