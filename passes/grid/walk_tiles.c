@@ -260,7 +260,7 @@ typedef struct numbering {
     raster_divisor slice; /* the tiles of one z; none: there is one z */
 } numbering;
 
-/* b stands before the loop over tiles. */
+/* The place of b is before the loop over tiles. */
 static numbering plan_numbers(const walk *w, tile_builder *b, const grid *g) {
     int64_t known;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};

@@ -181,8 +181,8 @@ static bool find_stages(dot_stages *s) {
         if (s->second[op.id] && (first || (!behind && !is_pure(s, op))))
             return tile_missed_at(
                 s->f, op, "not overlapped", NULL,
-                "it hangs on the second product of the iteration before, or stands "
-                "behind the one of its own");
+                "it depends on the second dot of the previous iteration, or comes "
+                "after the second dot of its own");
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* What stands before a specialized loop: which of it all warps compute, and what the consumers do.
+/* Operations before a specialized loop: which of them all warps compute, and which the consumers.
  */
 #include "lib/analysis/memory.h"
 #include "passes/warps/planner.h"

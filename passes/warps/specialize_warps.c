@@ -108,7 +108,7 @@
  * producer begins with parity 1, as the phase before the first counts as complete. Copies between
  * whose first readers there is no product share a pair of barriers, others have their own.
  *
- * Copies that stand before the loop are the producer's, too (beside.c), with barriers of
+ * Copies before the loop are the producer's, too (beside.c), with barriers of
  * their own: what a tile begins with is there before the tile before it has been stored.
  *
  * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those

@@ -166,7 +166,7 @@ static void tell_last(const specialist *s) {
     for (; op.id; op = tile_op_next(f, op))
         if (is_result(f, op) && tile_value_type(f, tile_operand_src(f, op))->rank == 2)
             tile_missed_at(f, op, "no TMA", "make one loop of the two",
-                           "it stands behind a loop around the pipelined one");
+                           "it comes after a loop around the pipelined one");
 }
 
 void specialize_stores(specialist *s, tile_region region) {

@@ -1,4 +1,4 @@
-/* What stands behind the end of rows, and whether it counts: see rows.c. */
+/* Elements after the end of rows, and whether they count: see rows.c. */
 #include "passes/schedule/rows/rows.h"
 
 #include <math.h>

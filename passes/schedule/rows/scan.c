@@ -1,7 +1,7 @@
 /* Scans of rows that no tile holds, or whose length only the launch tells: chunk by chunk.
  *
  * A block has a row, or several columns, and goes along it from where the scan begins. Each chunk
- * is a tile, which is scanned by itself; what stands before it is carried:
+ * is a tile, which is scanned by itself; the result of the chunks before it is carried:
  *
  *     %all = for %i = 0 to %n step block iter (%before = 0.0 : tile<f32[1, 1]>) {
  *       %t = load %x[%row, %i] : [1, block]
@@ -61,7 +61,7 @@ static chain begin_chain(rows *r, tile_value chunks) {
     return c;
 }
 
-/* All that stands before the chunk. */
+/* The result of all chunks before this one. */
 static tile_value before_chunk(chain *c) {
     return c->carried == 1 ? c->at[NEAR] : rows_combine(c->r, 0, c->at[FAR], c->at[NEAR]);
 }
@@ -140,7 +140,7 @@ static void build_chunks(rows *r) {
     sched_leave(k, mark);
 }
 
-/* The tiles: along rows that lie side by side, or down columns. */
+/* The tiles: along contiguous rows, or down columns. */
 static void choose_tiles(rows *r, int beside) {
     static const int along[2][10] = {{4096, 8, 2048, 4, 8192, 16, 4096, 4, 1024, 4},
                                      {2048, 8, 1024, 4, 4096, 16, 2048, 4, 512, 4}};

@@ -25,7 +25,7 @@ def read(path):
 
 
 def top_level(text):
-    """The definitions of a file: pairs of what stands before the first brace, and all of it."""
+    """The definitions of a file: pairs of the text before the first brace, and all of it."""
     text = re.sub(r"^\s*#.*?(?<!\\)$", "", text, flags=re.M | re.S)
     depth, start, brace = 0, 0, None
     for match in re.finditer(r"[{};]", text):
