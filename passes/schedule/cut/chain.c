@@ -380,10 +380,7 @@ static sched_known_form of_product(chain_finder *f, tile_op op, const sched_map 
 }
 
 static tile_value condition_of(chain_finder *f, tile_op choice) {
-    tile_value value = tile_operand_condition(f->s->compute, choice);
-    for (tile_op op; (op = def(f, value, TILE_OP_broadcast)).id;)
-        value = tile_operand_src(f->s->compute, op);
-    return value;
+    return sched_without_broadcasts(f->s, tile_operand_condition(f->s->compute, choice));
 }
 
 /* Of it or 0: what hides the largest elements must have hidden them from the maximum, too. */

@@ -163,9 +163,8 @@ static bool varies(const conditions *c, tile_value value) {
 
 static void take_condition(conditions *c, tile_value value) {
     tile_function *f = c->s->compute;
-    tile_op op;
-    while ((op = tile_value_def(f, value)).id && tile_op_opcode(f, op) == TILE_OP_broadcast)
-        value = tile_operand_src(f, op);
+    value = sched_without_broadcasts(c->s, value);
+    tile_op op = tile_value_def(f, value);
     if (op.id && tile_op_opcode(f, op) == TILE_OP_and) {
         take_condition(c, tile_operand_lhs(f, op));
         take_condition(c, tile_operand_rhs(f, op));
@@ -180,16 +179,8 @@ static tile_value reduce_any(conditions *c) {
     tile_builder *b = c->b;
     tile_value number =
         tile_build_select(b, c->varying, tile_build_int(b, 1), tile_build_int(b, 0));
-    tile_type draft = *sched_type(s, number);
-    unsigned axis = draft.rank - c->dim;
-    draft.dims[axis] = tile_expr_int(s->context, 1);
-    const tile_segment segments[] = {{number, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
-    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, axis)};
-    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, tile_type_get(s->context, &draft),
-                                  &along, 1);
-    tile_op_set_text(s->compute, op, TILE_ATTR_kind, "max");
-    tile_op_set_int(s->compute, op, TILE_ATTR_axis, axis);
-    return tile_build_gt(b, tile_op_result(s->compute, op, 0), tile_build_int(b, 0));
+    tile_value most = sched_reduce(s, b, number, sched_type(s, number)->rank - c->dim, "max");
+    return tile_build_gt(b, most, tile_build_int(b, 0));
 }
 
 /* Whether some row sees the key. */

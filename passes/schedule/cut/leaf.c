@@ -118,18 +118,11 @@ static int find_zero(schedule *s, sched_online *o, sched_wanted at) {
     }
 }
 
-static tile_value behind_broadcasts(const schedule *s, tile_value value) {
-    tile_op op;
-    while ((op = tile_value_def(s->compute, value)).id && opcode_of(s, op) == TILE_OP_broadcast)
-        value = tile_operand_src(s->compute, op);
-    return value;
-}
-
 /* Whether the choice hides all that masks hide of it: they hide nothing before it, or the same. */
 static bool hides_all(schedule *s, const sched_leaf *leaf) {
     tile_value before = sched_shown(s, leaf->shown.value);
-    return !before.id || (leaf->zero && behind_broadcasts(s, before).id ==
-                                            behind_broadcasts(s, leaf->seen.value).id);
+    return !before.id || (leaf->zero && sched_without_broadcasts(s, before).id ==
+                                            sched_without_broadcasts(s, leaf->seen.value).id);
 }
 
 bool sched_masks_itself(schedule *s, const sched_online *o, sched_wanted at) {

@@ -3,6 +3,14 @@
 
 #include "lib/ir/syntax.h"
 
+tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, value)).id &&
+           tile_op_opcode(s->compute, op) == TILE_OP_broadcast)
+        value = tile_operand_src(s->compute, op);
+    return value;
+}
+
 sched_map sched_identity(const sched_domain *domain) {
     sched_map map = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < domain->rank; d++)

@@ -182,6 +182,19 @@ void sched_own_compute(schedule *s) {
     s->compute->name = from->name;
 }
 
+tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis,
+                        const char *kind) {
+    tile_type draft = *sched_type(s, value);
+    draft.dims[axis] = tile_expr_int(s->context, 1);
+    const tile_segment segments[] = {{value, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
+    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, axis)};
+    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, tile_type_get(s->context, &draft),
+                                  &along, 1);
+    tile_op_set_text(s->compute, op, TILE_ATTR_kind, kind);
+    tile_op_set_int(s->compute, op, TILE_ATTR_axis, axis);
+    return tile_op_result(s->compute, op, 0);
+}
+
 void sched_move_casts(schedule *s) {
     bool found = false;
     narrowing n = begin_narrowing(s);

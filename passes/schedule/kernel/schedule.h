@@ -228,6 +228,8 @@ const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_e
 /* Behind a cast without attributes to a wider type, of what a product may multiply as it is: what
  * is cast; else the value. */
 tile_value sched_without_cast(schedule *s, tile_value value);
+/* What is broadcast, also several times in a row. */
+tile_value sched_without_broadcasts(const schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
@@ -235,6 +237,10 @@ tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
 unsigned sched_moved_operands(const schedule *s, tile_op op);
 /* From now on the schedule has a copy of the compute, which the module has not. */
 void sched_own_compute(schedule *s);
+/* A reduction in the compute; the axis keeps its dim, with an extent of 1. kind: "add", "max", ..
+ */
+tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis,
+                        const char *kind);
 /* Casts of both operands of a product that stand in front of what moves elements come behind it.
  * The schedule then has a copy of the compute, which the module has not. */
 void sched_move_casts(schedule *s);

@@ -94,18 +94,6 @@ static tile_value repeat(schedule *s, tile_builder *b, tile_value value, const t
     return type == sched_type(s, value) ? value : tile_build_broadcast(b, value, type);
 }
 
-static tile_value reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis) {
-    tile_type draft = *sched_type(s, value);
-    draft.dims[axis] = tile_expr_int(s->context, 1);
-    const tile_segment segments[] = {{value, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
-    const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(s->context, axis)};
-    tile_op op = tile_build_op_of(b, TILE_OP_reduce, segments, 2, tile_type_get(s->context, &draft),
-                                  &along, 1);
-    tile_op_set_text(s->compute, op, TILE_ATTR_kind, "add");
-    tile_op_set_int(s->compute, op, TILE_ATTR_axis, axis);
-    return tile_op_result(s->compute, op, 0);
-}
-
 /* The sums along k of the matrix times the vector, which lies along k as the matrix does. */
 static tile_value build(schedule *s, tile_op op, unsigned vector) {
     tile_function *f = s->compute;
@@ -121,7 +109,8 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
     if (last != lies) x = turn(s, &b, x);
     tile_value products =
         tile_build_mul(&b, repeat(s, &b, matrix, result, dims), repeat(s, &b, x, result, dims));
-    tile_value sums = reduce(s, &b, products, last ? result->rank - 1u : result->rank - 2u);
+    tile_value sums =
+        sched_reduce(s, &b, products, last ? result->rank - 1u : result->rank - 2u, "add");
     if (last != (vector == 1)) sums = turn(s, &b, sums);
     const tile_type *declared = tile_value_type(f, tile_op_result(f, op, 0));
     return tile_value_type(f, sums) == declared ? sums : tile_build_cast(&b, sums, declared);
