@@ -227,6 +227,21 @@ const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned o
     return data->operands + start;
 }
 
+tile_value *tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name,
+                                unsigned *count) {
+    const tile_op_data *data = tile_op_at(f, op);
+    unsigned place = tile_place_of((tile_opcode)data->opcode, name), start = 0;
+    *count = data->segment[place];
+    for (unsigned i = 0; i < place; i++) start += data->segment[i];
+    return data->operands + start;
+}
+
+tile_value tile_named_operand(const tile_function *f, tile_op op, tile_operand_name name) {
+    unsigned count;
+    const tile_value *values = tile_named_operands(f, op, name, &count);
+    return count ? values[0] : TILE_NO_VALUE;
+}
+
 bool tile_sync_is_explicit_in(const tile_function *f, tile_region region) {
     tile_op op = tile_region_at(f, region)->parent;
     while (op.id && tile_op_opcode(f, op) != TILE_OP_sync_explicit) op = tile_op_parent(f, op);

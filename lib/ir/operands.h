@@ -34,21 +34,9 @@ static inline unsigned tile_place_of(tile_opcode opcode, tile_operand_name name)
 }
 
 /* *count is 0 where the operand is left out. */
-static inline tile_value *tile_named_operands(const tile_function *f, tile_op op,
-                                              tile_operand_name name, unsigned *count) {
-    const tile_op_data *data = tile_op_at(f, op);
-    unsigned place = tile_place_of((tile_opcode)data->opcode, name), start = 0;
-    *count = data->segment[place];
-    for (unsigned i = 0; i < place; i++) start += data->segment[i];
-    return data->operands + start;
-}
-
-static inline tile_value tile_named_operand(const tile_function *f, tile_op op,
-                                            tile_operand_name name) {
-    unsigned count;
-    const tile_value *values = tile_named_operands(f, op, name, &count);
-    return count ? values[0] : TILE_NO_VALUE;
-}
+tile_value *tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name,
+                                unsigned *count);
+tile_value tile_named_operand(const tile_function *f, tile_op op, tile_operand_name name);
 
 /* Of operations whose operands are alike, or of any: TILE_NO_VALUE where there is none. */
 static inline tile_value tile_first_operand(const tile_function *f, tile_op op) {
