@@ -23,58 +23,90 @@ static bool has(const attr_set *set, unsigned id) {
 
 /* Columns ------------------------------------------------------------------------------------ */
 
-tile_attr_use tile_attr_used_by(const char *names, const char *pass) {
-    for (const char *at = names; *at;) {
-        size_t length = strcspn(at, " ");
-        const char *mark = memchr(at, ':', length);
-        size_t skipped = mark ? (size_t)(mark + 1 - at) : 0;
-        if (strlen(pass) == length - skipped && memcmp(at + skipped, pass, length - skipped) == 0)
-            return mark ? TILE_ATTR_USED_ASIDE : TILE_ATTR_USED;
-        at += length + strspn(at + length, " ");
-    }
-    return TILE_ATTR_UNUSED;
+/* From one word of a column to the next; its length. NULL: there is none. */
+static const char *next_word(const char *at, size_t *length) {
+    at += *length;
+    at += strspn(at, " ");
+    *length = strcspn(at, " ");
+    return *length ? at : NULL;
+}
+
+static bool is_word(const char *at, size_t length, const char *word) {
+    return *at == *word && strncmp(at, word, length) == 0 && !word[length];
+}
+
+bool tile_attr_used_by(const char *names, const char *word) {
+    size_t length = 0;
+    for (const char *at = names; (at = next_word(at, &length));)
+        if (is_word(at, length, word)) return true;
+    return false;
+}
+
+static uint64_t set_of(const tile_pass_table *passes, const char *names) {
+    uint64_t set = 0;
+    size_t length = 0;
+    for (const char *at = names; (at = next_word(at, &length));)
+        for (unsigned i = 0; i < passes->count; i++)
+            if (is_word(at, length, passes->rows[i].info.name)) set |= UINT64_C(1) << i;
+    return set;
 }
 
 /* Nothing is to be checked of what belongs to an operation's meaning. */
-static const tile_attr_info *info_of(unsigned id) {
-    const tile_attr_info *info = tile_attr_get_info((tile_attr_id)id);
-    return info->name && !tile_attr_used_by(info->by, "any") ? info : NULL;
+void tile_contract_resolve(tile_pipeline *p, tile_arena *arena) {
+    tile_attr_contract *all = TILE_NEW_ARRAY(arena, tile_attr_contract, TILE_ATTR_LIMIT);
+    p->contracts = all;
+    for (unsigned id = 1; id < TILE_ATTR_LIMIT; id++) {
+        const tile_attr_info *info = tile_attr_get_info((tile_attr_id)id);
+        if (!info->name || tile_attr_used_by(info->by, "any")) continue;
+        all[p->contract_count++] = (tile_attr_contract){
+            .id = (tile_attr_id)id,
+            .by_users = tile_attr_used_by(info->by, "user"),
+            .writers = set_of(p->passes, info->by),
+            .readers = set_of(p->passes, info->read_by),
+            .until = set_of(p->passes, info->until),
+        };
+    }
 }
 
-static bool writes(const tile_pipeline *p, size_t step, const tile_attr_info *info) {
-    return tile_attr_used_by(info->by, p->steps[step].row->info.name) == TILE_ATTR_USED;
+static uint64_t bit_of(const tile_pipeline *p, size_t step) {
+    return UINT64_C(1) << (p->steps[step].row - p->passes->rows);
+}
+
+static const char *name_of(const tile_pipeline *p, size_t step) {
+    return p->steps[step].row->info.name;
 }
 
 /* Order -------------------------------------------------------------------------------------- */
 
-/* The first step from `from` to before `to` that writes the attribute; to if there is none. */
-static size_t find_writer(const tile_pipeline *p, const tile_attr_info *info, size_t from,
-                          size_t to) {
-    while (from < to && !writes(p, from, info)) from++;
+/* The first step from `from` on that is in the set; the count if there is none. */
+static size_t find_step(const tile_pipeline *p, uint64_t set, size_t from) {
+    while (from < p->count && !(bit_of(p, from) & set)) from++;
     return from;
 }
 
-static bool check_step(tile_pipeline *p, size_t at) {
-    const char *name = p->steps[at].row->info.name;
-    for (unsigned id = 1; id < TILE_ATTR_LIMIT; id++) {
-        const tile_attr_info *info = info_of(id);
-        if (!info || tile_attr_used_by(info->read_by, name) != TILE_ATTR_USED) continue;
-        if (writes(p, at, info) || find_writer(p, info, 0, at) < at) continue;
-        size_t later = find_writer(p, info, at + 1, p->count);
-        if (later == p->count) continue;
-        const char *writer = p->steps[later].row->info.name;
-        return tile_pipeline_error(
-            p, p->steps[at].loc,
-            "pass '%s' reads the attribute '%s', which '%s' writes after it: move '%s' before '%s'",
-            name, tile_attr_keyword((tile_attr_id)id), writer, writer, name);
-    }
-    return true;
+/* The first step that reads the attribute before all that write it; the count if there is none. */
+static size_t find_early_reader(const tile_pipeline *p, const tile_attr_contract *c) {
+    size_t writer = find_step(p, c->writers, 0);
+    size_t reader = find_step(p, c->readers, 0);
+    return reader < writer && writer < p->count ? reader : p->count;
 }
 
 bool tile_contract_check_order(tile_pipeline *p) {
-    bool ok = true;
-    for (size_t i = 0; i < p->count && ok; i++) ok = check_step(p, i);
-    return ok;
+    const tile_attr_contract *broken = NULL;
+    size_t first = p->count;
+    for (unsigned i = 0; i < p->contract_count; i++) {
+        size_t reader = find_early_reader(p, &p->contracts[i]);
+        if (reader >= first) continue;
+        first = reader;
+        broken = &p->contracts[i];
+    }
+    if (!broken) return true;
+    const char *name = name_of(p, first),
+               *writer = name_of(p, find_step(p, broken->writers, first));
+    return tile_pipeline_error(
+        p, p->steps[first].loc,
+        "pass '%s' reads the attribute '%s', which '%s' writes after it: move '%s' before '%s'",
+        name, tile_attr_keyword(broken->id), writer, writer, name);
 }
 
 /* Functions ---------------------------------------------------------------------------------- */
@@ -96,55 +128,42 @@ static unsigned level_bit(const tile_function *f) {
     return f->level <= 3 ? 1u << f->level : 0;
 }
 
-/* Whether all passes that write the attribute are still to run on the function. */
-static bool is_still_to_come(const tile_pipeline *p, const tile_attr_info *info,
-                             const tile_function *f) {
-    unsigned writers = 0, coming = 0;
-    for (unsigned i = 0; i < p->passes->count; i++) {
-        const tile_pass_info *pass = &p->passes->rows[i].info;
-        if (tile_attr_used_by(info->by, pass->name) != TILE_ATTR_USED) continue;
-        writers++;
-        bool runs = false;
-        for (size_t s = 0; s < p->count; s++) runs |= p->steps[s].row == &p->passes->rows[i];
-        coming += runs && pass->level_in & level_bit(f);
+/* Of the first steps those that work on the function as it is; done: those that may have made it.
+ */
+static uint64_t steps_at_level(const tile_pipeline *p, size_t count, const tile_function *f,
+                               bool done) {
+    uint64_t set = 0;
+    for (size_t i = 0; i < count; i++) {
+        const tile_pass_info *pass = &p->steps[i].row->info;
+        if ((done ? pass->level_out : pass->level_in) & level_bit(f)) set |= bit_of(p, i);
     }
-    return writers && coming == writers;
+    return set;
 }
 
+/* An attribute is still to be written if all passes that write it are still to run. */
 bool tile_contract_check_input(const tile_pipeline *p, const tile_function *f) {
     attr_set foreign = {{0}, false};
-    for (unsigned id = 1; id < TILE_ATTR_LIMIT; id++) {
-        const tile_attr_info *info = info_of(id);
-        if (!info || tile_attr_used_by(info->by, "user")) continue;
-        if (is_still_to_come(p, info, f)) add(&foreign, id);
+    uint64_t coming = steps_at_level(p, p->count, f, false);
+    for (unsigned i = 0; i < p->contract_count; i++) {
+        const tile_attr_contract *c = &p->contracts[i];
+        if (!c->by_users && c->writers && !(c->writers & ~coming)) add(&foreign, c->id);
     }
     tile_attr_id id;
     tile_op op = find_op(f, &foreign, &id);
     if (!op.id) return true;
-    const tile_attr_info *info = tile_attr_get_info(id);
-    size_t writer = find_writer(p, info, 0, p->count);
+    const tile_attr_contract *c = p->contracts;
+    while (c->id != id) c++;
     return tile_error_of(f, op,
                          "'%s' is what the pass '%s' writes, which is still to run: leave it out",
-                         tile_attr_keyword(id), p->steps[writer].row->info.name);
+                         tile_attr_keyword(id), name_of(p, find_step(p, c->writers, 0)));
 }
 
-/* Whether a pass of this name is among the first `done` steps. One that changes the level has not
- * worked on a function that is still at the level before. */
-static bool is_over(const tile_pipeline *p, size_t done, const char *until,
-                    const tile_function *f) {
-    for (size_t i = 0; i < done; i++) {
-        const tile_pass_info *pass = &p->steps[i].row->info;
-        if (pass->level_out & level_bit(f) && strcmp(pass->name, until) == 0) return true;
-    }
-    return false;
-}
-
+/* A pass that changes the level has not worked on a function that is still at the level before. */
 bool tile_contract_check_left(const tile_pipeline *p, size_t done, const tile_function *f) {
     attr_set over = {{0}, false};
-    for (unsigned id = 1; id < TILE_ATTR_LIMIT; id++) {
-        const tile_attr_info *info = info_of(id);
-        if (info && is_over(p, done, info->until, f)) add(&over, id);
-    }
+    uint64_t run = steps_at_level(p, done, f, true);
+    for (unsigned i = 0; i < p->contract_count; i++)
+        if (p->contracts[i].until & run) add(&over, p->contracts[i].id);
     tile_attr_id id;
     tile_op op = find_op(f, &over, &id);
     if (!op.id) return true;

@@ -5,15 +5,12 @@
 
 #include "passes/pipeline_text.h"
 
-/* How a pass uses an attribute. */
-typedef enum tile_attr_use {
-    TILE_ATTR_UNUSED,
-    TILE_ATTR_USED_ASIDE, /* marked `early:` or `late:`, so that its order says nothing */
-    TILE_ATTR_USED,
-} tile_attr_use;
+/* Whether a column of an attribute, `by` or `read_by`, has the word; not where it is marked
+ * `early:` or `late:`, so that the order says nothing. */
+bool tile_attr_used_by(const char *names, const char *word);
 
-/* names: the column `by` or `read_by` of an attribute. */
-tile_attr_use tile_attr_used_by(const char *names, const char *pass);
+/* Looks the names of the columns up in the pipeline's table, once for all checks. */
+void tile_contract_resolve(tile_pipeline *p, tile_arena *arena);
 
 /* No pass may read an attribute before all the passes that write it. False after a diagnostic. */
 bool tile_contract_check_order(tile_pipeline *p);

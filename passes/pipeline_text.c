@@ -1,6 +1,7 @@
 /* The text of a pipeline, and whether its passes may stand in this order. */
 #include "passes/pipeline_text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static const tile_pass_row rows[] = {
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
+static_assert(ROW_COUNT <= 64, "a set of passes is one word");
 
 const tile_pass_table tile_all_passes = {rows, ROW_COUNT};
 
@@ -231,7 +233,10 @@ bool tile_pipeline_parse(tile_context *context, const tile_pass_table *passes, c
     if (!*r.at) return true;
     for (;;) {
         if (!read_step(&r)) return false;
-        if (!*r.at) return check_order(pipeline) && tile_contract_check_order(pipeline);
+        if (!*r.at) {
+            tile_contract_resolve(pipeline, arena);
+            return check_order(pipeline) && tile_contract_check_order(pipeline);
+        }
         r.at++;
         skip_blanks(&r);
     }

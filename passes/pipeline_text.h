@@ -14,7 +14,7 @@ typedef struct tile_pass_row {
 
 typedef struct tile_pass_table {
     const tile_pass_row *rows;
-    unsigned count;
+    unsigned count; /* at most 64 */
 } tile_pass_table;
 
 /* passes.def */
@@ -38,12 +38,22 @@ typedef struct tile_pipeline_step {
     tile_loc loc; /* in the pipeline's text; only for tile_pipeline_error */
 } tile_pipeline_step;
 
+/* The columns of attrs.def of an attribute that passes tell each other something by. Sets of passes
+ * have a bit for each row of the pipeline's table. */
+typedef struct tile_attr_contract {
+    tile_attr_id id;
+    bool by_users;
+    uint64_t writers, readers, until;
+} tile_attr_contract;
+
 typedef struct tile_pipeline {
     tile_context *context;
     const tile_pass_table *passes;
     const char *text;
     tile_pipeline_step *steps;
     size_t count, capacity;
+    const tile_attr_contract *contracts;
+    unsigned contract_count;
 } tile_pipeline;
 
 /* Splits the text and checks that the passes can follow each other. False after a diagnostic. */
