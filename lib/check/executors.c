@@ -216,8 +216,7 @@ static void check_roles(checker *c, tile_op op) {
     c->ok &= before;
 }
 
-/* Groups ---------------------------------------------------------------------------------------
- */
+/* Groups --------------------------------------------------------------------------------------- */
 
 /* A loop whose iterations groups of the block's warps share. */
 static void check_groups(checker *c, tile_op op) {

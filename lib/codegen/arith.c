@@ -499,8 +499,7 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op) {
         tile_set_elements(e, result, values);
 }
 
-/* Runs ------------------------------------------------------------------------------------------
- */
+/* Runs ----------------------------------------------------------------------------------------- */
 
 /* What a thread's registers do not hold twice. */
 enum { MANY_PARTS = 64, PARTS_AT_ONCE = 2 };

@@ -175,8 +175,7 @@ static void cast_pairs(tile_emitter *e, tile_value src, tile_value result) {
     tile_set_parts(e, result, parts);
 }
 
-/* To f32 ----------------------------------------------------------------------------------------
- */
+/* To f32 --------------------------------------------------------------------------------------- */
 
 /* Cut towards zero; the last bit is set if that lost something (round to odd). */
 static LLVMValueRef to_f32_odd(tile_emitter *e, LLVMValueRef src, tile_scalar from) {
@@ -206,8 +205,7 @@ static void to_f32(tile_emitter *e, elements *x) {
     x->scalar = TILE_f32;
 }
 
-/* tf32 ------------------------------------------------------------------------------------------
- */
+/* tf32 ----------------------------------------------------------------------------------------- */
 
 /* The low bits are ignored where a tf32 is read. */
 static void from_tf32(tile_emitter *e, elements *x) {
@@ -242,8 +240,7 @@ static void to_tf32(tile_emitter *e, elements *x, tile_manner manner) {
     x->scalar = TILE_tf32;
 }
 
-/* From 8-bit floats -----------------------------------------------------------------------------
- */
+/* From 8-bit floats ---------------------------------------------------------------------------- */
 
 static bool has_byte_floats(const tile_target *target) {
     return tile_target_has(target, TILE_FEATURE_cvt_float8);
@@ -313,8 +310,7 @@ static void from_byte_floats(tile_emitter *e, tile_value src, elements *x) {
     x->scalar = TILE_f16;
 }
 
-/* To 8-bit floats -------------------------------------------------------------------------------
- */
+/* To 8-bit floats ------------------------------------------------------------------------------ */
 
 /* What rounding an f32's bits to such a type needs. */
 typedef struct byte_format {

@@ -53,8 +53,7 @@ static void emit_seen(tile_emitter *e, tile_op op) {
     tile_set_parts(e, result, parts);
 }
 
-/* Sums that are held ----------------------------------------------------------------------------
- */
+/* Sums that are held --------------------------------------------------------------------------- */
 
 enum { MMAS_AT_ONCE = 32 }; /* a fragment is passed once for all that read it */
 

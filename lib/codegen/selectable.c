@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Names (LLVM Language Reference) ----------------------------------------------------------------
- */
+/* Names (LLVM Language Reference) -------------------------------------------------------------- */
 
 /* Of what pre-isel-intrinsic-lowering, scalarize-masked-mem-intrin, expand-reductions and
  * nvvm-reflect take away. */

@@ -57,8 +57,7 @@ typedef struct search {
     unsigned warp_bits;
 } search;
 
-/* 1. Rounds: first those whose registers are a word. --------------------------------------------
- */
+/* 1. Rounds: first those whose registers are a word. ------------------------------------------- */
 
 static void add_round(search *s, uint32_t index, uint32_t result) {
     tile_shuffle_plan *p = s->plan;
@@ -88,8 +87,7 @@ static bool place_rounds(search *s) {
     return true;
 }
 
-/* 2. Lanes: M and D. ----------------------------------------------------------------------------
- */
+/* 2. Lanes: M and D. --------------------------------------------------------------------------- */
 
 /* Rounds that make up a lane's difference (modulo what registers hold); false if none do. */
 static bool find_rounds(const search *s, uint32_t difference, uint32_t *rounds) {

@@ -90,8 +90,7 @@ typedef struct rounding {
     tile_value in_grid; /* i1: the block is one of the grid */
 } rounding;
 
-/* 1. Dims ---------------------------------------------------------------------------------------
- */
+/* 1. Dims -------------------------------------------------------------------------------------- */
 
 static int64_t cluster_extent(const rounding *r, unsigned d) {
     int64_t extent;
@@ -115,8 +114,7 @@ static bool find_dims(rounding *r) {
     return any;
 }
 
-/* 2. What comes from memory ---------------------------------------------------------------------
- */
+/* 2. What comes from memory -------------------------------------------------------------------- */
 
 static bool find_meetings(rounding *r, tile_region region) {
     bool any = false;
@@ -276,8 +274,7 @@ static void find_unknown(rounding *r) {
     TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) refuse_remote(r, op);
 }
 
-/* 3. Coordinates --------------------------------------------------------------------------------
- */
+/* 3. Coordinates ------------------------------------------------------------------------------- */
 
 /* At least 1: otherwise there is no block that could ask. */
 static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d) {
@@ -320,8 +317,7 @@ static void place_blocks(rounding *r) {
     extend_unknown(r);
 }
 
-/* 4. Branches -----------------------------------------------------------------------------------
- */
+/* 4. Branches ---------------------------------------------------------------------------------- */
 
 /* Operations of one region that follow each other, but for those that only compute. */
 typedef struct stretch {
@@ -460,8 +456,7 @@ static void guard_region(rounding *r, tile_region region) {
     close_stretch(r, &s, TILE_NO_OP, region);
 }
 
-/* 5. The grid -----------------------------------------------------------------------------------
- */
+/* 5. The grid ---------------------------------------------------------------------------------- */
 
 static void round_extents(rounding *r) {
     tile_function *f = r->f;

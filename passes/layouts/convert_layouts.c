@@ -328,8 +328,7 @@ static void append_buffer(conversions *c, tile_op op, unsigned operand, const ti
     tile_build_free_shared(&b, buffer);
 }
 
-/* Rearranged elements ---------------------------------------------------------------------------
- */
+/* Rearranged elements -------------------------------------------------------------------------- */
 
 static bool is_held_so(const conversions *c, tile_value tile, const tile_layout *layout) {
     return tile_layout_same_threads(tile_value_type(c->f, tile)->layout, layout);

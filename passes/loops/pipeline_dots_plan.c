@@ -261,8 +261,7 @@ tile_op dot_stages_ahead(const dot_stages *s, unsigned carried) {
     return op.id && s->ahead[op.id] ? op : TILE_NO_OP;
 }
 
-/* What the second stage's products read of registers till they are waited for -------------------
- */
+/* What the second stage's products read of registers till they are waited for ------------------ */
 
 static bool is_handed(const dot_stages *s, tile_value value) {
     tile_op def = tile_value_def(s->f, value);

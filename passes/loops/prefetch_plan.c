@@ -124,8 +124,7 @@ bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
     return true;
 }
 
-/* Which dots: both operands in shared memory, an instruction for a step -------------------------
- */
+/* Which dots: both operands in shared memory, an instruction for a step ------------------------ */
 
 int prefetch_carried(const prefetch *p, tile_value value) {
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++)

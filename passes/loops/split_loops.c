@@ -105,8 +105,7 @@ static bool may_split(const splitter *s) {
     return product && !pending;
 }
 
-/* 1. A loop for each range ----------------------------------------------------------------------
- */
+/* 1. A loop for each range --------------------------------------------------------------------- */
 
 /* Whether the mask holds, in the loop in which it does. */
 static void hold(const splitter *s, tile_op loop, tile_value value) {

@@ -16,8 +16,7 @@
 #include "lib/ops/shape.h"
 #include "passes/lower/lower.h"
 
-/* Which operations are late ---------------------------------------------------------------------
- */
+/* Which operations are late -------------------------------------------------------------------- */
 
 typedef struct finder {
     lowering *l;
@@ -216,8 +215,7 @@ void lower_find_late(lowering *l) {
     find_in(&s, f->body);
 }
 
-/* Pieces ----------------------------------------------------------------------------------------
- */
+/* Pieces --------------------------------------------------------------------------------------- */
 
 lower_late lower_start_late(lowering *l, tile_op op, const tile_pieces *pieces) {
     const tile_function *f = &l->old;

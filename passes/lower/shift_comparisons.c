@@ -92,8 +92,7 @@ typedef struct columns {
     int64_t most;
 } columns;
 
-/* Reading ---------------------------------------------------------------------------------------
- */
+/* Reading -------------------------------------------------------------------------------------- */
 
 static tile_range range_of(const shifter *s, tile_value value) {
     return value.id < s->range_count ? s->ranges[value.id] : tile_range_of_scalar(TILE_i32);
@@ -200,8 +199,7 @@ static bool range_of_columns(const shifter *s, const columns *c, int64_t *least)
     return max <= INT32_MAX;
 }
 
-/* Changing --------------------------------------------------------------------------------------
- */
+/* Changing ------------------------------------------------------------------------------------- */
 
 /* The rows' few values, which a permute or a splat spreads over the registers; none: they are many.
  */

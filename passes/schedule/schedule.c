@@ -139,8 +139,7 @@ const char *sched_free_name(schedule *s, const char *stem) {
     return name;
 }
 
-/* Parameters ------------------------------------------------------------------------------------
- */
+/* Parameters ----------------------------------------------------------------------------------- */
 
 static bool check_type(schedule *s, const char *name, const char *given) {
     if (tile_scalar_of_data(given) != TILE_SCALAR_NONE) return true;
@@ -229,8 +228,7 @@ static bool take_params(schedule *s) {
     return !s->failed;
 }
 
-/* Plans -----------------------------------------------------------------------------------------
- */
+/* Plans ---------------------------------------------------------------------------------------- */
 
 /* The tensor's extents over the arguments of a function made. */
 static void extents_of(schedule *s, tile_value value, const tile_expr **extents) {

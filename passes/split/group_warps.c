@@ -72,8 +72,7 @@ typedef struct grouping {
     loop_ahead whole;   /* the loop as it is written */
 } grouping;
 
-/* 1. What groups cannot have --------------------------------------------------------------------
- */
+/* 1. What groups cannot have ------------------------------------------------------------------- */
 
 static const char *name_of(const grouping *g, tile_value value) {
     const char *name = tile_value_at(g->s.f, value)->name;
@@ -129,8 +128,7 @@ static bool is_possible(grouping *g) {
     return true;
 }
 
-/* 2. Buffers ------------------------------------------------------------------------------------
- */
+/* 2. Buffers ----------------------------------------------------------------------------------- */
 
 typedef struct written {
     tile_op loop;
@@ -187,8 +185,7 @@ static void own_buffers(grouping *g, tile_builder *b) {
     for (size_t i = 0; i < w.count; i++) drop_buffer(g, w.buffers[i]);
 }
 
-/* 3. The loop -----------------------------------------------------------------------------------
- */
+/* 3. The loop ---------------------------------------------------------------------------------- */
 
 /* Group g has iterations g, g + groups, .. of those that the loop had. */
 static void take_every(grouping *g, tile_builder *b) {
@@ -210,8 +207,7 @@ static void start_anew(grouping *g, tile_builder *b) {
     }
 }
 
-/* 4. The parts ----------------------------------------------------------------------------------
- */
+/* 4. The parts --------------------------------------------------------------------------------- */
 
 static void make_parts(grouping *g, tile_builder *b) {
     g->parts = TILE_NEW_ARRAY(g->s.pass->scratch, tile_value, g->s.count + 1);

@@ -38,8 +38,7 @@ static void refuse(division *d, tile_op op, const char *why, const char *remedy)
     d->remedy = remedy;
 }
 
-/* Which tiles are dealt out --------------------------------------------------------------------
- */
+/* Which tiles are dealt out -------------------------------------------------------------------- */
 
 static bool is_dealt(const division *d, tile_value value) {
     return value.id < d->count && d->dealt[value.id];
@@ -204,8 +203,7 @@ static void find_dealt(division *d, tile_region region) {
     } while (d->changed);
 }
 
-/* Conditions ------------------------------------------------------------------------------------
- */
+/* Conditions ----------------------------------------------------------------------------------- */
 
 static bool touches_dealt(const division *d, tile_op op) {
     bool any = false;
@@ -379,8 +377,7 @@ bool specialize_check_division(specialist *s) {
     return true;
 }
 
-/* Building --------------------------------------------------------------------------------------
- */
+/* Building ------------------------------------------------------------------------------------- */
 
 static const tile_type *third_of(const division *d, tile_value value) {
     tile_context *context = tile_function_context(d->f);

@@ -397,8 +397,7 @@ static void check_addresses(planner *p) {
             check_needed(p, p->loop, tile_op_operand(p->f, s->around[i], k));
 }
 
-/* Stages ----------------------------------------------------------------------------------------
- */
+/* Stages --------------------------------------------------------------------------------------- */
 
 static void add_use(const planner *p, stage_group *g, tile_op op) {
     const uint32_t *position = p->position;

@@ -21,8 +21,7 @@
 
 enum { GROUPS = WARPGROUP_THIRDS };
 
-/* Conditions ------------------------------------------------------------------------------------
- */
+/* Conditions ----------------------------------------------------------------------------------- */
 
 /* What a staged copy gives: a buffer or a tile. */
 static tile_value staged_value(const specialist *s, unsigned i) {
@@ -108,8 +107,7 @@ void specialize_plan_thirds(specialist *s) {
     s->sets = s->readers = GROUPS;
 }
 
-/* Building --------------------------------------------------------------------------------------
- */
+/* Building ------------------------------------------------------------------------------------- */
 
 void specialize_deal_buffer(const specialist *s, tile_value buffer, unsigned stages) {
     tile_context *context = tile_function_context(s->ring.f);

@@ -99,8 +99,7 @@ tile_status tile_measure_timed(tile_device *device, const tile_timed *works, uns
     return status;
 }
 
-/* Works of the caller ---------------------------------------------------------------------------
- */
+/* Works of the caller -------------------------------------------------------------------------- */
 
 typedef struct caller {
     const tile_work *work;

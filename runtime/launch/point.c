@@ -197,8 +197,7 @@ tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments,
     return give_bucket(kernel, arguments, count, bindings, binding_count, true);
 }
 
-/* Tuned points ----------------------------------------------------------------------------------
- */
+/* Tuned points --------------------------------------------------------------------------------- */
 
 typedef struct listing {
     tile_kernel *kernel;
@@ -235,8 +234,7 @@ static void list_tuned(tile_kernel *kernel, const tile_argument *arguments, unsi
     if (is_tuned(kernel)) tile_list_tuned(kernel->device, f, integers, add_tuned, &l);
 }
 
-/* What is chosen --------------------------------------------------------------------------------
- */
+/* What is chosen ------------------------------------------------------------------------------- */
 
 static void pass_remarks(const tile_diagnostic *d, void *user) {
     const tile_diversion *to = user;

@@ -46,8 +46,7 @@ bool tile_tuned_table_at(const tile_tuned_table *table, unsigned index, tile_poi
     return true;
 }
 
-/* Adding ----------------------------------------------------------------------------------------
- */
+/* Adding --------------------------------------------------------------------------------------- */
 
 static const char *copy(tile_tuned_table *table, const char *text) {
     if (!text) text = "";
@@ -124,8 +123,7 @@ unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache)
     return kept;
 }
 
-/* Looking ---------------------------------------------------------------------------------------
- */
+/* Looking -------------------------------------------------------------------------------------- */
 
 /* The key as the table has it. */
 static tile_point_key digest_key(const tile_point_key *key, char digest[TILE_DIGEST_TEXT]) {
@@ -168,8 +166,7 @@ void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_poin
         }
 }
 
-/* Text ------------------------------------------------------------------------------------------
- */
+/* Text ----------------------------------------------------------------------------------------- */
 
 static void put_entry(tile_text *to, const entry *e) {
     const tile_point_key *key = &e->key;
@@ -238,8 +235,7 @@ void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
     tile_arena_reset(&arena);
 }
 
-/* Reading ---------------------------------------------------------------------------------------
- */
+/* Reading -------------------------------------------------------------------------------------- */
 
 static bool read_unsigned(const tile_json *object, const char *name, unsigned *value) {
     int64_t number = 0;

@@ -120,8 +120,7 @@ static double places(const sheet *s) {
     return s->w->cluster > 1 ? most(floor(share * sms), (double)s->w->cluster) : sms;
 }
 
-/* Parts -----------------------------------------------------------------------------------------
- */
+/* Parts ---------------------------------------------------------------------------------------- */
 
 static bool is_split(const sheet *s, const char *strategy) {
     return s->strategy && strcmp(s->strategy, strategy) == 0;
@@ -228,8 +227,7 @@ static double count_resident(const sheet *s, double tile_registers) {
     return most(blocks, 1);
 }
 
-/* Times -----------------------------------------------------------------------------------------
- */
+/* Times ---------------------------------------------------------------------------------------- */
 
 /* About the longest: what is about as long adds to it. */
 static double longest(double a, double b, double c) {
@@ -383,8 +381,7 @@ static double estimate(const sheet *s) {
     return seconds + s->w->meets * l2_latency + time_parts(s, resident);
 }
 
-/* Kernels and plans -----------------------------------------------------------------------------
- */
+/* Kernels and plans ---------------------------------------------------------------------------- */
 
 /* Of an instantiated kernel, or one at a point, which may have a split that its text has not. */
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
@@ -444,8 +441,7 @@ static machine describe(const tile_device *device) {
     return m;
 }
 
-/* Models ----------------------------------------------------------------------------------------
- */
+/* Models --------------------------------------------------------------------------------------- */
 
 /* The work of points that differ in their split only. */
 typedef struct known_work {
@@ -512,8 +508,7 @@ double tune_model_estimate(tune_model *model, const tile_bound_params *point,
     return estimate_work(&model->m, find_work(model, point), factor, strategy, model->arena, why);
 }
 
-/* Points ----------------------------------------------------------------------------------------
- */
+/* Points --------------------------------------------------------------------------------------- */
 
 static tile_status run_split(tile_module *module, const char *name, const tile_target *target) {
     const tile_pass_options passes = {.size = sizeof passes, .target = target, .kernel = name};

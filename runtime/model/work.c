@@ -12,8 +12,7 @@
 #include "lib/support/integer.h"
 #include "runtime/model/work_scan.h"
 
-/* Operations ------------------------------------------------------------------------------------
- */
+/* Operations ----------------------------------------------------------------------------------- */
 
 static void scan_region(scan *s, tile_region region, double times, int64_t stages);
 
@@ -242,8 +241,7 @@ static void scan_region(scan *s, tile_region region, double times, int64_t stage
         scan_op(s, op, times, stages);
 }
 
-/* The kernel ------------------------------------------------------------------------------------
- */
+/* The kernel ----------------------------------------------------------------------------------- */
 
 static double array_bytes(const scan *s) {
     double bytes = 0;
@@ -328,8 +326,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     if (s.turns) work->semaphores = s.least_scratch;
 }
 
-/* Splits ----------------------------------------------------------------------------------------
- */
+/* Splits --------------------------------------------------------------------------------------- */
 
 static tile_op find_split(const tile_function *f) {
     for (uint32_t id = 1; id < f->op_count; id++)

@@ -9,8 +9,7 @@
 #include "lib/ops/gather.h"
 #include "lib/support/integer.h"
 
-/* Products --------------------------------------------------------------------------------------
- */
+/* Products ------------------------------------------------------------------------------------- */
 
 /* Which operands warps read from shared memory: the others they have in registers. */
 typedef struct operands_read {
@@ -59,8 +58,7 @@ static double reads_of_warpgroups(operands_read of, double m, double n, double k
     return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
 }
 
-/* Memory ----------------------------------------------------------------------------------------
- */
+/* Memory --------------------------------------------------------------------------------------- */
 
 /* More than any target has, and far from where sums would end. */
 static const double endless = 1e15;

@@ -1,8 +1,7 @@
 /* Expressions and types at a point of a space. */
 #include "runtime/model/work_scan.h"
 
-/* Expressions -----------------------------------------------------------------------------------
- */
+/* Expressions ---------------------------------------------------------------------------------- */
 
 bool scan_param_of(const char *name, int64_t *value, void *user) {
     const scan *s = user;
@@ -58,8 +57,7 @@ void scan_fold(scan *s, const tile_op_data *op) {
         scan_set_value(s, op->first_result, out);
 }
 
-/* Types -----------------------------------------------------------------------------------------
- */
+/* Types ---------------------------------------------------------------------------------------- */
 
 tile_scalar scan_scalar_of(const scan *s, const tile_type *type) {
     const tile_bound_param *param =

@@ -179,8 +179,7 @@ static void follow_elementwise(evaluation *e, tile_op id) {
     if (e->ranged && !e->failed) evaluation_range_elementwise(e, id);
 }
 
-/* By row ----------------------------------------------------------------------------------------
- */
+/* By row --------------------------------------------------------------------------------------- */
 
 static void own_origin(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);

@@ -10,8 +10,7 @@
 
 static const tile_loc no_place = {0, 0, 0};
 
-/* What the compute is ---------------------------------------------------------------------------
- */
+/* What the compute is -------------------------------------------------------------------------- */
 
 /* The compute takes no longer than a candidate's measurement. */
 static bool is_short(const tune_check *c) {
@@ -76,8 +75,7 @@ double tune_check_limit(const tune_check *c) {
     return limit;
 }
 
-/* Arrays ----------------------------------------------------------------------------------------
- */
+/* Arrays --------------------------------------------------------------------------------------- */
 
 static size_t count_elements(const tile_compute_array *array) {
     size_t count = 1;
@@ -153,8 +151,7 @@ static unsigned char *read_argument(const tune_shape *shape, unsigned arg) {
     return NULL;
 }
 
-/* Comparing -------------------------------------------------------------------------------------
- */
+/* Comparing ------------------------------------------------------------------------------------ */
 
 static const char *describe_element(const tune_check *c, unsigned index, size_t element,
                                     double want, double have, tile_arena *arena) {
@@ -249,8 +246,7 @@ tile_status tune_check_elements(tune_check *c, const tune_shape *shape, tile_are
     return status;
 }
 
-/* Freivalds' test --------------------------------------------------------------------------------
- */
+/* Freivalds' test ------------------------------------------------------------------------------ */
 
 /* All values of a type of up to two bytes, as floats; NULL for wider ones. */
 static float *make_table(tile_scalar scalar) {
@@ -347,8 +343,7 @@ static tile_status check_product(tune_check *c, const tune_shape *shape, tile_ar
     return TILE_OK;
 }
 
-/* With the one before ----------------------------------------------------------------------------
- */
+/* With the one before -------------------------------------------------------------------------- */
 
 /* Right results of whole numbers are the same bytes, whoever made them: no need to multiply. */
 static tile_status equals_anchor(tune_check *c, const tune_shape *shape, bool *equal) {

@@ -24,8 +24,7 @@ static const char *meaning_of(tile_candidate_state state) {
     return meanings[state];
 }
 
-/* Ranking ---------------------------------------------------------------------------------------
- */
+/* Ranking -------------------------------------------------------------------------------------- */
 
 /* How far it got, the furthest first; the measured ones by their rate; else as they were tried. */
 static int compare(const void *a, const void *b) {
@@ -68,8 +67,7 @@ const tile_candidate *tile_tuning_candidate_at(const tile_tuning *t, unsigned in
     return index < tile_tuning_candidate_count(t) ? t->ranked[index] : NULL;
 }
 
-/* Text ------------------------------------------------------------------------------------------
- */
+/* Text ----------------------------------------------------------------------------------------- */
 
 static void print_head(tile_text *to, const tile_tuning *t) {
     const tile_tuning_facts *f = &t->facts;
@@ -131,8 +129,7 @@ static void print_text(tile_text *to, const tile_tuning *t) {
     print_meanings(to, t);
 }
 
-/* JSON ------------------------------------------------------------------------------------------
- */
+/* JSON ----------------------------------------------------------------------------------------- */
 
 static void put_bool(tile_text *to, const char *name, bool value) {
     tile_text_format(to, ", \"%s\": %s", name, value ? "true" : "false");

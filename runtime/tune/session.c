@@ -37,8 +37,7 @@ typedef struct trial {
     unsigned count;
 } trial;
 
-/* Diagnostics -----------------------------------------------------------------------------------
- */
+/* Diagnostics ---------------------------------------------------------------------------------- */
 
 static void take_message(const tile_diagnostic *d, void *user) {
     tune_session *s = user;
@@ -58,8 +57,7 @@ static void forget_messages(tune_session *s) {
     s->in_error = false;
 }
 
-/* Opening ---------------------------------------------------------------------------------------
- */
+/* Opening -------------------------------------------------------------------------------------- */
 
 static tile_status open_device(tune_session *s) {
     tile_status status = s->task.cuda
@@ -144,8 +142,7 @@ static tile_status open_shapes(trial *t) {
     return status;
 }
 
-/* A trial ---------------------------------------------------------------------------------------
- */
+/* A trial -------------------------------------------------------------------------------------- */
 
 /* False, with the outcome said. */
 static bool ends(trial *t, tile_status status, tile_candidate_state state, const char *why) {

@@ -56,8 +56,7 @@ static tile_status fail(const tuner *u, tile_status status, const char *format, 
     return status;
 }
 
-/* Progress --------------------------------------------------------------------------------------
- */
+/* Progress ------------------------------------------------------------------------------------- */
 
 static void tell(tuner *u, const char *stage, size_t done, size_t total, double since) {
     const tile_tune_progress progress = {.stage = stage,
@@ -102,8 +101,7 @@ static void show_idle(void *user) {
     show_progress(user, false);
 }
 
-/* What is asked ---------------------------------------------------------------------------------
- */
+/* What is asked -------------------------------------------------------------------------------- */
 
 static tile_status check_request(tuner *u, const char *name, unsigned argument_count) {
     u->f = tile_module_find(u->module, name);
@@ -165,8 +163,7 @@ static tile_status make_task(tuner *u, unsigned count) {
     return TILE_OK;
 }
 
-/* The point that is there -----------------------------------------------------------------------
- */
+/* The point that is there ---------------------------------------------------------------------- */
 
 /* Of a kernel without `tune` the point that binds nothing is kept where no splits were asked for.
  */
@@ -244,8 +241,7 @@ static void keep_code(tuner *u) {
     tile_kernel_destroy(kernel);
 }
 
-/* Candidates ------------------------------------------------------------------------------------
- */
+/* Candidates ----------------------------------------------------------------------------------- */
 
 /* What was dropped last; the rest by the model's time, where that is known; then as the space lists
  * it. */
@@ -413,8 +409,7 @@ static tile_status try_again(tuner *u) {
     return TILE_OK;
 }
 
-/* Running ---------------------------------------------------------------------------------------
- */
+/* Running -------------------------------------------------------------------------------------- */
 
 static uint64_t half_of_memory(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

@@ -58,8 +58,7 @@ static trouble ask(tune_runner *r, const tile_text *message, double seconds, til
     return troubles[tile_child_get(&r->worker, data, (size_t)size, &patience)];
 }
 
-/* Starting --------------------------------------------------------------------------------------
- */
+/* Starting ------------------------------------------------------------------------------------- */
 
 static tile_status fail_system(const tune_runner *r, int error) {
     tile_report(r->context, TILE_ERROR, no_place, "the worker %s: %s", r->path, strerror(error));
@@ -168,8 +167,7 @@ void tune_runner_stop(tune_runner *r) {
     reap(r, DIED);
 }
 
-/* Trying ----------------------------------------------------------------------------------------
- */
+/* Trying --------------------------------------------------------------------------------------- */
 
 static tile_status restart(tune_runner *r) {
     r->restarts++;

@@ -231,8 +231,7 @@ Test(tune, the_shipped_worker_gives_what_this_process_gives, .timeout = 60) {
     tune_close(&x);
 }
 
-/* The order of candidates -----------------------------------------------------------------------
- */
+/* The order of candidates ---------------------------------------------------------------------- */
 
 /* c[i] = x[i] + 1, at speeds that the worker's clock makes true, in milliseconds a launch. */
 static const char speeds_text[] =

@@ -431,8 +431,7 @@ Test(tune_choose, kernels_of_a_plan_are_cut_on_their_own) {
     text_close(&x);
 }
 
-/* Convolutions that are scheduled ---------------------------------------------------------------
- */
+/* Convolutions that are scheduled -------------------------------------------------------------- */
 
 static const char convolution[] =
     "compute @k<n: dim, h: dim, w: dim, c: dim, p: dim, q: dim, k: dim, r: dim, s: dim>(\n"

@@ -37,8 +37,7 @@ bool shrink_arguments(shrinker *s);
 bool shrink_passes(shrinker *s);
 bool shrink_numbers(shrinker *s);
 
-/* What both know of texts -----------------------------------------------------------------------
- */
+/* What both know of texts ---------------------------------------------------------------------- */
 
 typedef struct shrink_names {
     char **names, **values; /* %name, and what stands for it; NULL: nothing does */

@@ -51,8 +51,7 @@ static bool is_read(const chain_finder *f, tile_value value) {
            sched_input_of(f->s, f->groups[1], value) >= 0;
 }
 
-/* Operands --------------------------------------------------------------------------------------
- */
+/* Operands ------------------------------------------------------------------------------------- */
 
 /* Each of the tile's dims is one of the array's, and nothing else of it changes along them or along
  * those of other tiles. A reshape may have lost the dim of the only row. */

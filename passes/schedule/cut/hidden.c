@@ -35,8 +35,7 @@ tile_value sched_shown(const schedule *s, tile_value value) {
     return h && value.id < h->count ? h->shown[value.id] : TILE_NO_VALUE;
 }
 
-/* Shown elements -------------------------------------------------------------------------------
- */
+/* Shown elements ------------------------------------------------------------------------------- */
 
 static bool is_number(schedule *s, tile_value value, double wanted) {
     double number;

@@ -200,8 +200,7 @@ void sched_build_leaves(sched_kernel *k, sched_online *o);
 /* The coordinates along n; whether they are before the end. */
 tile_value sched_build_inside(sched_kernel *k, const sched_online *o);
 
-/* The kernel -------------------------------------------------------------------------------------
- */
+/* The kernel ----------------------------------------------------------------------------------- */
 
 typedef struct walked {
     sched_kernel k;

@@ -198,8 +198,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     return true;
 }
 
-/* Walks of the same rows ------------------------------------------------------------------------
- */
+/* Walks of the same rows ----------------------------------------------------------------------- */
 
 static bool has_folds(const sched_online *o, const sched_group *g) {
     for (unsigned i = 0; i < g->online->fold_count; i++)

@@ -20,8 +20,7 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
     return domain;
 }
 
-/* Walking --------------------------------------------------------------------------------------
- */
+/* Walking -------------------------------------------------------------------------------------- */
 
 bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
     unsigned rank = sched_type(s, value)->rank, places = 0;

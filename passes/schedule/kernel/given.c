@@ -200,8 +200,7 @@ void sched_fix_points(schedule *s, tile_function *kernel, const sched_fixed *fix
         add_parts(kernel, fixed);
 }
 
-/* Whether a point of the space has what is fixed ------------------------------------------------
- */
+/* Whether a point of the space has what is fixed ----------------------------------------------- */
 
 static bool end_at_first(const tile_bound_params *point, void *user) {
     (void)point;

@@ -33,8 +33,7 @@ tile_value sched_chunk(sched_kernel *k, tile_value terms) {
     return chunk;
 }
 
-/* Products --------------------------------------------------------------------------------------
- */
+/* Products ------------------------------------------------------------------------------------- */
 
 tile_value sched_alloc_long(sched_kernel *k, const tile_type *type) {
     tile_type draft = *type;

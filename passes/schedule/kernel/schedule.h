@@ -283,8 +283,7 @@ bool sched_is_long_scan(schedule *s, tile_op op);
 /* cut/remarks.c: why kernels write something for each other. */
 void sched_remark_cuts(schedule *s);
 
-/* A kernel being made ---------------------------------------------------------------------------
- */
+/* A kernel being made -------------------------------------------------------------------------- */
 
 enum { SCHED_MAX_TILE = 3 };
 
@@ -432,8 +431,7 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
 
-/* The kinds -------------------------------------------------------------------------------------
- */
+/* The kinds ------------------------------------------------------------------------------------ */
 
 /* Each gives its group a kernel. */
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name);

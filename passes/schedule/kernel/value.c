@@ -81,8 +81,7 @@ tile_value sched_full(sched_kernel *k, tile_value value) {
     return value.id ? sched_fit(k, value, sched_full_type(k, element_of(k, value))) : value;
 }
 
-/* Scalars ---------------------------------------------------------------------------------------
- */
+/* Scalars -------------------------------------------------------------------------------------- */
 
 static tile_value constant(sched_kernel *k, tile_value value, const tile_type *element) {
     const tile_expr *expr = tile_value_at(k->s->compute, value)->expr;
@@ -103,8 +102,7 @@ static tile_value argument(sched_kernel *k, tile_value value, const tile_type *e
     return TILE_NO_VALUE;
 }
 
-/* Operations ------------------------------------------------------------------------------------
- */
+/* Operations ----------------------------------------------------------------------------------- */
 
 /* In which type an operand is wanted for a result that is computed in `working`. */
 static const tile_type *wanted_of(sched_kernel *k, tile_op op, unsigned operand,

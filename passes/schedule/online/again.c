@@ -11,8 +11,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
 
-/* Whether the walk is to be repeated ------------------------------------------------------------
- */
+/* Whether the walk is to be repeated ----------------------------------------------------------- */
 
 static tile_value reduce_max(walked *w, tile_value src, unsigned axis) {
     tile_builder *to = &w->k.b;
@@ -58,8 +57,7 @@ static tile_value take_element(walked *w, tile_value tile) {
     return element;
 }
 
-/* What a block loads then -----------------------------------------------------------------------
- */
+/* What a block loads then ---------------------------------------------------------------------- */
 
 static tile_value make_buffer(walked *w, const sched_side *side) {
     sched_kernel *k = &w->k;
@@ -131,8 +129,7 @@ tile_value online_load_shown(walked *w, unsigned fold, const tile_type *type) {
     return values;
 }
 
-/* The choice ------------------------------------------------------------------------------------
- */
+/* The choice ----------------------------------------------------------------------------------- */
 
 static bool has_hidden(walked *w) {
     bool found = false;

@@ -46,8 +46,7 @@ static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at)
     return find_rows(s, o, at, &visits);
 }
 
-/* Last coordinates ------------------------------------------------------------------------------
- */
+/* Last coordinates ----------------------------------------------------------------------------- */
 
 typedef struct bounds {
     sched_kernel *k;
@@ -559,8 +558,7 @@ bool sched_hides_others(sched_kernel *k, const sched_online *o, const sched_leaf
            (lower && !o->begins);
 }
 
-/* In the walk ----------------------------------------------------------------------------------
- */
+/* In the walk ---------------------------------------------------------------------------------- */
 
 tile_value sched_build_inside(sched_kernel *k, const sched_online *o) {
     const sched_coordinate key = sched_whole(o->n);

@@ -519,8 +519,7 @@ void online_finish(walked *w, const tile_value *folds, const scaled *left) {
     online_store_outputs(w);
 }
 
-/* The kernel ------------------------------------------------------------------------------------
- */
+/* The kernel ----------------------------------------------------------------------------------- */
 
 /* Whether the rows have elements, and the walk comes to all of them. */
 static tile_value build_all(walked *w, tile_value begin, tile_value end) {

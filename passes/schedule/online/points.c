@@ -7,8 +7,7 @@
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
 
-/* Points ----------------------------------------------------------------------------------------
- */
+/* Points --------------------------------------------------------------------------------------- */
 
 static int power_above(int64_t extent, int least) {
     int block = least;

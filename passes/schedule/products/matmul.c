@@ -47,8 +47,7 @@ static bool has_param(const product *p, const char *name) {
     return tile_function_find_param(p->k.f, name, strlen(name)) != NULL;
 }
 
-/* Operands --------------------------------------------------------------------------------------
- */
+/* Operands ------------------------------------------------------------------------------------- */
 
 static bool only_moves(schedule *s, const sched_group *g, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
@@ -189,8 +188,7 @@ static void choose_taps(product *p) {
     for (unsigned i = 0; i < 2; i++) take_operand(p, i);
 }
 
-/* Kinds -----------------------------------------------------------------------------------------
- */
+/* Kinds ---------------------------------------------------------------------------------------- */
 
 static void choose_sum(product *p) {
     schedule *s = p->k.s;
@@ -276,8 +274,7 @@ static sched_needs find_needs(const product *p, const sched_fixed *fixed) {
                                       : NULL};
 }
 
-/* The kernel ------------------------------------------------------------------------------------
- */
+/* The kernel ----------------------------------------------------------------------------------- */
 
 static void set_tiles(product *p, unsigned row, const char *rows, unsigned column,
                       const char *columns) {

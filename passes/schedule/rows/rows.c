@@ -24,8 +24,7 @@ static sched_map row_map(const rows *r) {
     return map;
 }
 
-/* Levels ----------------------------------------------------------------------------------------
- */
+/* Levels --------------------------------------------------------------------------------------- */
 
 int rows_find(const rows *r, tile_value value) {
     tile_op op = tile_value_def(r->k.s->compute, value);
@@ -70,8 +69,7 @@ static bool has_flag(const rows *r, size_t index, tile_attr_id id) {
     return tile_op_has_attr(r->k.s->compute, rows_op(r, index), id);
 }
 
-/* Values ----------------------------------------------------------------------------------------
- */
+/* Values --------------------------------------------------------------------------------------- */
 
 static tile_value number(rows *r, const tile_type *type, double value) {
     return tile_build_constant(&r->k.b, type, tile_expr_float(r->k.s->context, value));
@@ -170,8 +168,7 @@ static void reduce_tile(rows *r, size_t index, tile_value elements) {
                           places ? tile_op_result(r->k.f, op, 1) : TILE_NO_VALUE);
 }
 
-/* Outputs ---------------------------------------------------------------------------------------
- */
+/* Outputs -------------------------------------------------------------------------------------- */
 
 bool rows_is_long(const rows *r, const sched_output *output) {
     const tile_type *type = sched_type(r->k.s, r->k.s->arrays[output->array].value);
@@ -198,8 +195,7 @@ bool rows_has_long_output(const rows *r) {
     return false;
 }
 
-/* One tile ---------------------------------------------------------------------------------------
- */
+/* One tile ------------------------------------------------------------------------------------- */
 
 static void build_at_once(rows *r) {
     size_t mark = sched_enter(&r->k);
@@ -212,8 +208,7 @@ static void build_at_once(rows *r) {
     sched_leave(&r->k, mark);
 }
 
-/* Tiles ------------------------------------------------------------------------------------------
- */
+/* Tiles ---------------------------------------------------------------------------------------- */
 
 /* The dim beside the axis: the last one, if that is not the axis, else the one before; -1: none. */
 static int dim_beside(const rows *r) {
@@ -405,8 +400,7 @@ static bool has_along(const rows *r) {
     return false;
 }
 
-/* Short axes -------------------------------------------------------------------------------------
- */
+/* Short axes ----------------------------------------------------------------------------------- */
 
 /* The last dim before `beside` that is neither it nor the axis; -1: none. */
 static int dim_before(const rows *r, int beside) {
@@ -457,8 +451,7 @@ static void build_walked(rows *r, int beside) {
     rows_build_tile_by_tile(r);
 }
 
-/* Tiles that are given ---------------------------------------------------------------------------
- */
+/* Tiles that are given ------------------------------------------------------------------------- */
 
 /* Reductions of the same rows are one kernel, of which each may say something. */
 static void take_given(rows *r) {

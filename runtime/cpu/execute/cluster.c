@@ -15,8 +15,7 @@
 enum { OFFSET_BITS = 27, OFFSET_MASK = (1 << OFFSET_BITS) - 1 };
 #define NO_BLOCK UINT32_C(0x80000000)
 
-/* Clusters --------------------------------------------------------------------------------------
- */
+/* Clusters ------------------------------------------------------------------------------------- */
 
 cpu_cluster *cpu_cluster_create(unsigned blocks) {
     cpu_cluster *cluster = tile_malloc(sizeof *cluster);
@@ -47,8 +46,7 @@ void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]) {
     }
 }
 
-/* Places ----------------------------------------------------------------------------------------
- */
+/* Places --------------------------------------------------------------------------------------- */
 
 static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
     int32_t *to = cpu_at(run, agent, insn->result);
@@ -69,8 +67,7 @@ CPU_HANDLER(cpu_run_cluster_dim) {
     return set_all(run, agent, insn, run->program->cluster[insn->integer]);
 }
 
-/* The barrier -----------------------------------------------------------------------------------
- */
+/* The barrier ---------------------------------------------------------------------------------- */
 
 static void complete(cpu_run *run, cpu_cluster *cluster) {
     cpu_clock_stop(&cluster->arrived);
@@ -126,8 +123,7 @@ CPU_HANDLER(cpu_run_cluster_wait) {
     return CPU_NEXT;
 }
 
-/* Nobody comes any more -------------------------------------------------------------------------
- */
+/* Nobody comes any more ------------------------------------------------------------------------ */
 
 static unsigned count_state(const cpu_run *run, const cpu_cluster *cluster, cpu_state state) {
     unsigned count = 0;
@@ -186,8 +182,7 @@ bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     return true;
 }
 
-/* Shared memory of others -----------------------------------------------------------------------
- */
+/* Shared memory of others ---------------------------------------------------------------------- */
 
 CPU_HANDLER(cpu_run_map_shared) {
     const uint32_t *from = cpu_at(run, agent, insn->operand[0]);

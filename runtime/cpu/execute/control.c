@@ -63,8 +63,7 @@ CPU_HANDLER(cpu_run_loop_next) {
     return jump(agent, insn->target);
 }
 
-/* while: enter, then { first region; test; second region; repeat }, then region_end. -------------
- */
+/* while: enter, then { first region; test; second region; repeat }, then region_end. ----------- */
 
 CPU_HANDLER(cpu_run_while_enter) {
     (void)run;

@@ -21,8 +21,7 @@ void cpu_log_close(cpu_log *log) {
     free(log->readers);
 }
 
-/* Adding ---------------------------------------------------------------------------------------
- */
+/* Adding --------------------------------------------------------------------------------------- */
 
 static bool same_lanes(cpu_lanes a, cpu_lanes b) {
     return a.bits == b.bits && a.turn == b.turn;
@@ -85,8 +84,7 @@ uint32_t cpu_log_add_reader(cpu_log *log, const cpu_clock *clock, uint32_t since
     return set;
 }
 
-/* Sweeping -------------------------------------------------------------------------------------
- */
+/* Sweeping ------------------------------------------------------------------------------------- */
 
 bool cpu_log_is_full(const cpu_log *log) {
     return log->event_count / 2 + log->readers_count / 2 >= log->limit / 2;

@@ -4,8 +4,7 @@
 
 #include "lib/support/arena.h"
 
-/* What is known ----------------------------------------------------------------------------------
- */
+/* What is known -------------------------------------------------------------------------------- */
 
 static uint64_t end_of(const cpu_known_span *span) {
     return span->first + span->count;
@@ -59,8 +58,7 @@ static void replace(cpu_clock *clock, cpu_known *known) {
     clock->known = known;
 }
 
-/* Clocks ---------------------------------------------------------------------------------------
- */
+/* Clocks --------------------------------------------------------------------------------------- */
 
 void cpu_clock_start(cpu_clock *clock, uint64_t agent) {
     cpu_clock_stop(clock);

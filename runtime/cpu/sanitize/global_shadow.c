@@ -29,8 +29,7 @@ typedef struct walk {
     uint64_t cell_bytes;
 } walk;
 
-/* Lanes that run on their own --------------------------------------------------------------------
- */
+/* Lanes that run on their own ------------------------------------------------------------------ */
 
 /* Of the agent itself, behind what all of its lanes have met at last. */
 static bool is_of_lanes(const walk *w, uint32_t event) {

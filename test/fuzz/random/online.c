@@ -76,8 +76,7 @@ static const char *reduced(const online *o, const char *kind, const char *src) {
     return say(o->g, gen_text("reduce_%s(%s, axis = %u)", kind, src, o->batch.rank + 1));
 }
 
-/* Hidden keys -----------------------------------------------------------------------------------
- */
+/* Hidden keys ---------------------------------------------------------------------------------- */
 
 /* Heads, or batches of which each has its own hidden keys; of an extent that the launch tells, too.
  */
@@ -227,8 +226,7 @@ static value keyed_input(online *o, bool turned, tile_scalar type, int width, co
     return gen_filled_with(o->g, type, s, fill, runs);
 }
 
-/* Scores ----------------------------------------------------------------------------------------
- */
+/* Scores --------------------------------------------------------------------------------------- */
 
 /* How far they lie from 0: where a reference does, so far below it that weights are subnormal in
  * 16 bits, or in 32; else anywhere, but not where `fast` makes 0 of what level 1 divides. */
@@ -314,8 +312,7 @@ static void make_scores(online *o, const value *q, const value *k) {
         mask(o);
 }
 
-/* Exponentials ----------------------------------------------------------------------------------
- */
+/* Exponentials --------------------------------------------------------------------------------- */
 
 static void make_top(online *o) {
     gen *g = o->g;
@@ -349,8 +346,7 @@ static void make_sum(online *o) {
     keep(o->sum, sum);
 }
 
-/* Results ---------------------------------------------------------------------------------------
- */
+/* Results -------------------------------------------------------------------------------------- */
 
 static const char *multiplied(online *o, const char *weights) {
     const char *type = tile_scalar_name(o->type);

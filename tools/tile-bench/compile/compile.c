@@ -52,8 +52,7 @@ static bool complain(const char *what, const char *word) {
     return false;
 }
 
-/* Options ---------------------------------------------------------------------------------------
- */
+/* Options -------------------------------------------------------------------------------------- */
 
 static bool add_param(options *o, const char *text) {
     const char *why = tool_add_binding(o->params, MAX_PARAMS, &o->param_count, text);
@@ -103,8 +102,7 @@ static bool take_option(tool_arguments *words, options *o) {
     return complain("unknown or incomplete option", tool_current(words));
 }
 
-/* Points ----------------------------------------------------------------------------------------
- */
+/* Points --------------------------------------------------------------------------------------- */
 
 typedef struct point_list {
     char **points;
@@ -139,8 +137,7 @@ static bool list_points(const options *o, point_list *list) {
     return ok;
 }
 
-/* Report ----------------------------------------------------------------------------------------
- */
+/* Report --------------------------------------------------------------------------------------- */
 
 static void print_row(const options *o, unsigned workers, const bench_compile_result *r) {
     double *times = malloc(o->job.point_count * sizeof *times), all = 0;

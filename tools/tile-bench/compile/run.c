@@ -27,8 +27,7 @@ static double now(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One thread's ----------------------------------------------------------------------------------
- */
+/* One thread's --------------------------------------------------------------------------------- */
 
 typedef struct shared_work {
     const bench_compile_job *job;
@@ -147,8 +146,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* All -------------------------------------------------------------------------------------------
- */
+/* All ------------------------------------------------------------------------------------------ */
 
 bool bench_compile(const bench_compile_job *job, unsigned count, bench_compile_result *result) {
     shared_work shared = {.job = job,
