@@ -199,13 +199,9 @@ static splitter splitter_of(tile_pass *pass, tile_function *f, tile_op loop) {
 
 /* Whether the loop runs in a role: other warps make its copies. */
 static bool is_in_role(const splitter *s) {
-    tile_region region = tile_op_at(s->f, s->loop)->parent;
-    for (;;) {
-        tile_op owner = tile_region_at(s->f, region)->parent;
-        if (!owner.id) return false;
-        if (tile_op_opcode(s->f, owner) == TILE_OP_roles) return true;
-        region = tile_op_at(s->f, owner)->parent;
-    }
+    tile_op op = tile_op_parent(s->f, s->loop);
+    while (op.id && tile_op_opcode(s->f, op) != TILE_OP_roles) op = tile_op_parent(s->f, op);
+    return op.id != 0;
 }
 
 /* How many loops are added. */

@@ -60,16 +60,6 @@ static tile_value take_together(rows *r, size_t index, tile_value tile) {
     return tile_op_result(r->k.f, rows_build_along(r, TILE_OP_reduce, tile, rows_op(r, index)), 0);
 }
 
-static tile_value reduce(rows *r, tile_value tile, const char *kind) {
-    sched_kernel *k = &r->k;
-    const tile_segment segments[] = {{tile, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
-    tile_op op = tile_build_op_of(&k->b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
-    tile_op_set_text(k->f, op, TILE_ATTR_kind, kind);
-    tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
-    return tile_op_result(k->f, op, 0);
-}
-
 /* The element next to the tile's mean: sums of whole numbers stay whole. */
 static tile_value find_nearest(rows *r, const tile_type *type, tile_value x, tile_value mean) {
     tile_builder *to = &r->k.b;
@@ -77,8 +67,8 @@ static tile_value find_nearest(rows *r, const tile_type *type, tile_value x, til
     tile_value inside = tile_build_lt(to, rows_place_along(r), end);
     tile_value low = tile_build_and(to, inside, tile_build_le(to, x, mean));
     tile_value high = tile_build_and(to, inside, tile_build_ge(to, x, mean));
-    low = reduce(r, tile_build_select(to, low, x, number(r, type, -INFINITY)), "max");
-    high = reduce(r, tile_build_select(to, high, x, number(r, type, INFINITY)), "min");
+    low = rows_reduce(r, tile_build_select(to, low, x, number(r, type, -INFINITY)), "max");
+    high = rows_reduce(r, tile_build_select(to, high, x, number(r, type, INFINITY)), "min");
     tile_value above = tile_build_sub(to, high, mean), below = tile_build_sub(to, mean, low);
     return tile_build_select(to, tile_build_le(to, below, above), low, high);
 }

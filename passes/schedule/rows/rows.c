@@ -137,6 +137,17 @@ tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op li
     return op;
 }
 
+tile_value rows_reduce(rows *r, tile_value tile, const char *kind) {
+    sched_kernel *k = &r->k;
+    const tile_segment segments[] = {{tile, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
+    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
+    tile_op op = tile_build_op_of(&k->b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
+    if (!op.id) return TILE_NO_VALUE;
+    tile_op_set_text(k->f, op, TILE_ATTR_kind, kind);
+    tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
+    return tile_op_result(k->f, op, 0);
+}
+
 /* Rows without elements. */
 static tile_value of_none(rows *r, size_t index, tile_value value) {
     sched_kernel *k = &r->k;

@@ -95,6 +95,9 @@ tile_value rows_place_along(rows *r);
 tile_value rows_elements_of(rows *r, size_t index);
 /* An operation along the tile's axis that is, but for that, like one of the compute's. */
 tile_op rows_build_along(rows *r, tile_opcode opcode, tile_value src, tile_op like);
+/* A reduction along the axis that has nothing of another operation but its kind: "add", "max", ..
+ */
+tile_value rows_reduce(rows *r, tile_value tile, const char *kind);
 /* The reduction's results, each of the type that it is computed in. */
 void rows_remember_results(rows *r, size_t index, tile_value value, tile_value place);
 /* Those that have one element for each row, or the others. */

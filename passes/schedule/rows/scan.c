@@ -66,22 +66,11 @@ static tile_value before_chunk(chain *c) {
     return c->carried == 1 ? c->at[NEAR] : rows_combine(c->r, 0, c->at[FAR], c->at[NEAR]);
 }
 
-static tile_value reduce_chunk(chain *c, tile_value elements) {
-    rows *r = c->r;
-    sched_kernel *k = &r->k;
-    const tile_segment segments[] = {{elements, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
-    const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
-    tile_op op = tile_build_op_of(&k->b, TILE_OP_reduce, segments, 2, NULL, &axis, 1);
-    if (!op.id) return TILE_NO_VALUE;
-    tile_op_take_attr(k->f, op, k->s->compute, rows_op(r, 0), TILE_ATTR_kind);
-    tile_op_set_int(k->f, op, TILE_ATTR_axis, r->t);
-    return tile_op_result(k->f, op, 0);
-}
-
-/* Puts the chunk behind those before it. number: which one it is, as they are met. */
+/* Adds the chunk to those before it. number: which one it is, as they are met. */
 static void carry_on(chain *c, tile_value elements, tile_value number) {
     tile_builder *b = &c->r->k.b;
-    tile_value own = reduce_chunk(c, elements);
+    const char *kind = tile_op_attr_text(c->r->k.s->compute, rows_op(c->r, 0), TILE_ATTR_kind);
+    tile_value own = rows_reduce(c->r, elements, kind);
     if (!own.id) return;
     tile_value near = rows_combine(c->r, 0, c->at[NEAR], own);
     if (c->carried == 1) {
