@@ -1,7 +1,7 @@
 # How lit finds the tests and what their RUN lines may use.
 #   lit test --param build=build
-# Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
-# %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
+# Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %{device} (each_device.py),
+# %kernels, %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
 # Features: those of features.py, which are what a machine may lack; cuda-sm_90 (the GPU's compute capability);
 # asan, test-function (the build has it). test/setup/features.test fails for a test that uses one and does not say so.
@@ -11,10 +11,9 @@ import re
 import subprocess
 import sys
 
-import lit.formats
-
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(root, "test"))
+import each_device  # noqa: E402
 import features  # noqa: E402
 build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
 with open(os.path.join(build, "test", "build.json")) as file:
@@ -22,7 +21,7 @@ with open(os.path.join(build, "test", "build.json")) as file:
 llvm_bin = subprocess.check_output([facts["llvm_config"], "--bindir"], text=True).strip()
 
 config.name = "tile"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = each_device.EachDeviceTest(execute_external=False)
 config.test_source_root = os.path.join(root, "test")
 config.test_exec_root = os.path.join(build, "test", "output")
 config.suffixes = [".tile", ".test"]
