@@ -20,7 +20,7 @@ import sys
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 HIDE = "TILE_TEST_HIDE"
-EACH_DEVICE = "%{device}"  # of RUN lines (each_device.py): the CPU device, then the GPU where there is one
+EACH_DEVICE = "%{device}"  # of RUN lines (shell_test.py): the CPU device, then the GPU where there is one
 TOOLKIT = "install the CUDA toolkit 13 (https://developer.nvidia.com/cuda-downloads)"
 ASSEMBLER = "PATH=$(test/install_assembler build-cuda):$PATH tools/setup test"
 OLDEST_PTXAS = (13, 0)
