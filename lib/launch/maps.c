@@ -109,17 +109,28 @@ bool tile_map_check(const tile_function *f, const tile_map *list, unsigned count
 
 static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {
     const tile_map *map = &abi->maps[index];
-    tile_abi_shape_text *text = &abi->map_texts[index];
-    text->type = tile_type_text(NULL, map->type, NULL, &abi->arena);
-    for (unsigned d = 0; d < map->type->rank; d++) {
-        text->extents[d] = tile_expr_text(f, map->extents[d], &abi->arena);
-        text->strides[d] = tile_expr_text(f, map->strides[d], &abi->arena);
+    tile_arena *arena = &abi->arena;
+    unsigned rank = map->type->rank;
+    abi_json_map *text = &abi->map_texts[index];
+    *text = (abi_json_map){.argument = abi->args[map->arg].name,
+                           .element = tile_scalar_name(map->type->scalar),
+                           .box = TILE_NEW_ARRAY(arena, int64_t, rank),
+                           .box_count = rank,
+                           .extents = TILE_NEW_ARRAY(arena, const char *, rank),
+                           .strides = TILE_NEW_ARRAY(arena, const char *, rank),
+                           .extents_count = rank,
+                           .strides_count = rank,
+                           .swizzle = map->swizzle};
+    for (unsigned d = 0; d < rank; d++) {
+        text->box[d] = tile_type_dim(map->type, d);
+        text->extents[d] = tile_expr_text(f, map->extents[d], arena);
+        text->strides[d] = tile_expr_text(f, map->strides[d], arena);
     }
 }
 
 bool tile_abi_fill_maps(tile_abi *abi, const tile_function *f) {
     abi->maps = tile_map_list(f, &abi->arena, &abi->map_count);
-    abi->map_texts = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, abi->map_count + 1u);
+    abi->map_texts = TILE_NEW_ARRAY(&abi->arena, abi_json_map, abi->map_count + 1u);
     if (!tile_map_check(f, abi->maps, abi->map_count)) return false;
     for (unsigned i = 0; i < abi->map_count; i++) set_texts(abi, i, f);
     return true;
@@ -135,7 +146,7 @@ unsigned tile_abi_tensor_map_count(const tile_abi *abi) {
 }
 
 static tile_status fail(const tile_abi *abi, unsigned index, bool is_stride, unsigned d) {
-    const tile_abi_shape_text *text = &abi->map_texts[index];
+    const abi_json_map *text = &abi->map_texts[index];
     tile_report(abi->context, TILE_ERROR, abi->loc,
                 "@%s: with these arguments the tensor map of %%%s has no %s %u: '%s' divides by "
                 "zero",
