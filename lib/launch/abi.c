@@ -13,12 +13,11 @@
 
 static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     tile_context *context = tile_function_context(f);
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(f, op, &count);
+    const tile_values extents = tile_operands_extents(f, op);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
-    for (unsigned i = 0; i < count; i++) {
-        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+    for (unsigned i = 0; i < extents.count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents.at[i]);
         if (!tile_abi_is_launch_expr(extent)) return NULL;
         bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
     }
@@ -67,12 +66,11 @@ static bool check_kernel(const tile_function *f) {
 
 /* The bytes, or a number below 0 where an extent does not fit an i32, in which kernels count. */
 static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch *scratch) {
-    unsigned count;
     tile_context *context = tile_function_context(f);
     const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
-    const tile_value *extents = tile_operands_extents(f, scratch->op, &count);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+    const tile_values extents = tile_operands_extents(f, scratch->op);
+    for (unsigned i = 0; i < extents.count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents.at[i]);
         if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;
         const tile_expr *fits = tile_expr_op(context, TILE_OP_le, extent, most, NULL);
         bytes = tile_expr_op(context, TILE_OP_select, fits, bytes, tile_expr_int(context, -1));

@@ -29,12 +29,11 @@ static tile_map map_of(const tile_function *f, tile_op op) {
                     .swizzle = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0)};
     tile_value base = tile_pointer_source(f, tile_operand_base(f, op));
     if (tile_value_at(f, base)->kind == TILE_VALUE_ARG) map.arg = tile_value_at(f, base)->index;
-    unsigned extents, strides;
-    const tile_value *extent = tile_operands_extents(f, op, &extents);
-    const tile_value *stride = tile_operands_strides(f, op, &strides);
-    for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent[d]);
-    for (unsigned d = 0; d < strides; d++) map.strides[d] = expr_of(f, stride[d]);
-    if (!strides) set_row_major(f, &map);
+    const tile_values extent = tile_operands_extents(f, op);
+    const tile_values stride = tile_operands_strides(f, op);
+    for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent.at[d]);
+    for (unsigned d = 0; d < stride.count; d++) map.strides[d] = expr_of(f, stride.at[d]);
+    if (!stride.count) set_row_major(f, &map);
     return map;
 }
 

@@ -14,12 +14,11 @@ static bool is_same(const tile_table *a, const tile_table *b) {
 }
 
 static tile_table table_of(const tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(f, op, &count);
+    const tile_values extents = tile_operands_extents(f, op);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
     for (unsigned d = 0; d < 3; d++) {
-        const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
-                                            : tile_expr_int(tile_function_context(f), 1);
+        const tile_expr *extent = d < extents.count ? tile_value_as_expr(f, extents.at[d])
+                                                    : tile_expr_int(tile_function_context(f), 1);
         table.extents[d] = extent && tile_expr_is_of_arguments(extent) ? extent : NULL;
     }
     return table;
