@@ -195,14 +195,14 @@ bool tile_json_is_int(const tile_json *json, int64_t *value) {
 
 void tile_json_put_string(tile_text *to, const char *text) {
     tile_text_append("\"", 1, to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            tile_text_format(to, "\\%c", c);
-        else if (c < ' ')
-            tile_text_format(to, "\\u%04x", c);
-        else
-            tile_text_append(text, 1, to);
+    for (size_t plain;; text += plain + 1) {
+        plain = 0;
+        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        tile_text_append(text, plain, to);
+        unsigned char c = (unsigned char)text[plain];
+        if (!c) break;
+        tile_text_format(to, c < ' ' ? "\\u%04x" : "\\%c", c);
     }
     tile_text_append("\"", 1, to);
 }

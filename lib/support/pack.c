@@ -14,6 +14,7 @@ static bool move_fields(stream *s, const tile_record *record, char *base);
 static bool move_value(stream *s, const tile_field *field, char *base);
 
 static bool move(stream *s, void *data, size_t size) {
+    if (!size) return true; /* data may be NULL */
     if (s->to) {
         tile_text_append(data, size, s->to);
         return true;

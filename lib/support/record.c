@@ -72,21 +72,27 @@ size_t tile_item_size(const tile_field *item) {
 
 static void print_value(const tile_field *field, const void *base, tile_text *to);
 
+static void put(const char *text, tile_text *to) {
+    tile_text_append(text, strlen(text), to);
+}
+
 /* Before item or field number `index`. */
 static void print_line(const char *line, unsigned index, tile_text *to) {
-    tile_text_format(to, "%s%s", index ? "," : "", line ? line : index ? " " : "");
+    if (index) put(",", to);
+    put(line ? line : index ? " " : "", to);
 }
 
 static void print_list(const tile_field *field, const void *base, tile_text *to) {
     const char *items = tile_field_pointer((const char *)base + field->offset);
     unsigned count = tile_field_count(field, base);
     const char *end = count ? field->end : field->empty;
-    tile_text_append("[", 1, to);
+    put("[", to);
     for (unsigned i = 0; i < count; i++) {
         print_line(field->item->line, i, to);
         print_value(field->item, items + i * tile_item_size(field->item), to);
     }
-    tile_text_format(to, "%s]", end ? end : "");
+    put(end ? end : "", to);
+    put("]", to);
 }
 
 static void print_value(const tile_field *field, const void *base, tile_text *to) {
@@ -96,7 +102,7 @@ static void print_value(const tile_field *field, const void *base, tile_text *to
     case TILE_KIND_BOOL:
         text = tile_field_load(field, member) ? "true" : "false";
         if (field->as_number) text = tile_field_load(field, member) ? "1" : "0";
-        tile_text_format(to, "%s", text);
+        put(text, to);
         break;
     case TILE_KIND_UNSIGNED:
     case TILE_KIND_INT:
@@ -120,15 +126,17 @@ static bool is_left_out(const tile_field *field, const void *base) {
 
 void tile_record_print(const tile_record *record, const void *from, tile_text *to) {
     unsigned printed = 0;
-    tile_text_append("{", 1, to);
+    put("{", to);
     for (unsigned i = 0; i < record->count; i++) {
         const tile_field *field = &record->fields[i];
         if (is_left_out(field, from)) continue;
         print_line(field->line ? field->line : record->line, printed++, to);
-        tile_text_format(to, "\"%s\": ", field->key);
+        tile_json_put_string(to, field->key);
+        put(": ", to);
         print_value(field, from, to);
     }
-    tile_text_format(to, "%s}", record->end ? record->end : "");
+    put(record->end ? record->end : "", to);
+    put("}", to);
 }
 
 /* Reading -------------------------------------------------------------------------------------- */
