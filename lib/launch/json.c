@@ -1,4 +1,5 @@
-/* The launch interface as JSON, for whoever loads the PTX without this library:
+/* The launch interface as JSON, for whoever loads the PTX without this library. tile_abi_read takes
+ * the same fields: one that is missing, unknown or there twice is an error.
  *
  *   {
  *     "entry"         name of the .entry
