@@ -33,7 +33,7 @@ typedef struct cpu_decoder {
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
 uint32_t cpu_place_of(cpu_decoder *d, tile_value value);
 /* The type of an operand's first value, NULL if it is absent. */
-const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand);
+const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, tile_operand_name name);
 const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op);
 
 /* An instruction of this operation; valid until the next one is added. */
@@ -47,13 +47,13 @@ void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
 /* How many a wait leaves pending, an operand that is a number; else the decoding fails. */
-int64_t cpu_pending_count(cpu_decoder *d, tile_op wait, unsigned operand);
+int64_t cpu_pending_count(cpu_decoder *d, tile_op wait);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
-/* decode/tma.c: what the last instruction says of its barrier, this operand, has that one's name;
+/* decode/tma.c: what the last instruction says of its barrier has that one's name;
  * its place and index stand there as operand[0] and index[0]. What else it says names the buffer
  * before. */
-void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned operand);
+void cpu_name_barrier(cpu_decoder *d, tile_op op);
 /* wgmma.c: what stands behind a '%' where either buffer is meant; NULL: there is none. */
 const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
 /* Which blocks share a copy with `multicast`, the instruction added last. */
@@ -65,7 +65,7 @@ void cpu_set_sharing(cpu_decoder *d, tile_op op);
 const int64_t *cpu_parallel_extents(cpu_decoder *d, tile_op op);
 void cpu_enter_parallel(cpu_decoder *d, tile_op op, cpu_insn *insn);
 void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel);
-void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores);
+void cpu_claim_element(cpu_decoder *d, tile_op op, tile_operand_name memory);
 
 /* storage.c: checks the values' sizes and gives each buffer and value its place; only values. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
