@@ -151,7 +151,3 @@ const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_ar
     *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
     return "a tensor map may not be able to describe the view's array";
 }
-
-int64_t tile_map_box_bytes(const tile_type *map) {
-    return tile_type_elements(map) * tile_scalar_bytes(map->scalar);
-}

@@ -55,7 +55,4 @@ const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
 const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
                                 const char **remedy);
 
-/* Bytes of a box, as a copy counts them also where it reaches past the array. */
-int64_t tile_map_box_bytes(const tile_type *map);
-
 #endif

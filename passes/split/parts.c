@@ -34,10 +34,6 @@ static void look(tile_builder *b, tile_value ids, split_grid *grid) {
     }
 }
 
-void split_look(tile_builder *b, split_grid *grid) {
-    look(b, tile_build_block_id(b), grid);
-}
-
 static void add_parts(const split *s, unsigned dim) {
     tile_function *f = s->f;
     const tile_expr *one = tile_expr_int(s->context, 1);

@@ -81,8 +81,6 @@ typedef struct split_pieces {
 /* Gives each piece a block: the first dim of the grid gets so many times more. Returns where the
  * block's piece begins along the axis. */
 tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *grid);
-/* The grid of a kernel that has no parts. */
-void split_look(tile_builder *b, split_grid *grid);
 /* x + extent(0) * (y + extent(1) * z), and the product of the extents. */
 tile_value split_tile_number(tile_builder *b, const split_grid *grid);
 tile_value split_tile_count(tile_builder *b, const split_grid *grid);
