@@ -340,13 +340,13 @@ static bool is_held_so(const conversions *c, tile_value tile, const tile_layout 
 static bool find_operands(const conversions *c, tile_op op, const tile_layout *result,
                           tile_layout *layouts) {
     bool found = true;
-    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && found; i++)
+    for (unsigned i = 0; i < tile_moved_operands(c->f, op) && found; i++)
         found = tile_layout_of_operand(c->f, op, i, result, &layouts[i]);
     return found;
 }
 
 static void convert_operands(conversions *c, tile_op op, const tile_layout *layouts) {
-    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op); i++) {
+    for (unsigned i = 0; i < tile_moved_operands(c->f, op); i++) {
         tile_value tile = tile_op_operand(c->f, op, i);
         if (is_held_so(c, tile, &layouts[i])) continue;
         tile_value converted = convert(c, op, tile, &layouts[i]);
@@ -384,7 +384,7 @@ static void give_row_buffer(conversions *c, tile_op op) {
 /* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand
  * is held so that parts of it can be taken as they are: the smaller side is converted. */
 static void convert_rearranged(conversions *c, tile_op op) {
-    unsigned count = tile_rearranged_operands(c->f, op);
+    unsigned count = tile_moved_operands(c->f, op);
     tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
     const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     const tile_layout *held = tile_value_type(c->f, tile_first_operand(c->f, op))->layout;
