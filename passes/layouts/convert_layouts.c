@@ -20,6 +20,7 @@
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
+#include "passes/common/slice.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
 #include "passes/layouts/assign_layouts.h"
@@ -92,14 +93,6 @@ static const tile_type *exchange_type(const conversions *c, const tile_type *fro
 
 static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
                              const tile_layout *result);
-
-static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
-    tile_value again = tile_build_iota(b, to);
-    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
-    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
-    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
-    return again;
-}
 
 /* Through the registers of each thread where they have what is wanted in another order, by
  * shuffles where warps have it and that is cheaper, else through a buffer. */
@@ -180,7 +173,7 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     if (from == to) return tile;
     if (tile_op_opcode(c->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_operand_src(c->f, def), to);
-    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return slice_iota(&b, def, to);
     if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
         return tile_build_broadcast(&b, repeatable(c, op, tile_operand_src(c->f, def), layout), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
