@@ -3,14 +3,6 @@
 
 #include "lib/ops/shape.h"
 
-unsigned tile_rearranged_operands(const tile_function *f, tile_op op) {
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_concat: return tile_op_operand_count(f, op);
-    case TILE_OP_join: return 2;
-    default: return 1;
-    }
-}
-
 static const tile_type *type_of_result(const tile_function *f, tile_op op) {
     return tile_value_type(f, tile_op_result(f, op, 0));
 }
@@ -44,7 +36,7 @@ bool tile_can_rearrange(const tile_function *f, tile_op op) {
         return tile_layout_reshape(&held, dims, to->rank, &ignored);
     }
     bool can = true;
-    for (unsigned i = 0; i < tile_rearranged_operands(f, op); i++) {
+    for (unsigned i = 0; i < tile_moved_operands(f, op); i++) {
         tile_placement p = tile_placement_of(f, op, i, 0);
         can &= begins_at_part(&p, type_of_operand(f, op, i), to);
     }
@@ -64,13 +56,14 @@ bool tile_layout_of_result(const tile_function *f, tile_op op, unsigned operand,
 bool tile_layout_of_operand(const tile_function *f, tile_op op, unsigned operand,
                             const tile_layout *result, tile_layout *layout) {
     const tile_type *from = type_of_operand(f, op, operand);
-    tile_placement p = tile_placement_of(f, op, operand, 0);
     uint32_t dims[TILE_MAX_RANK];
     unsigned source[TILE_MAX_RANK];
+    tile_dim map[TILE_MAX_RANK];
+    bool flat = tile_op_dims(tile_op_opcode(f, op)) == TILE_DIMS_flat;
     tile_type_dims(from, dims);
-    for (unsigned d = 0; d < from->rank; d++) source[d] = TILE_NO_DIM;
-    for (unsigned d = 0; d < p.rank; d++)
-        if (p.source[d] != TILE_NO_DIM) source[p.source[d]] = d;
-    return p.flat ? tile_layout_reshape(result, dims, from->rank, layout)
-                  : tile_layout_rearrange(result, dims, from->rank, source, layout);
+    tile_dim_map(f, op, 0, operand, map);
+    for (unsigned d = 0; d < from->rank; d++)
+        source[d] = map[d].kind == TILE_DIM_OF ? map[d].of : TILE_NO_DIM;
+    return flat ? tile_layout_reshape(result, dims, from->rank, layout)
+                : tile_layout_rearrange(result, dims, from->rank, source, layout);
 }

@@ -17,7 +17,5 @@ bool tile_layout_of_operand(const tile_function *f, tile_op op, unsigned operand
                             const tile_layout *result, tile_layout *layout);
 bool tile_layout_of_result(const tile_function *f, tile_op op, unsigned operand,
                            const tile_layout *held, tile_layout *layout);
-/* How many operands are tiles: the first ones. */
-unsigned tile_rearranged_operands(const tile_function *f, tile_op op);
 
 #endif

@@ -37,22 +37,15 @@ unsigned tile_counting_run(const tile_function *f, const tile_range *ranges, til
         return 1;
     tile_opcode opcode = tile_op_opcode(f, def);
     if (opcode == TILE_OP_iota) return run_of_iota(f, def, d);
-    if (opcode != TILE_OP_add && opcode != TILE_OP_sub && opcode != TILE_OP_cast &&
-        opcode != TILE_OP_broadcast)
-        return 1;
     if (opcode == TILE_OP_add || opcode == TILE_OP_sub) {
         tile_value lhs = tile_operand_lhs(f, def), rhs = tile_operand_rhs(f, def);
         unsigned run = run_of_sum(f, ranges, lhs, rhs, d);
         bool turns = run == 1 && opcode == TILE_OP_add;
         return turns ? run_of_sum(f, ranges, rhs, lhs, d) : run;
     }
-    tile_value src = tile_operand_src(f, def);
-    const tile_type *from = tile_value_type(f, src);
-    if (from->kind != TILE_TYPE_TILE) return 1;
-    if (opcode == TILE_OP_cast) return tile_counting_run(f, ranges, src, d);
-    unsigned front = type->rank - from->rank;
-    bool same = d >= front && tile_type_dim(from, d - front) == tile_type_dim(type, d);
-    return same ? tile_counting_run(f, ranges, src, d - front) : 1;
+    if (opcode != TILE_OP_cast && tile_op_dims(opcode) != TILE_DIMS_stretched) return 1;
+    unsigned own = tile_dim_in_operand(f, def, tile_place_of(opcode, TILE_OPERAND_src), d);
+    return own == TILE_NO_DIM ? 1 : tile_counting_run(f, ranges, tile_operand_src(f, def), own);
 }
 
 /* e + c < n for all c < R or for none of them, where e and n are multiples of R. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ops/dims.h"
 #include "lib/support/scalar.h"
 
 /* Parts --------------------------------------------------------------------------------------- */
@@ -87,15 +88,12 @@ bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
     if (type->kind != TILE_TYPE_TILE || tile_type_dim(type, d) == 1) return true;
     if (!def.id) return false;
     tile_opcode opcode = tile_op_opcode(f, def);
-    if (opcode == TILE_OP_splat) return true;
-    if (opcode == TILE_OP_broadcast) {
-        tile_value from = tile_operand_src(f, def);
-        unsigned front = type->rank - tile_value_type(f, from)->rank;
-        return d < front || tile_is_repeated(f, from, d - front);
+    bool repeated = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+                    tile_op_dims(opcode) == TILE_DIMS_stretched;
+    for (unsigned i = 0; repeated && i < tile_op_operand_count(f, def); i++) {
+        unsigned own = tile_dim_in_operand(f, def, i, d);
+        repeated = own == TILE_NO_DIM || tile_is_repeated(f, tile_op_operand(f, def, i), own);
     }
-    bool repeated = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
-    for (unsigned i = 0; repeated && i < tile_op_operand_count(f, def); i++)
-        repeated = tile_is_repeated(f, tile_op_operand(f, def, i), d);
     return repeated;
 }
 

@@ -182,7 +182,7 @@ enum {
 
 static const tile_op_info op_table[TILE_OPCODE_LIMIT] = {
 #define OP(number, name_, levels_, operands_, attributes_, typing_, rule_, traits_, effects_, \
-           completion_, meaning_) \
+           completion_, dims_, meaning_) \
     [number] = {.name = #name_, \
                 .levels = TILE_LEVELS_##levels_, \
                 .operand_count = 0 TILE_EACH(ONE_, operands_), \
@@ -267,8 +267,6 @@ tile_attr_id tile_attr_from_name(const char *name, size_t length) {
 }
 
 const uint8_t tile_operand_table[TILE_OPCODE_LIMIT][TILE_OPERAND_COUNT] = {
-#define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
-           meaning) \
-    [number] = {TILE_NUMBERED(PLACE_, operands)},
+#define OP(number, name, levels, operands, ...) [number] = {TILE_NUMBERED(PLACE_, operands)},
 #include "tile/ops.def"
 };

@@ -4,74 +4,48 @@
 #include <string.h>
 
 bool tile_is_rearrangement(const tile_function *f, tile_op op) {
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_transpose:
-    case TILE_OP_reshape:
-    case TILE_OP_join:
-    case TILE_OP_unjoin:
-    case TILE_OP_slice: return true;
-    case TILE_OP_concat: {
-        tile_type_kind kind = tile_value_type(f, tile_op_result(f, op, 0))->kind;
-        return kind == TILE_TYPE_TILE || kind == TILE_TYPE_TENSOR;
-    }
-    default: return false;
-    }
+    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
+    if (!tile_opcode_moves(tile_op_opcode(f, op)) || dims == TILE_DIMS_stretched ||
+        dims == TILE_DIMS_taken || dims == TILE_DIMS_windowed)
+        return false;
+    tile_type_kind kind = tile_value_type(f, tile_op_result(f, op, 0))->kind;
+    return kind == TILE_TYPE_TILE || kind == TILE_TYPE_TENSOR;
 }
 
 tile_value tile_rearranging_buffer(const tile_function *f, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    if (opcode != TILE_OP_reshape && opcode != TILE_OP_slice) return TILE_NO_VALUE;
-    const tile_values buffer = tile_op_segment(f, op, tile_op_get_info(opcode)->operand_count - 1u);
-    return buffer.count ? buffer.at[0] : TILE_NO_VALUE;
-}
-
-unsigned tile_concat_axis(const tile_function *f, tile_op op) {
-    return (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
-}
-
-/* Which dims change places. */
-static void set_order(tile_placement *p, const tile_attr *order) {
-    for (unsigned d = 0; order && d < p->rank; d++) p->source[d] = (unsigned)order->list[d];
-    if (order || p->rank < 2) return;
-    p->source[p->rank - 1] = p->rank - 2;
-    p->source[p->rank - 2] = p->rank - 1;
-}
-
-tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
-                              int64_t axis, const int64_t *first, int64_t before) {
-    tile_placement p = {.rank = tile_value_type(f, tile_op_result(f, op, result))->rank};
-    for (unsigned d = 0; d < p.rank; d++) p.source[d] = d;
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_reshape: p.flat = true; break;
-    case TILE_OP_transpose: set_order(&p, tile_op_attr(f, op, TILE_ATTR_order)); break;
-    case TILE_OP_join:
-        p.source[p.rank - 1] = TILE_NO_DIM;
-        p.added[p.rank - 1] = operand;
-        break;
-    case TILE_OP_unjoin:
-        p.takes_apart = true;
-        p.fixed = result;
-        break;
-    case TILE_OP_slice:
-        for (unsigned d = 0; d < p.rank; d++) p.added[d] = -first[d];
-        break;
-    case TILE_OP_concat: p.added[axis] = before; break;
-    default: break;
-    }
-    return p;
+    bool takes = tile_op_takes(tile_op_opcode(f, op), TILE_OPERAND_buffer);
+    return takes ? tile_operand_buffer(f, op) : TILE_NO_VALUE;
 }
 
 tile_placement tile_placement_of(const tile_function *f, tile_op op, unsigned operand,
                                  unsigned result) {
-    int64_t first[TILE_MAX_RANK] = {0}, before = 0;
-    unsigned axis = tile_concat_axis(f, op);
-    if (tile_op_opcode(f, op) == TILE_OP_slice) {
-        const tile_values values = tile_operands_first(f, op);
-        for (unsigned d = 0; d < values.count; d++) tile_value_is_int(f, values.at[d], &first[d]);
+    tile_dim map[TILE_MAX_RANK];
+    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
+    unsigned rank = tile_dim_map(f, op, result, operand, map);
+    tile_placement p = {.flat = dims == TILE_DIMS_flat,
+                        .repeats = dims == TILE_DIMS_stretched,
+                        .rank = tile_value_type(f, tile_op_result(f, op, result))->rank};
+    for (unsigned d = 0; d < p.rank; d++) p.source[d] = TILE_NO_DIM;
+    for (unsigned d = 0; d < rank; d++) {
+        if (map[d].kind == TILE_DIM_AT) {
+            p.takes_apart = true;
+            p.fixed = map[d].shift;
+        } else if (map[d].kind == TILE_DIM_OF) {
+            p.source[map[d].of] = d;
+            p.added[map[d].of] = -map[d].shift;
+        }
     }
-    for (unsigned i = 0; tile_op_opcode(f, op) == TILE_OP_concat && i < operand; i++)
-        before += tile_type_dim(tile_value_type(f, tile_op_operand(f, op, i)), axis);
-    return tile_rearrange(f, op, operand, result, axis, first, before);
+    if (dims == TILE_DIMS_joined) p.added[p.rank - 1] = operand;
+    return p;
+}
+
+tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
+                              const int64_t *first, int64_t before) {
+    tile_placement p = tile_placement_of(f, op, operand, result);
+    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
+    for (unsigned d = 0; d < p.rank && dims == TILE_DIMS_sliced; d++) p.added[d] = -first[d];
+    if (dims == TILE_DIMS_beside) p.added[tile_op_attr_int(f, op, TILE_ATTR_axis, 0)] = before;
+    return p;
 }
 
 bool tile_placed_coordinates(const tile_placement *p, const int64_t *from_at, unsigned from_rank,
@@ -130,7 +104,10 @@ void tile_place_elements(const tile_placement *p, const int64_t *from_dims, unsi
     row_major(p->rank, to_dims, w.to_step);
     for (unsigned d = 0; d < p->rank; d++) {
         bool given = p->source[d] != TILE_NO_DIM;
-        int64_t extent = given ? from_dims[p->source[d]] : 1, skipped = -p->added[d];
+        int64_t extent = given        ? from_dims[p->source[d]]
+                         : p->repeats ? to_dims[d]
+                                      : 1,
+                skipped = -p->added[d];
         w.from_step[d] = given ? from_steps[p->source[d]] : 0;
         w.dims[d] = extent < to_dims[d] ? extent : to_dims[d];
         if (skipped > 0) from_first += skipped * w.from_step[d];

@@ -3,7 +3,7 @@
 #ifndef TILE_LIB_OPS_REARRANGE_H
 #define TILE_LIB_OPS_REARRANGE_H
 
-#include "lib/ir/function.h"
+#include "lib/ops/dims.h"
 
 /* A transpose, reshape, join, unjoin, slice, or a concat of tiles or tensors. */
 bool tile_is_rearrangement(const tile_function *f, tile_op op);
@@ -11,29 +11,26 @@ bool tile_is_rearrangement(const tile_function *f, tile_op op);
 /* The shared buffer that its elements go through; or none. */
 tile_value tile_rearranging_buffer(const tile_function *f, tile_op op);
 
-enum { TILE_NO_DIM = TILE_MAX_RANK };
-
 /* Where the elements of one operand come in one result: at the coordinate along the dim `source[d]`
  * of the operand (0 where that is TILE_NO_DIM) + added[d] in dim d of the result, those outside of
- * it nowhere. Where its last dim is taken apart, only the elements at `fixed` there. */
+ * it nowhere. Where its last dim is taken apart, only the elements at `fixed` there. A broadcast's
+ * come at every coordinate of a dim that has no source. */
 typedef struct tile_placement {
     bool flat; /* in the same row-major order; then nothing else counts */
     unsigned rank;
     unsigned source[TILE_MAX_RANK];
     int64_t added[TILE_MAX_RANK];
-    bool takes_apart;
+    bool takes_apart, repeats;
     int64_t fixed;
 } tile_placement;
 
-/* before: of a concat, how much of the axis the operands before this one take. axis and first are
- * the attribute and operands of that name, as far as the operation has them. */
-tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
-                              int64_t axis, const int64_t *first, int64_t before);
-/* The same of an operation whose numbers are known, of types with known extents. */
+/* Of an operation whose numbers are known, of types with known extents. */
 tile_placement tile_placement_of(const tile_function *f, tile_op op, unsigned operand,
                                  unsigned result);
-/* concat's axis, where it is a number; else 0. */
-unsigned tile_concat_axis(const tile_function *f, tile_op op);
+/* Of others: before is how much of concat's axis the operands before this one take, first what
+ * slice's operands of that name are. */
+tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned operand, unsigned result,
+                              const int64_t *first, int64_t before);
 
 /* Copies the elements, of this size and row-major, that one operand gives to one result. */
 void tile_place_elements(const tile_placement *placement, const int64_t *from_dims,

@@ -1,8 +1,6 @@
 /* Operations on shapes and coordinates: see the header. */
 #include "lib/ops/shape.h"
 
-#include <string.h>
-
 #include "lib/layout/layout.h"
 #include "lib/support/scalar.h"
 
@@ -33,34 +31,13 @@ tile_layout tile_points_layout(const tile_type *points, const tile_layout *tile,
     return layout;
 }
 
-typedef struct repetition {
-    unsigned rank;
-    int64_t dims[TILE_MAX_RANK];
-    size_t
-        step[TILE_MAX_RANK]; /* bytes from one coordinate to the next in what is read; 0: again */
-    size_t size;
-} repetition;
-
-static char *repeat_dim(const repetition *r, unsigned d, const char *from, char *to) {
-    bool row = d + 1 == r->rank && r->step[d];
-    if (row || d == r->rank) {
-        size_t bytes = row ? r->size * (size_t)r->dims[d] : r->size;
-        memcpy(to, from, bytes);
-        return to + bytes;
-    }
-    for (int64_t i = 0; i < r->dims[d]; i++)
-        to = repeat_dim(r, d + 1, from + (size_t)i * r->step[d], to);
-    return to;
-}
-
-void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,
-                          const int64_t *from_dims, size_t size, const void *from, void *to) {
-    repetition r = {.rank = rank, .size = size};
-    size_t step = size;
-    memcpy(r.dims, dims, sizeof *dims * rank);
-    for (unsigned d = from_rank; d-- > 0; step *= (size_t)from_dims[d])
-        if (from_dims[d] != 1) r.step[rank - from_rank + d] = step;
-    repeat_dim(&r, 0, from, to);
+tile_value tile_repeated_value(const tile_function *f, tile_value value) {
+    tile_op op;
+    while ((op = tile_value_def(f, value)).id &&
+           (tile_op_opcode(f, op) == TILE_OP_splat ||
+            tile_op_dims(tile_op_opcode(f, op)) == TILE_DIMS_stretched))
+        value = tile_operand_src(f, op);
+    return value;
 }
 
 /* The attribute's value, or what its absence means. */

@@ -2,7 +2,7 @@
 #ifndef TILE_LIB_OPS_SHAPE_H
 #define TILE_LIB_OPS_SHAPE_H
 
-#include "lib/ir/function.h"
+#include "lib/ops/dims.h"
 
 /* Extents that are numbers, as layouts take them. */
 void tile_type_dims(const tile_type *type, uint32_t dims[TILE_MAX_RANK]);
@@ -16,10 +16,9 @@ tile_layout tile_broadcast_layout(const tile_type *from, const tile_layout *to);
  * the points of its elements. With `whole` it has an extent of 1 for each of the tile's other dims,
  * as tile_layout_narrow_register takes it. */
 tile_layout tile_points_layout(const tile_type *points, const tile_layout *tile, bool whole);
-/* Copies row-major elements of this size, those along extents of 1 again and again. dims: of what
- * is written; from_dims, from_rank: of what is read. */
-void tile_repeat_elements(unsigned rank, const int64_t *dims, unsigned from_rank,
-                          const int64_t *from_dims, size_t size, const void *from, void *to);
+/* What splats and broadcasts, also several in a row, make the value of: a scalar or a tile; the
+ * value itself if none does. */
+tile_value tile_repeated_value(const tile_function *f, tile_value value);
 
 /* An iota's elements are start + step * their coordinate along the axis, in i64 that wraps,
  * converted to the element type: cut to an integer's bits, or rounded to a float. */

@@ -55,7 +55,8 @@ tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsign
 
 static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
     const tile_type *to = tile_value_type(f, tile_op_result(f, op, 0));
-    cut c = {tile_builder_before(f, op), pass->context, tile_concat_axis(f, op), 0, NULL, 0};
+    unsigned axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
+    cut c = {tile_builder_before(f, op), pass->context, axis, 0, NULL, 0};
     if (to->rank == TILE_MAX_RANK) {
         return tile_error_at(
             f, op,

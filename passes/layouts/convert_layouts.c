@@ -20,6 +20,7 @@
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
+#include "passes/common/slice.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
 #include "passes/layouts/assign_layouts.h"
@@ -92,14 +93,6 @@ static const tile_type *exchange_type(const conversions *c, const tile_type *fro
 
 static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
                              const tile_layout *result);
-
-static tile_value copy_iota(tile_builder *b, tile_op iota, const tile_type *to) {
-    tile_value again = tile_build_iota(b, to);
-    tile_op_data *copy = tile_op_at(b->function, tile_value_def(b->function, again));
-    copy->attrs = tile_op_at(b->function, iota)->attrs; /* which nobody changes */
-    copy->attr_count = tile_op_at(b->function, iota)->attr_count;
-    return again;
-}
 
 /* Through the registers of each thread where they have what is wanted in another order, by
  * shuffles where warps have it and that is cheaper, else through a buffer. */
@@ -180,7 +173,7 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     if (from == to) return tile;
     if (tile_op_opcode(c->f, def) == TILE_OP_splat)
         return tile_build_splat(&b, tile_operand_src(c->f, def), to);
-    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return copy_iota(&b, def, to);
+    if (tile_op_opcode(c->f, def) == TILE_OP_iota) return slice_iota(&b, def, to);
     if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
         return tile_build_broadcast(&b, repeatable(c, op, tile_operand_src(c->f, def), layout), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
@@ -340,13 +333,13 @@ static bool is_held_so(const conversions *c, tile_value tile, const tile_layout 
 static bool find_operands(const conversions *c, tile_op op, const tile_layout *result,
                           tile_layout *layouts) {
     bool found = true;
-    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && found; i++)
+    for (unsigned i = 0; i < tile_moved_operands(c->f, op) && found; i++)
         found = tile_layout_of_operand(c->f, op, i, result, &layouts[i]);
     return found;
 }
 
 static void convert_operands(conversions *c, tile_op op, const tile_layout *layouts) {
-    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op); i++) {
+    for (unsigned i = 0; i < tile_moved_operands(c->f, op); i++) {
         tile_value tile = tile_op_operand(c->f, op, i);
         if (is_held_so(c, tile, &layouts[i])) continue;
         tile_value converted = convert(c, op, tile, &layouts[i]);
@@ -384,7 +377,7 @@ static void give_row_buffer(conversions *c, tile_op op) {
 /* Where the result cannot be made as it is wanted of operands held in whatever way, or an operand
  * is held so that parts of it can be taken as they are: the smaller side is converted. */
 static void convert_rearranged(conversions *c, tile_op op) {
-    unsigned count = tile_rearranged_operands(c->f, op);
+    unsigned count = tile_moved_operands(c->f, op);
     tile_layout natural, *layouts = TILE_NEW_ARRAY(c->pass->scratch, tile_layout, count);
     const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     const tile_layout *held = tile_value_type(c->f, tile_first_operand(c->f, op))->layout;

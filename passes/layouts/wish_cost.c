@@ -272,7 +272,7 @@ static void add_rearranged(sheet *s, tile_op op) {
     tile_value result = tile_op_result(a->f, op, 0);
     term t = {.kind = TERM_CONVERTED, .type = tile_value_type(a->f, result), .op = op};
     t.weight = wish_weight(a, op);
-    for (unsigned i = 0; i < tile_rearranged_operands(a->f, op); i++) {
+    for (unsigned i = 0; i < tile_moved_operands(a->f, op); i++) {
         tile_value operand = tile_op_operand(a->f, op, i);
         if (is_mine(s, operand) == is_mine(s, result)) continue;
         const tile_layout *other = wish_layout_of(a, is_mine(s, result) ? operand : result);

@@ -60,7 +60,7 @@ static sides compare(assignment *a, tile_value operand, tile_value result) {
 
 bool wish_rearranged(assignment *a, tile_op op) {
     bool changed = false, sent = false; /* to the results, by an operand before */
-    for (unsigned i = 0; i < tile_rearranged_operands(a->f, op); i++)
+    for (unsigned i = 0; i < tile_moved_operands(a->f, op); i++)
         for (unsigned r = 0; r < tile_op_result_count(a->f, op); r++) {
             tile_value operand = tile_op_operand(a->f, op, i), result = tile_op_result(a->f, op, r);
             tile_layout layout;
@@ -84,9 +84,8 @@ static void wish_converted(assignment *a, tile_op op) {
     if (s.forth) wish(a, result, s.of_operand, s.held);
 }
 
-static bool works_on_rows(tile_opcode opcode) {
-    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || opcode == TILE_OP_scan ||
-           opcode == TILE_OP_sort;
+bool wish_works_on_rows(tile_opcode opcode) {
+    return tile_op_dims(opcode) == TILE_DIMS_folded || tile_op_dims(opcode) == TILE_DIMS_along;
 }
 
 /* A scan or sort leaves elements where they are, if it can be done there. */
@@ -104,7 +103,7 @@ static void wish_reduced(assignment *a, tile_op op) {
     const tile_layout *operand = wish_layout_of(a, tile_operand_src(a->f, op));
     tile_value result = tile_op_result(a->f, op, 0);
     if (!operand || a->wish[wish_class(a, result)] > WISH_REDUCE) return;
-    if (opcode == TILE_OP_scan || opcode == TILE_OP_sort)
+    if (tile_op_dims(opcode) == TILE_DIMS_along)
         layout = lay_out_rows(a, op, operand);
     else if (tile_reduction_of(a->f, op, &reduction))
         layout = tile_reduce_make_plan(operand, reduction.axis).narrow;
@@ -119,7 +118,7 @@ static void list_passage(tile_function *f, tile_op op, passages *list) {
         tile_op_opcode(f, op) == TILE_OP_convert_layout ||
         (tile_gather_of(f, op, &g) && (g.tiles || g.predicate.id)))
         list->ops[list->count++] = op;
-    else if (works_on_rows(tile_op_opcode(f, op)))
+    else if (wish_works_on_rows(tile_op_opcode(f, op)))
         list->ops[list->count++] = op;
 }
 
@@ -131,7 +130,7 @@ passages wish_find_passages(assignment *a) {
 
 static void pass_wishes(assignment *a, tile_op op) {
     tile_opcode opcode = tile_op_opcode(a->f, op);
-    if (works_on_rows(opcode))
+    if (wish_works_on_rows(opcode))
         wish_reduced(a, op);
     else if (opcode == TILE_OP_broadcast)
         wish_repeated(a, op);
@@ -145,7 +144,7 @@ static void pass_wishes(assignment *a, tile_op op) {
 
 /* The tile that one of them gives or moves; of a reduction what it combines. */
 static tile_value main_tile(const assignment *a, tile_op op) {
-    if (works_on_rows(tile_op_opcode(a->f, op))) return tile_operand_src(a->f, op);
+    if (wish_works_on_rows(tile_op_opcode(a->f, op))) return tile_operand_src(a->f, op);
     bool gives = tile_op_opcode(a->f, op) == TILE_OP_broadcast || tile_is_rearrangement(a->f, op);
     return gives ? tile_op_result(a->f, op, 0) : layouts_moved_tile(a->f, op);
 }

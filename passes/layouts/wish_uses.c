@@ -45,20 +45,14 @@ static bool matters(const tile_function *f, tile_op op) {
     tile_gather g;
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_dot:
-    case TILE_OP_gather:
     case TILE_OP_load_shared:
     case TILE_OP_store_shared:
     case TILE_OP_store_async:
-    case TILE_OP_broadcast:
-    case TILE_OP_convert_layout:
-    case TILE_OP_reduce:
-    case TILE_OP_reduce_arg:
-    case TILE_OP_scan:
-    case TILE_OP_sort: return true;
+    case TILE_OP_convert_layout: return true;
     default: break; /* what accesses memory, and what only moves elements */
     }
     return tile_gather_of(f, op, &g) || layouts_is_atomic_tile(f, op) ||
-           tile_is_rearrangement(f, op);
+           tile_opcode_moves(tile_op_opcode(f, op)) || wish_works_on_rows(tile_op_opcode(f, op));
 }
 
 static void note_op(assignment *a, tile_op op) {

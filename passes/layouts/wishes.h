@@ -124,6 +124,8 @@ const tile_value *wish_transfer(const tile_function *f, tile_op op, tile_value *
 
 /* wish_derived.c ------------------------------------------------------------------------------ */
 
+/* Reductions, scans and sorts. */
+bool wish_works_on_rows(tile_opcode opcode);
 passages wish_find_passages(assignment *a);
 /* Wishes go from the operands of reductions to their results, from other results to operands, as a
  * result may be repeated again, and both ways where elements are only rearranged: in rounds, so

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
+#include "lib/ops/shape.h"
 
 /* 1. Sums ------------------------------------------------------------------------------------- */
 
@@ -17,12 +18,10 @@ static bool is_outside(const mask_loop *s, tile_value value) {
 }
 
 static bool add_iota(const mask_loop *s, tile_op op, int sign, mask_sum *to) {
+    tile_iota iota;
     const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
-    int64_t axis = tile_op_attr_int(s->f, op, TILE_ATTR_axis, -1);
-    int64_t start = tile_op_attr_int(s->f, op, TILE_ATTR_start, 0);
-    int64_t step = tile_op_attr_int(s->f, op, TILE_ATTR_step, 1);
-    if (axis < 0 || axis >= type->rank) return false;
-    int64_t last = start + step * (tile_type_dim(type, (unsigned)axis) - 1);
+    if (!tile_iota_of(s->f, op, &iota)) return false;
+    int64_t start = iota.start, last = start + iota.step * (tile_type_dim(type, iota.axis) - 1);
     int64_t least = start < last ? start : last, most = start < last ? last : start;
     to->least += sign > 0 ? least : -most;
     to->most += sign > 0 ? most : -least;
@@ -52,9 +51,9 @@ static bool add_value(const mask_loop *s, tile_value value, int sign, unsigned d
     if (!def.id || !depth) return false;
     tile_opcode opcode = tile_op_opcode(s->f, def);
     if (opcode == TILE_OP_iota) return add_iota(s, def, sign, to);
-    bool both = opcode == TILE_OP_add || opcode == TILE_OP_sub;
-    if (!both && opcode != TILE_OP_splat && opcode != TILE_OP_broadcast) return false;
-    if (!both) return add_value(s, tile_operand_src(s->f, def), sign, depth - 1, to);
+    tile_value repeated = tile_repeated_value(s->f, value);
+    if (repeated.id != value.id) return add_value(s, repeated, sign, depth - 1, to);
+    if (opcode != TILE_OP_add && opcode != TILE_OP_sub) return false;
     return add_value(s, tile_operand_lhs(s->f, def), sign, depth - 1, to) &&
            add_value(s, tile_operand_rhs(s->f, def), opcode == TILE_OP_add ? sign : -sign,
                      depth - 1, to);
@@ -64,12 +63,7 @@ static bool add_value(const mask_loop *s, tile_value value, int sign, unsigned d
 
 /* A scalar that all elements of the condition are; 0: none that the loop does not change. */
 static tile_value find_condition(const mask_loop *s, tile_value condition) {
-    tile_op def = tile_value_def(s->f, condition);
-    while (def.id && (tile_op_opcode(s->f, def) == TILE_OP_splat ||
-                      tile_op_opcode(s->f, def) == TILE_OP_broadcast)) {
-        condition = tile_operand_src(s->f, def);
-        def = tile_value_def(s->f, condition);
-    }
+    condition = tile_repeated_value(s->f, condition);
     bool scalar = tile_value_type(s->f, condition)->kind == TILE_TYPE_SCALAR;
     return scalar && is_outside(s, condition) ? condition : TILE_NO_VALUE;
 }

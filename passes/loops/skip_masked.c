@@ -93,6 +93,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/ops/atomic.h"
+#include "lib/ops/shape.h"
 #include "passes/loops/masks.h"
 
 /* What is known of a value's elements: all are this number, or they are those of another value. */
@@ -131,16 +132,7 @@ static bool are_same(known a, known b) {
 
 /* A constant, also where a loop before has spread it over a tile. */
 static known known_outside(const skipper *s, tile_value value) {
-    tile_value from = value;
-    const tile_value_data *data = tile_value_at(s->f, from);
-    while (data->kind == TILE_VALUE_RESULT) {
-        tile_op def = tile_value_def(s->f, from);
-        if (tile_op_opcode(s->f, def) != TILE_OP_splat &&
-            tile_op_opcode(s->f, def) != TILE_OP_broadcast)
-            return same(value);
-        from = tile_operand_src(s->f, def);
-        data = tile_value_at(s->f, from);
-    }
+    const tile_value_data *data = tile_value_at(s->f, tile_repeated_value(s->f, value));
     if (data->kind != TILE_VALUE_CONSTANT) return same(value);
     if (data->expr->kind == TILE_EXPR_FLOAT) return number(data->expr->number);
     return data->expr->kind == TILE_EXPR_INT ? number((double)data->expr->integer) : same(value);

@@ -98,7 +98,7 @@ static void check_convert(checker *c, tile_op op) {
 static void check_rearranged(checker *c, tile_op op) {
     bool buffer = tile_rearranging_buffer(c->f, op).id != 0;
     bool fits = buffer || tile_can_rearrange(c->f, op);
-    for (unsigned i = 0; i < tile_rearranged_operands(c->f, op) && !buffer; i++)
+    for (unsigned i = 0; i < tile_moved_operands(c->f, op) && !buffer; i++)
         for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
             tile_layout wanted;
             const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, r))->layout;

@@ -128,7 +128,8 @@ static bool can_be_late(const finder *s, tile_op op) {
     if (!whole || tile_op_result_count(f, op) != 1 || s->early[tile_op_result(f, op, 0).id] ||
         (tile_op_is_costly(opcode) && is_of_row(f, op, whole)))
         return false;
-    if (!load && opcode != TILE_OP_iota && opcode != TILE_OP_broadcast &&
+    tile_dims dims = tile_op_dims(opcode);
+    if (!load && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
         !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
         return false;
     bool held = is_held_within(f, tile_op_result(f, op, 0), whole);

@@ -33,6 +33,7 @@
 #include "lib/ir/level.h"
 #include "lib/ops/atomic.h"
 #include "lib/ops/gather.h"
+#include "lib/ops/rearrange.h"
 #include "passes/lower/lower.h"
 
 static void lower_region(lowering *l, tile_region from);
@@ -357,6 +358,10 @@ static void lower_op(lowering *l, tile_op op) {
         if (met && opcode == TILE_OP_sync && !tile_op_operand_count(&l->old, op)) return;
     }
     l->builder.loc = tile_op_loc(&l->old, op);
+    if (tile_is_rearrangement(&l->old, op)) {
+        lower_rearrange(l, op);
+        return;
+    }
     switch (opcode) {
     case TILE_OP_view:
     case TILE_OP_scratch: lower_view_op(l, op); break;
@@ -391,17 +396,6 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_broadcast: set_result(l, op, lower_broadcast(l, op)); break;
     case TILE_OP_print: lower_print(l, op); break;
     case TILE_OP_prefetch_l2: lower_prefetch(l, op); break;
-    case TILE_OP_transpose:
-    case TILE_OP_reshape:
-    case TILE_OP_join:
-    case TILE_OP_unjoin:
-    case TILE_OP_slice: lower_rearrange(l, op); break;
-    case TILE_OP_concat:
-        if (tile_op_gives_tile(&l->old, op))
-            lower_rearrange(l, op);
-        else
-            lower_other(l, op, opcode);
-        break;
     case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;

@@ -163,7 +163,7 @@ static tile_value rearrange(lowering *l, tile_op op, unsigned result, tile_value
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, result));
     unsigned registers = tile_type_registers(to), before = 0;
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, registers);
-    for (unsigned i = 0; i < tile_rearranged_operands(&l->old, op); i++) {
+    for (unsigned i = 0; i < tile_moved_operands(&l->old, op); i++) {
         const tile_type *from = tile_value_type(&l->old, tile_op_operand(&l->old, op, i));
         tile_placement p = tile_placement_of(&l->old, op, i, result);
         for (unsigned k = 0; k < tile_type_registers(from); k++) {
@@ -269,7 +269,7 @@ void lower_rearrange(lowering *l, tile_op op) {
         rearrange_in_memory(l, op, buffer);
         return;
     }
-    unsigned count = tile_rearranged_operands(&l->old, op);
+    unsigned count = tile_moved_operands(&l->old, op);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++)
         parts[i] = lower_mapped(l, tile_op_operand(&l->old, op, i));

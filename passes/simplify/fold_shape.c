@@ -34,10 +34,7 @@ tile_value tile_fold_rearrangement(tile_function *f, tile_op op, bool *changed) 
     tile_value source = tile_first_operand(f, op);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     tile_op inner = tile_value_def(f, source);
-    bool one = opcode == TILE_OP_transpose || opcode == TILE_OP_reshape ||
-               opcode == TILE_OP_slice ||
-               (opcode == TILE_OP_concat && tile_op_operand_count(f, op) == 1);
-    if (!one || !tile_is_rearrangement(f, op)) return TILE_NO_VALUE;
+    if (!tile_is_rearrangement(f, op) || tile_moved_operands(f, op) != 1) return TILE_NO_VALUE;
     if (opcode != TILE_OP_transpose && tile_value_type(f, source) == type) return source;
     /* with layouts, each of two steps may be one that threads can do, and both together not */
     if (tile_rearranging_buffer(f, op).id || !inner.id || type->layout) return TILE_NO_VALUE;

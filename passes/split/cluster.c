@@ -54,29 +54,19 @@ static void load_peer(const split_adder *adder, tile_builder *b, tile_value rank
     }
 }
 
-/* for %piece = part to the number of pieces step factor {} */
 static void finish_pieces(split *s, tile_builder *b, const split_pieces *cut, tile_value part,
                           const tile_value *buffers, const tile_op *epilogue, unsigned count) {
     tile_function *f = s->f;
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    tile_op loop = tile_build_for_loop(b, part, tile_build_int(b, cut->count),
-                                       tile_build_int(b, s->factor), NULL, 0);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    tile_value piece = tile_region_arg(f, body.region, 0);
-    tile_value_set_name(f, piece, "piece");
-    peer_adder peers = {
-        {s, load_peer}, cut, split_piece_begin(s, cut, &body, piece), buffers, NULL};
+    peer_adder peers = {{s, load_peer}, cut, TILE_NO_VALUE, buffers, NULL};
+    tile_builder body = split_open_pieces(s, cut, b, part, &peers.first);
     peers.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) {
-        peers.types[i] = split_part_type(s, i);
-        if (cut->count > 1) peers.types[i] = split_piece_type(s, cut, peers.types[i]);
-    }
+    for (unsigned i = 0; i < s->count; i++)
+        peers.types[i] = split_piece_type(s, cut, split_part_type(s, i));
     split_add_parts(&peers.base, &body, peers.types, sums);
     for (unsigned i = 0; i < s->count; i++) {
         const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
-        sums[i] =
-            split_as_type(&body, sums[i], cut->count > 1 ? split_piece_type(s, cut, own) : own);
+        sums[i] = split_as_type(&body, sums[i], split_piece_type(s, cut, own));
     }
     split_copy_pieces(s, cut, &body, epilogue, count, peers.first, sums);
     tile_build_yield(&body, NULL, 0);

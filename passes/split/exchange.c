@@ -75,18 +75,10 @@ static void meet(exchange *e, tile_builder *b) {
     split_build_atomic(b, "add", NULL, e->share, e->words, &e->tile, 1);
 }
 
-/* for %piece = part to the number of pieces step factor {} */
 static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue, unsigned count) {
     split *s = e->s;
-    tile_function *f = s->f;
-    tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    tile_op loop = tile_build_for_loop(b, e->grid.part, tile_build_int(b, e->cut.count),
-                                       tile_build_int(b, s->factor), NULL, 0);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
-    tile_value piece = tile_region_arg(f, body.region, 0);
-    tile_value_set_name(f, piece, "piece");
-    tile_value first = split_piece_begin(s, &e->cut, &body, piece);
+    tile_value first, *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
+    tile_builder body = split_open_pieces(s, &e->cut, b, e->grid.part, &first);
     split_sum_pieces(s, &body, &e->cut, first, e->tile, e->stride, e->parts, sums);
     split_copy_pieces(s, &e->cut, &body, epilogue, count, first, sums);
     tile_build_yield(&body, NULL, 0);

@@ -15,6 +15,7 @@
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "lib/support/integer.h"
+#include "passes/common/slice.h"
 #include "passes/split/split.h"
 
 typedef struct cutter {
@@ -44,37 +45,26 @@ static bool has_axis(const cutter *c, tile_value value) {
 
 const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
                                   const tile_type *type) {
-    tile_type draft = *type;
-    draft.layout = NULL;
-    draft.dims[pieces->axis] =
-        tile_expr_int(s->context, tile_type_dim(type, pieces->axis) / pieces->count);
-    return tile_type_get(s->context, &draft);
+    return pieces->count > 1 ? slice_type(s->context, type, pieces->axis, pieces->count) : type;
 }
 
 /* Which can be cut ----------------------------------------------------------------------------- */
 
-/* A tile of fewer dims has the axis, too, if it is one of the last. */
-static bool is_aligned(const cutter *c, tile_value operand) {
-    const tile_type *type = tile_value_type(c->f, operand);
-    unsigned front = c->rank - type->rank;
-    return type->kind != TILE_TYPE_TILE || type->rank == c->rank || c->pieces->axis < front ||
-           tile_type_dim(type, c->pieces->axis - front) == 1;
-}
-
 /* Operands that are needed by pieces, if the result is; false if it cannot be cut. */
 static bool want_operands(cutter *c, tile_op op) {
     tile_opcode opcode = tile_op_opcode(c->f, op);
-    bool stores = opcode == TILE_OP_store;
-    bool accesses = stores || opcode == TILE_OP_load;
-    bool given = accesses || opcode == TILE_OP_splat || opcode == TILE_OP_iota;
-    if (!given && opcode != TILE_OP_broadcast && !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+    tile_dims dims = tile_op_dims(opcode);
+    bool stores = opcode == TILE_OP_store, accesses = stores || opcode == TILE_OP_load;
+    if (!accesses && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
+        !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
         return false;
     for (unsigned i = 0; i < tile_op_operand_count(c->f, op); i++) {
         tile_value operand = tile_op_operand(c->f, op, i);
+        bool moved = stores && i == 0, along = has_axis(c, operand);
         bool is_tile = tile_value_type(c->f, operand)->kind == TILE_TYPE_TILE;
-        bool along = has_axis(c, operand);
-        if ((given && is_tile && !(stores && i == 0)) || !is_aligned(c, operand)) return false;
-        if (!along && ((stores && i == 0) || c->tainted[operand.id])) return false;
+        bool has = tile_dim_in_operand(c->f, op, i, c->pieces->axis) != TILE_NO_DIM;
+        if ((accesses && is_tile && !moved) || has != along) return false;
+        if (!along && (moved || c->tainted[operand.id])) return false;
         c->wanted[operand.id] |= along;
     }
     return true;
@@ -251,45 +241,30 @@ split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned cou
 
 /* Copies --------------------------------------------------------------------------------------- */
 
-/* The index of an element's operand that runs along the axis is moved on to the piece. */
-static void move_index(const cutter *c, tile_op op, unsigned element, tile_value first) {
-    tile_function *f = c->f;
-    tile_builder b = tile_builder_before(f, op);
-    unsigned end = 0;
-    for (unsigned i = 0; i <= element; i++) end += tile_op_segment(f, op, i).count;
-    unsigned at = end - c->rank + c->pieces->axis;
-    tile_value index = tile_op_operand(f, op, at);
-    int64_t known;
-    bool zero = tile_value_is_int(f, index, &known) && known == 0;
-    index = zero ? first : tile_build_add(&b, index, first);
-    tile_op_at(f, op)->operands[at] = index;
-}
-
-/* What counts along the axis starts later. */
-static tile_value move_iota(const cutter *c, tile_builder *b, tile_op op, tile_value first) {
-    tile_value counted = tile_op_result(c->f, op, 0);
-    const tile_type *type = tile_value_type(c->f, counted);
-    int64_t step = tile_op_attr_int(c->f, op, TILE_ATTR_step, 1);
-    if (tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0) != c->pieces->axis) return counted;
-    tile_value ahead = step == 1 ? first : tile_build_mul(b, first, tile_build_int(b, step));
-    const tile_type *scalar = tile_type_scalar(c->s->context, type->scalar);
-    if (tile_value_type(c->f, ahead) != scalar) ahead = tile_build_cast(b, ahead, scalar);
-    return tile_build_add(b, counted, tile_build_splat(b, ahead, type));
-}
-
 static void copy_op(cutter *c, tile_builder *b, tile_op op, tile_value first) {
     tile_function *f = c->f;
+    tile_iota iota;
     tile_opcode opcode = tile_op_opcode(f, op);
+    unsigned axis = c->pieces->axis;
+    bool cut = c->pieces->count > 1, wanted = cut && is_in(f, op, c->wanted);
+    if (wanted && opcode == TILE_OP_iota && tile_iota_of(f, op, &iota) && iota.axis == axis) {
+        tile_value all = tile_op_result(f, op, 0);
+        const tile_type *type = split_piece_type(c->s, c->pieces, tile_value_type(f, all));
+        c->made[all.id] = slice_numbers(b, b, op, type, first, 1);
+        return;
+    }
     tile_op copy = tile_clone_op(b, op, c->made, c->count);
-    if (c->pieces->count == 1) return; /* all of it, in its own place */
-    if (opcode == TILE_OP_store) move_index(c, copy, 1, first);
-    if (opcode == TILE_OP_load && is_in(f, op, c->wanted)) move_index(c, copy, 0, first);
+    bool stores = opcode == TILE_OP_store;
+    unsigned memory = stores                   ? tile_place_of(opcode, TILE_OPERAND_dst)
+                      : opcode == TILE_OP_load ? tile_place_of(opcode, TILE_OPERAND_src)
+                                               : TILE_MAX_OPERANDS;
+    if (cut && (stores || wanted) && memory < TILE_MAX_OPERANDS)
+        slice_move(f, copy, memory, c->rank, axis, first);
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
         tile_value old = tile_op_result(f, op, i), value = tile_op_result(f, copy, i);
-        if (!c->wanted[old.id]) continue;
-        const tile_type *type = split_piece_type(c->s, c->pieces, tile_value_type(f, old));
-        tile_value_at(f, value)->type = type;
-        c->made[old.id] = opcode == TILE_OP_iota ? move_iota(c, b, copy, first) : value;
+        if (c->wanted[old.id])
+            tile_value_at(f, value)->type =
+                split_piece_type(c->s, c->pieces, tile_value_type(f, old));
     }
 }
 
@@ -317,9 +292,17 @@ tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_bu
     return length == 1 ? piece : tile_build_mul(b, piece, tile_build_int(b, length));
 }
 
-static const tile_type *piece_type(const split *s, const split_pieces *pieces,
-                                   const tile_type *type) {
-    return pieces->count > 1 ? split_piece_type(s, pieces, type) : type;
+tile_builder split_open_pieces(const split *s, const split_pieces *pieces, tile_builder *b,
+                               tile_value part, tile_value *first) {
+    tile_function *f = s->f;
+    tile_op loop = tile_build_for_loop(b, part, tile_build_int(b, pieces->count),
+                                       tile_build_int(b, s->factor), NULL, 0);
+    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
+    body.loc = b->loc;
+    tile_value piece = tile_region_arg(f, body.region, 0);
+    tile_value_set_name(f, piece, "piece");
+    *first = split_piece_begin(s, pieces, &body, piece);
+    return body;
 }
 
 /* All of a group are loaded before the first one is added: so many loads are under way at once. The
@@ -419,7 +402,7 @@ static int64_t choose_group(const split *s, const split_pieces *pieces) {
     tile_expr_is_int(s->f->warps, &warps);
     if (s->count != 1 || s->factor < MANY || pieces->count == 1 || pieces->axis) return 1;
     if (!split_only_adds(s)) return 1; /* rows behind the last part are read as 0 */
-    const tile_type *type = piece_type(s, pieces, split_part_type(s, 0));
+    const tile_type *type = split_piece_type(s, pieces, split_part_type(s, 0));
     if (type->rank != 2 || tile_type_dim(type, 0) != 1) return 1;
     int64_t row = tile_type_dim(type, 1) * tile_scalar_bytes(type->scalar);
     while (2 * group * row <= 32 * warps * VECTOR && 2 * group <= s->factor) group *= 2;
@@ -469,7 +452,7 @@ static void load_rows(const split_adder *adder, tile_builder *b, tile_value numb
 
 static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces, int64_t group,
                            tile_value first, tile_value tile, tile_value tiles, tile_value parts) {
-    const tile_type *whole = split_part_type(s, 0), *row = piece_type(s, pieces, whole);
+    const tile_type *whole = split_part_type(s, 0), *row = split_piece_type(s, pieces, whole);
     tile_value elements = tile_build_int(b, tile_type_elements(whole)), sum;
     tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
     tile_value shift = tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1)));
@@ -529,16 +512,16 @@ void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, til
     if (group > 1) {
         const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, 0));
         sums[0] = sum_rows(s, b, pieces, group, first, tile, tiles, parts[0]);
-        sums[0] = split_as_type(b, sums[0], piece_type(s, pieces, own));
+        sums[0] = split_as_type(b, sums[0], split_piece_type(s, pieces, own));
         return;
     }
     piece_adder a = {{s, load_pieces}, pieces, first, tile, tiles, parts, NULL};
     a.types = TILE_NEW_ARRAY(s->pass->scratch, const tile_type *, s->count + 1);
     for (unsigned i = 0; i < s->count; i++)
-        a.types[i] = piece_type(s, pieces, split_part_type(s, i));
+        a.types[i] = split_piece_type(s, pieces, split_part_type(s, i));
     split_add_parts(&a.base, b, a.types, sums);
     for (unsigned i = 0; i < s->count; i++) {
         const tile_type *own = tile_value_type(f, tile_op_result(f, s->loop, i));
-        sums[i] = split_as_type(b, sums[i], piece_type(s, pieces, own));
+        sums[i] = split_as_type(b, sums[i], split_piece_type(s, pieces, own));
     }
 }

@@ -161,6 +161,9 @@ tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t);
 
 /* Into how many pieces what stands behind the loop can be cut, `wanted` at most. */
 split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count, int64_t wanted);
+/* for %piece = part to the number of pieces step factor {}; first: where the piece begins. */
+tile_builder split_open_pieces(const split *s, const split_pieces *pieces, tile_builder *b,
+                               tile_value part, tile_value *first);
 const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
                                   const tile_type *type);
 /* Copies what stands behind the loop, and what it needs by pieces of what stands before it, for the

@@ -15,7 +15,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/ops/gather.h"
-#include "lib/ops/shape.h"
+#include "passes/common/slice.h"
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
@@ -106,53 +106,24 @@ static void deal_carried(division *d, tile_op op, unsigned i) {
     }
 }
 
-/* Dim d of one is dim to[d] of the other. */
-static void deal_mapped(division *d, tile_op op, const unsigned *to) {
-    enum { NONE = TILE_MAX_RANK };
+/* The operand's dims that are dims of the result. */
+static void deal_mapped(division *d, tile_op op) {
+    tile_dim map[TILE_MAX_RANK];
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
-    for (unsigned dim = 0; dim < tile_value_type(d->f, a)->rank; dim++) {
-        if (to[dim] == NONE) continue;
-        if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, to[dim]);
-        if (is_dealt(d, b) && d->dealt[b.id] == 1 + to[dim]) deal(d, op, a, dim);
+    unsigned src = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_src);
+    unsigned rank = tile_dim_map(d->f, op, 0, src, map);
+    for (unsigned dim = 0; dim < rank; dim++) {
+        if (map[dim].kind != TILE_DIM_OF) continue;
+        if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, map[dim].of);
+        if (is_dealt(d, b) && d->dealt[b.id] == 1 + map[dim].of) deal(d, op, a, dim);
     }
 }
 
-/* The dims that a tile keeps: through a broadcast those that it does not repeat, through a
- * reduction the others, through a reshape those that begin at the same element and are as long. */
-static void find_kept(const division *d, tile_op op, unsigned to[TILE_MAX_RANK]) {
-    const tile_type *a = tile_value_type(d->f, tile_operand_src(d->f, op)),
-                    *b = tile_value_type(d->f, tile_op_result(d->f, op, 0));
-    bool reshape = tile_op_opcode(d->f, op) == TILE_OP_reshape;
-    for (unsigned i = 0; i < TILE_MAX_RANK; i++) to[i] = TILE_MAX_RANK;
-    int64_t before = 1;
-    for (unsigned i = 0; i < a->rank; i++) {
-        int64_t extent = tile_type_dim(a, i), other = 1;
-        for (unsigned k = 0; k < b->rank; k++) {
-            bool here = reshape ? other == before : k + a->rank == i + b->rank;
-            if (here && extent > 1 && tile_type_dim(b, k) == extent) to[i] = k;
-            other *= tile_type_dim(b, k);
-        }
-        before *= extent;
-    }
-}
-
-/* Whether all tiles that it takes and gives have the same extents. */
-static bool is_alike(const tile_function *f, tile_op op) {
-    switch (tile_op_opcode(f, op)) {
-    case TILE_OP_dot_wait:
-    case TILE_OP_load:
-    case TILE_OP_store:
-    case TILE_OP_copy:
-    case TILE_OP_load_shared:
-    case TILE_OP_store_shared: return true;
-    default: return tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_ELEMENTWISE);
-    }
-}
-
+/* What repeats, combines or only renames elements along dims may keep others. */
 static bool keeps_dims(const tile_function *f, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(f, op);
-    return (opcode == TILE_OP_broadcast || opcode == TILE_OP_reduce || opcode == TILE_OP_reshape) &&
-           tile_op_operand_count(f, op) == 1;
+    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
+    return (dims == TILE_DIMS_stretched || dims == TILE_DIMS_folded || dims == TILE_DIMS_flat) &&
+           tile_op_operand_count(f, op) == 1 && tile_op_result_count(f, op) == 1;
 }
 
 /* The sums, and the operand with their rows: dim 0 of lhs, or dim 1 of rhs. */
@@ -168,15 +139,13 @@ static void deal_product(division *d, tile_op op) {
 
 static void visit_dealt(division *d, tile_op op) {
     tile_function *f = d->f;
-    unsigned kept[TILE_MAX_RANK];
-    if (tile_op_opcode(f, op) == TILE_OP_dot) {
+    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
+    if (tile_op_opcode(f, op) == TILE_OP_dot)
         deal_product(d, op);
-    } else if (keeps_dims(f, op)) {
-        find_kept(d, op, kept);
-        deal_mapped(d, op, kept);
-    } else if (is_alike(f, op)) {
+    else if (keeps_dims(f, op))
+        deal_mapped(d, op);
+    else if (dims == TILE_DIMS_same || dims == TILE_DIMS_each)
         deal_all(d, op);
-    }
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) deal_carried(d, op, i);
 }
 
@@ -279,13 +248,12 @@ static bool carries_alike(const division *d, tile_op op) {
 
 /* A broadcast may also repeat what it takes in each third. */
 static bool keeps_rows(const division *d, tile_op op) {
-    unsigned kept[TILE_MAX_RANK];
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
-    bool known = false;
-    find_kept(d, op, kept);
-    if (is_dealt(d, a)) return is_dealt(d, b) && d->dealt[b.id] == 1 + kept[d->dealt[a.id] - 1];
-    for (unsigned i = 0; i < TILE_MAX_RANK; i++) known |= d->dealt[b.id] == 1 + kept[i];
-    return tile_op_opcode(d->f, op) == TILE_OP_broadcast && !known;
+    unsigned src = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_src);
+    unsigned own =
+        is_dealt(d, b) ? tile_dim_in_operand(d->f, op, src, d->dealt[b.id] - 1u) : TILE_NO_DIM;
+    if (is_dealt(d, a)) return d->dealt[a.id] == 1 + own;
+    return tile_op_dims(tile_op_opcode(d->f, op)) == TILE_DIMS_stretched && own == TILE_NO_DIM;
 }
 
 static bool may_have_third(const division *d, tile_op op) {
@@ -379,11 +347,8 @@ bool specialize_check_division(specialist *s) {
 /* Building ------------------------------------------------------------------------------------- */
 
 static const tile_type *third_of(const division *d, tile_value value) {
-    tile_context *context = tile_function_context(d->f);
-    tile_type draft = *tile_value_type(d->f, value);
-    unsigned dim = d->dealt[value.id] - 1u;
-    draft.dims[dim] = tile_expr_int(context, tile_type_dim(&draft, dim) / GROUPS);
-    return tile_type_get(context, &draft);
+    return slice_type(tile_function_context(d->f), tile_value_type(d->f, value),
+                      d->dealt[value.id] - 1u, GROUPS);
 }
 
 /* A tile is moved from where the group's third of it begins. */
@@ -392,64 +357,27 @@ static void visit_moved(const division *d, tile_op op) {
     unsigned i = 0;
     if (!touches_dealt(d, op) || !moves(d, op)) return;
     while (!has_rows(d, tile_of(d, op, i)) || !is_dealt(d, tile_of(d, op, i))) i++;
-    const tile_type *type = tile_value_type(f, tile_of(d, op, i));
-    unsigned dim = d->dealt[tile_of(d, op, i).id] - 1u;
-    const tile_values element = tile_op_segment(f, op, view_of(f, op));
-    unsigned at = element.count - type->rank + dim;
+    tile_value tile = tile_of(d, op, i);
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
+    const tile_type *type = tile_value_type(f, tile);
+    unsigned dim = d->dealt[tile.id] - 1u;
     tile_value rows = tile_build_int(&b, tile_type_dim(type, dim) / GROUPS);
-    tile_value first = tile_build_mul(&b, d->s->group, rows);
-    if (tile_value_type(f, element.at[at]) != tile_value_type(f, first))
-        first = tile_build_cast(&b, first, tile_value_type(f, element.at[at]));
-    tile_value moved = tile_build_add(&b, element.at[at], first);
-    tile_op_at(f, op)->operands[(unsigned)(element.at - tile_op_at(f, op)->operands) + at] = moved;
+    slice_move(f, op, view_of(f, op), type->rank, dim, tile_build_mul(&b, d->s->group, rows));
 }
 
-/* In which all numbers of the tile are exact, or wrap as they do there; floats are rounded once, as
- * they were. */
-static tile_scalar scalar_of_numbers(const tile_type *whole, const tile_iota *iota) {
-    int64_t span, last;
-    if (!tile_scalar_is_floating(whole->scalar)) return whole->scalar;
-    bool small = !__builtin_mul_overflow(iota->step, tile_type_dim(whole, iota->axis), &span) &&
-                 !__builtin_add_overflow(iota->start, span, &last) && last == (int32_t)last &&
-                 iota->start == (int32_t)iota->start && span == (int32_t)span;
-    return small ? TILE_i32 : TILE_i64;
-}
-
-/* What the rows of the groups before take of them; it stands before the loops, which do not change
- * it. */
-static tile_value build_before(const division *d, tile_op op, tile_scalar scalar, int64_t taken) {
-    tile_function *f = d->f;
-    tile_context *context = tile_function_context(f);
-    tile_builder b = tile_builder_before(f, tile_region_first(f, tile_executors_of(f, op).role));
-    b.loc = tile_op_loc(f, op);
-    if (scalar == TILE_i32 && taken == (int32_t)taken)
-        return tile_build_mul(&b, d->s->group, tile_build_int(&b, taken));
-    const tile_type *wide = tile_type_scalar(context, TILE_i64);
-    tile_value each = tile_function_constant(f, wide, tile_expr_int(context, taken));
-    tile_value all = tile_build_mul(&b, tile_build_cast(&b, d->s->group, wide), each);
-    return scalar == TILE_i64 ? all : tile_build_cast(&b, all, tile_type_scalar(context, scalar));
-}
-
-/* The numbers of a third: what an iota of its extent gives, and what is before it. */
-static tile_value build_numbers(const division *d, tile_op op, const tile_iota *iota) {
+/* What the rows of the groups before take of them stands before the loops, which do not change it.
+ */
+static tile_value build_numbers(const division *d, tile_op op) {
     tile_function *f = d->f;
     tile_value numbers = tile_op_result(f, op, 0);
+    tile_builder b = tile_builder_before(f, op),
+                 early =
+                     tile_builder_before(f, tile_region_first(f, tile_executors_of(f, op).role));
+    b.loc = early.loc = tile_op_loc(f, op);
     const tile_type *to = third_of(d, numbers);
-    tile_scalar scalar = scalar_of_numbers(tile_value_type(f, numbers), iota);
-    const tile_type *type = tile_type_with_scalar(tile_function_context(f), to, scalar);
-    uint64_t taken = (uint64_t)tile_type_dim(to, iota->axis) * (uint64_t)iota->step;
-    tile_value before = build_before(d, op, scalar, (int64_t)taken);
-    tile_builder b = tile_builder_before(f, op);
-    b.loc = tile_op_loc(f, op);
-    tile_value own = tile_build_iota(&b, type);
-    const tile_attr_id attrs[] = {TILE_ATTR_axis, TILE_ATTR_start, TILE_ATTR_step};
-    for (unsigned i = 0; i < 3; i++) tile_op_take_attr(f, tile_value_def(f, own), f, op, attrs[i]);
-    tile_value all = tile_build_add(&b, own, tile_build_splat(&b, before, type));
-    if (type != to) all = tile_build_cast(&b, all, to);
-    tile_value_at(f, all)->name = tile_value_at(f, numbers)->name;
-    return all;
+    return slice_numbers(&early, &b, op, to, d->s->group,
+                         tile_type_dim(to, d->dealt[numbers.id] - 1u));
 }
 
 /* Rows are counted from the tile's first one. */
@@ -466,7 +394,7 @@ static void divide_numbers(const division *d) {
         if (!is_dealt(d, result) || !tile_iota_of(f, iotas[i], &iota) ||
             iota.axis != d->dealt[result.id] - 1u)
             continue;
-        numbers[result.id] = build_numbers(d, iotas[i], &iota);
+        numbers[result.id] = build_numbers(d, iotas[i]);
     }
     tile_value *map = TILE_NEW_ARRAY(scratch, tile_value, f->value_count);
     for (size_t id = 0; id < values; id++) map[id] = numbers[id];

@@ -16,6 +16,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/wgmma.h"
+#include "passes/common/host_value.h"
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
@@ -124,8 +125,7 @@ void specialize_take_share(const specialist *s, tile_builder *b, const tile_type
                            unsigned share, tile_value *at, unsigned size, tile_value *stage) {
     tile_value *row = &at[size - type->rank + s->dealt_dim];
     tile_value first = tile_build_int(b, share * tile_type_dim(type, s->dealt_dim));
-    const tile_type *index = tile_value_type(s->ring.f, *row);
-    if (index != tile_value_type(s->ring.f, first)) first = tile_build_cast(b, first, index);
+    first = host_value_as(b, first, tile_value_type(s->ring.f, *row)->scalar);
     if (share) *row = tile_build_add(b, *row, first);
     *stage = specialize_dealt_stage(b, *stage, tile_build_int(b, share));
 }

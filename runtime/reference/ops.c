@@ -102,15 +102,6 @@ static void compute_iota(evaluation *e, tile_op op, double *to) {
     }
 }
 
-static void compute_broadcast(evaluation *e, tile_op op, double *to) {
-    tile_compute_array narrow, wide;
-    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &narrow);
-    if (!from || !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide))
-        return;
-    if (evaluation_count(&wide))
-        tile_repeat_elements(wide.rank, wide.dims, narrow.rank, narrow.dims, sizeof *to, from, to);
-}
-
 static void compute_gather(evaluation *e, tile_op op, double *to) {
     tile_compute_array a, at;
     const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a),
@@ -230,11 +221,15 @@ static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operan
     for (unsigned i = 0; i < operands; i++) {
         const double *elements = evaluation_operand(e, tile_op_operand(e->f, op, i), &from);
         if (!elements) return;
-        tile_placement placement = tile_rearrange(e->f, op, i, index, axis, first, before);
+        tile_placement placement = tile_rearrange(e->f, op, i, index, first, before);
         tile_place_elements(&placement, from.dims, from.rank, result.dims, sizeof *to, elements,
                             to);
         before += from.dims[axis];
     }
+}
+
+static void compute_broadcast(evaluation *e, tile_op op, double *to) {
+    rearrange(e, op, 0, 1, NULL, to);
 }
 
 static void compute_transpose(evaluation *e, tile_op op, double *to) {

@@ -2,21 +2,12 @@
  * and those along an axis have functions of their own. */
 #include <stdlib.h>
 
+#include "lib/ops/dims.h"
 #include "lib/ops/gather.h"
-#include "lib/ops/rearrange.h"
 #include "lib/support/scalar.h"
 #include "runtime/reference/evaluation.h"
 
 /* Moving --------------------------------------------------------------------------------------- */
-
-/* The operands whose elements become the result's; others are coordinates. */
-static unsigned moved_operands(const evaluation *e, tile_op op) {
-    switch (tile_op_opcode(e->f, op)) {
-    case TILE_OP_concat: return tile_op_operand_count(e->f, op);
-    case TILE_OP_join: return 2;
-    default: return 1; /* the first one, of every other row that moves elements */
-    }
-}
 
 /* An operation on one plane in the place of the numbers. */
 typedef struct moving {
@@ -52,7 +43,7 @@ static void restore(moving *m) {
 }
 
 static bool has_plane(const evaluation *e, tile_op op, plane_kind which) {
-    for (unsigned i = 0; i < moved_operands(e, op); i++)
+    for (unsigned i = 0; i < tile_moved_operands(e->f, op); i++)
         if (e->planes[which][tile_op_operand(e->f, op, i).id]) return true;
     return false;
 }
@@ -63,7 +54,7 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
     const tile_op_data *data = tile_op_at(e->f, op);
     double *results[2] = {NULL};
     if (!has_plane(e, op, which)) return;
-    moving m = {e, op, which, moved_operands(e, op), NULL, NULL};
+    moving m = {e, op, which, tile_moved_operands(e->f, op), NULL, NULL};
     m.kept = TILE_NEW_ARRAY(&e->scratch, double *, m.count);
     m.empty = TILE_NEW_ARRAY(&e->scratch, double *, m.count);
     double *to = evaluation_create_plane(e, which, data->first_result);
@@ -84,7 +75,7 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
 static void follow_origin(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
     tile_scalar origin = e->origins[tile_first_operand(e->f, op).id];
-    for (unsigned i = 1; i < moved_operands(e, op); i++)
+    for (unsigned i = 1; i < tile_moved_operands(e->f, op); i++)
         if (e->origins[data->operands[i].id] != origin)
             origin = evaluation_scalar(e, data->first_result);
     for (uint32_t i = 0; i < data->result_count; i++)

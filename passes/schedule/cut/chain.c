@@ -220,17 +220,10 @@ static tile_op def(const chain_finder *f, tile_value value, tile_opcode opcode) 
     return op.id && tile_op_opcode(f->s->compute, op) == opcode ? op : none;
 }
 
-static sched_wanted without_broadcast(chain_finder *f, sched_wanted at) {
-    tile_op op;
-    while ((op = def(f, at.value, TILE_OP_broadcast)).id)
-        at = sched_wanted_operand(f->s, op, 0, &at.map);
-    return at;
-}
-
 /* Whether the row's value is a maximum of x, or larger; `top` is the maximum. */
 static bool is_above(chain_finder *f, sched_wanted row, tile_value x, sched_wanted *top) {
     tile_op op;
-    row = without_broadcast(f, row);
+    row = sched_behind_broadcasts(f->s, row);
     if ((op = def(f, row.value, TILE_OP_max)).id) {
         sched_wanted a = sched_wanted_operand(f->s, op, 0, &row.map),
                      b = sched_wanted_operand(f->s, op, 1, &row.map);
@@ -260,8 +253,8 @@ static bool find_exponent(chain_finder *f, sched_wanted at, sched_exp *out) {
         return false;
     }
     if (!(op = def(f, at.value, TILE_OP_sub)).id) return false;
-    out->x = without_broadcast(f, sched_wanted_operand(f->s, op, 0, &at.map));
-    out->rho = without_broadcast(f, sched_wanted_operand(f->s, op, 1, &at.map));
+    out->x = sched_behind_broadcasts(f->s, sched_wanted_operand(f->s, op, 0, &at.map));
+    out->rho = sched_behind_broadcasts(f->s, sched_wanted_operand(f->s, op, 1, &at.map));
     return chain_classify(f, out->x.value, &out->x.map).form == SCHED_EARLY &&
            chain_classify(f, out->rho.value, &out->rho.map).form == SCHED_ROW &&
            is_above(f, out->rho, out->x.value, &out->top);
@@ -306,11 +299,12 @@ static bool is_exp(const chain_finder *f, tile_value value) {
 static unsigned sum_of_exps(chain_finder *f, sched_wanted row) {
     schedule *s = f->s;
     tile_op op;
-    row = without_broadcast(f, row);
+    row = sched_behind_broadcasts(f->s, row);
     if ((op = def(f, row.value, TILE_OP_max)).id || (op = def(f, row.value, TILE_OP_add)).id) {
         bool adds = tile_op_opcode(s->compute, op) == TILE_OP_add;
         for (unsigned i = 0; i < 2; i++) {
-            sched_wanted other = without_broadcast(f, sched_wanted_operand(s, op, 1 - i, &row.map));
+            sched_wanted other =
+                sched_behind_broadcasts(f->s, sched_wanted_operand(s, op, 1 - i, &row.map));
             unsigned exps = sum_of_exps(f, sched_wanted_operand(s, op, i, &row.map));
             bool positive = is_exp(f, other.value) || sched_is_positive(s, other.value, 8);
             if (exps && (!adds || positive)) return exps;
@@ -328,7 +322,7 @@ static unsigned sum_of_exps(chain_finder *f, sched_wanted row) {
  * number from 0 to 1. *divides: there is such a divisor. */
 static sched_wanted divisor_of(chain_finder *f, sched_wanted row, bool *divides) {
     double number;
-    sched_wanted inner = without_broadcast(f, row);
+    sched_wanted inner = sched_behind_broadcasts(f->s, row);
     tile_op op = *divides ? TILE_NO_OP : def(f, inner.value, TILE_OP_div);
     if (!op.id || !sched_is_number(f->s, tile_operand_lhs(f->s->compute, op), &number) ||
         !(number > 0 && number <= 1))
@@ -443,9 +437,7 @@ static sched_known_form of_elements(chain_finder *f, tile_op op, unsigned result
     if (!seen[SCHED_ROW] && !seen[SCHED_SCALED])
         return plain(seen[SCHED_EARLY] ? SCHED_EARLY : SCHED_SAME);
     if (!seen[SCHED_EARLY] && !seen[SCHED_SCALED]) return plain(SCHED_ROW);
-    if (opcode == TILE_OP_broadcast || opcode == TILE_OP_transpose || opcode == TILE_OP_reshape ||
-        opcode == TILE_OP_slice)
-        return of[0];
+    if (sched_passes_on(s, op)) return of[0];
     bool multiplies = opcode == TILE_OP_mul || (opcode == TILE_OP_div && of[1].form == SCHED_ROW);
     if (!seen[SCHED_SCALED] && !multiplies) return plain(SCHED_NONE);
     return of_scaled(f, op, map, of);

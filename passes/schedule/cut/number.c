@@ -3,15 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/ops/shape.h"
 #include "passes/schedule/cut/online.h"
 
 bool sched_is_number(schedule *s, tile_value value, double *number) {
-    tile_op op;
-    while ((op = tile_value_def(s->compute, value)).id &&
-           (tile_op_opcode(s->compute, op) == TILE_OP_splat ||
-            tile_op_opcode(s->compute, op) == TILE_OP_broadcast))
-        value = tile_operand_src(s->compute, op);
-    const tile_value_data *data = tile_value_at(s->compute, value);
+    const tile_value_data *data = tile_value_at(s->compute, tile_repeated_value(s->compute, value));
     int64_t integer;
     if (data->kind != TILE_VALUE_CONSTANT) return false;
     const tile_expr *expr = sched_resolved(s, data->expr);

@@ -24,6 +24,9 @@ static inline sched_wanted sched_wanted_operand(schedule *s, tile_op op, unsigne
                           sched_operand_map(s, op, 0, index, map)};
 }
 
+/* What broadcasts repeat, where it is wanted. */
+sched_wanted sched_behind_broadcasts(schedule *s, sched_wanted at);
+
 typedef enum sched_form {
     SCHED_SAME,   /* known before the walk, and the same along it */
     SCHED_EARLY,  /* known as soon as its block is */

@@ -118,6 +118,14 @@ void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, boo
     }
 }
 
+sched_wanted sched_behind_broadcasts(schedule *s, sched_wanted at) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, at.value)).id &&
+           tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_stretched)
+        at = sched_wanted_operand(s, op, 0, &at.map);
+    return at;
+}
+
 /* Whether `value` is computed from `from`, or is it. */
 static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
     tile_op op = tile_value_def(s->compute, value);
@@ -141,13 +149,12 @@ int64_t sched_axis(const schedule *s, tile_op op) {
 
 /* Operations along rows whose results have as many elements. */
 bool sched_is_along(const schedule *s, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    return opcode == TILE_OP_scan || opcode == TILE_OP_sort;
+    return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_along;
 }
 
 bool sched_is_reduction(const schedule *s, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || sched_is_along(s, op);
+    return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_folded ||
+           sched_is_along(s, op);
 }
 
 bool sched_same_domain(const sched_domain *a, const sched_domain *b) {

@@ -1,12 +1,10 @@
 /* Operations that move elements, as changes of coordinates. */
 #include "passes/schedule/kernel/schedule.h"
 
-#include "lib/ir/syntax.h"
-
 tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
-           tile_op_opcode(s->compute, op) == TILE_OP_broadcast)
+           tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_stretched)
         value = tile_operand_src(s->compute, op);
     return value;
 }
@@ -55,40 +53,10 @@ static bool is_inline_reshape(schedule *s, tile_op op) {
 
 bool sched_is_inline(schedule *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
-    switch (opcode) {
-    case TILE_OP_broadcast:
-    case TILE_OP_transpose:
-    case TILE_OP_slice:
-    case TILE_OP_concat:
-    case TILE_OP_join:
-    case TILE_OP_unjoin:
-    case TILE_OP_gather:
-    case TILE_OP_window:
-    case TILE_OP_iota: return true;
-    case TILE_OP_reshape: return is_inline_reshape(s, op);
-    default: return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
-    }
-}
-
-/* Dims of lower rank stand at the end; extents of 1 are repeated. */
-static sched_map stretched(schedule *s, const tile_type *from, const tile_type *to,
-                           const sched_map *map) {
-    sched_map out = {{{0, NULL, NULL}}};
-    for (unsigned d = 0; d < from->rank; d++) {
-        unsigned of_result = d + to->rank - from->rank;
-        bool repeated = sched_is_one(sched_dim(s, from, d));
-        out.at[d] = repeated ? sched_nowhere() : map->at[of_result];
-    }
-    return out;
-}
-
-static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
-    sched_map out = *map;
-    const tile_values first = tile_operands_first(s->compute, op);
-    for (unsigned d = 0; d < first.count; d++)
-        out.at[d] = sched_shifted(s, &map->at[d], TILE_OP_add,
-                                  tile_value_at(s->compute, first.at[d])->expr);
-    return out;
+    tile_dims dims = tile_op_dims(opcode);
+    if (dims == TILE_DIMS_flat) return is_inline_reshape(s, op);
+    return tile_opcode_moves(opcode) || dims == TILE_DIMS_counted ||
+           tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
 }
 
 sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand,
@@ -102,43 +70,39 @@ sched_coordinate sched_part_coordinate(schedule *s, tile_op op, unsigned operand
     return at;
 }
 
-/* A part of extent 1 has its element wherever it is looked at. */
-static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const sched_map *map) {
-    sched_map out = *map;
-    unsigned axis = (unsigned)sched_axis(s, op);
-    const tile_type *part = sched_type(s, tile_op_operand(s->compute, op, operand));
-    bool one = sched_is_one(sched_dim(s, part, axis));
-    out.at[axis] = one ? sched_nowhere() : sched_part_coordinate(s, op, operand, map);
-    return out;
+/* What the operation adds to the coordinate along dim d. */
+static sched_coordinate shifted(schedule *s, tile_op op, unsigned operand, unsigned d,
+                                const sched_map *map) {
+    tile_dims dims = tile_op_dims(tile_op_opcode(s->compute, op));
+    if (dims == TILE_DIMS_beside && d == sched_axis(s, op))
+        return sched_part_coordinate(s, op, operand, map);
+    if (dims != TILE_DIMS_sliced) return map->at[d];
+    tile_value first = tile_operands_first(s->compute, op).at[d];
+    return sched_shifted(s, &map->at[d], TILE_OP_add, tile_value_at(s->compute, first)->expr);
 }
 
-static sched_map transposed(schedule *s, tile_op op, const tile_type *type, const sched_map *map) {
-    const tile_attr *order = tile_op_attr(s->compute, op, TILE_ATTR_order);
-    sched_map out = *map;
-    if (!order) {
-        out.at[type->rank - 1] = map->at[type->rank - 2];
-        out.at[type->rank - 2] = map->at[type->rank - 1];
-    }
-    for (unsigned d = 0; order && d < order->count; d++) out.at[order->list[d]] = map->at[d];
-    return out;
-}
-
+/* An extent of 1 has its element wherever it is looked at. */
 sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned operand,
                             const sched_map *map) {
     const tile_type *from = sched_type(s, tile_op_operand(s->compute, op, operand));
     const tile_type *to = sched_type(s, tile_op_result(s->compute, op, result));
+    tile_dims dims = tile_op_dims(tile_op_opcode(s->compute, op));
+    tile_dim own[TILE_MAX_RANK];
     sched_map out = *map;
-    switch (tile_op_opcode(s->compute, op)) {
-    case TILE_OP_transpose: return transposed(s, op, from, map);
-    case TILE_OP_slice: return operand ? out : sliced(s, op, map);
-    case TILE_OP_concat: return part_of_concat(s, op, operand, map);
-    case TILE_OP_join: return out; /* one dim less */
-    case TILE_OP_unjoin:
-        out.at[to->rank] =
-            (sched_coordinate){-1, result ? tile_expr_int(s->context, 1) : NULL, NULL};
+    if (dims == TILE_DIMS_windowed) return operand ? out : sched_windowed(s, op, from->rank, map);
+    if (dims == TILE_DIMS_flat) {
+        sched_reshaped(s, from, to, map, &out);
         return out;
-    case TILE_OP_window: return operand ? out : sched_windowed(s, op, from->rank, map);
-    case TILE_OP_reshape: sched_reshaped(s, from, to, map, &out); return out;
-    default: return stretched(s, from, to, map);
     }
+    unsigned rank = tile_dim_map(s->compute, op, result, operand, own);
+    for (unsigned d = 0; d < rank; d++) {
+        if (sched_is_one(sched_dim(s, from, d)))
+            out.at[d] = sched_nowhere();
+        else if (own[d].kind == TILE_DIM_OF)
+            out.at[d] = shifted(s, op, operand, own[d].of, map);
+        else if (own[d].kind == TILE_DIM_AT)
+            out.at[d] =
+                (sched_coordinate){-1, result ? tile_expr_int(s->context, result) : NULL, NULL};
+    }
+    return out;
 }

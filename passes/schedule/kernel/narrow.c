@@ -58,17 +58,13 @@ static bool holds_pad(schedule *s, tile_op window, tile_scalar scalar) {
 }
 
 unsigned sched_moved_operands(const schedule *s, tile_op op) {
-    switch (tile_op_opcode(s->compute, op)) {
-    case TILE_OP_reshape:
-    case TILE_OP_transpose:
-    case TILE_OP_broadcast:
-    case TILE_OP_slice:
-    case TILE_OP_gather:
-    case TILE_OP_window: return 1;
-    case TILE_OP_concat:
-    case TILE_OP_join: return tile_op_operand_count(s->compute, op);
-    default: return 0;
-    }
+    return tile_op_result_count(s->compute, op) == 1 ? tile_moved_operands(s->compute, op) : 0;
+}
+
+bool sched_passes_on(const schedule *s, tile_op op) {
+    tile_dims dims = tile_op_dims(tile_op_opcode(s->compute, op));
+    return sched_moved_operands(s, op) == 1 && dims != TILE_DIMS_taken &&
+           dims != TILE_DIMS_windowed;
 }
 
 /* What is known of the values that the compute has at first: each is looked at, and moved, once,

@@ -15,6 +15,7 @@
 #ifndef TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 #define TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 
+#include "lib/ops/dims.h"
 #include "passes/pass.h"
 
 /* One dim's coordinate of an element: a dim of the domain, or what is computed of coordinates, plus
@@ -233,8 +234,11 @@ tile_value sched_without_broadcasts(const schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
-/* How many operands, from the first one on, have the elements that op moves; 0: it does not. */
+/* How many operands, from the first one on, have the elements that op moves to its only result; 0:
+ * it does not. */
 unsigned sched_moved_operands(const schedule *s, tile_op op);
+/* Whether these are one operand's, from places that follow from the result's alone. */
+bool sched_passes_on(const schedule *s, tile_op op);
 /* From now on the schedule has a copy of the compute, which the module has not. */
 void sched_own_compute(schedule *s);
 /* A reduction in the compute; the axis keeps its dim, with an extent of 1. kind: "add", "max", ..

@@ -318,11 +318,6 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
     schedule *s = k->s;
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id;
     switch (tile_op_opcode(s->compute, op)) {
-    case TILE_OP_broadcast:
-    case TILE_OP_transpose:
-    case TILE_OP_slice:
-    case TILE_OP_reshape:
-    case TILE_OP_unjoin: return operand(k, op, result, 0, map, element);
     case TILE_OP_concat: return compute_concat(k, op, map, element);
     case TILE_OP_join: return compute_join(k, op, map, element);
     case TILE_OP_window: return compute_window(k, op, map, element);
@@ -330,6 +325,8 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
     case TILE_OP_gather: return compute_gather(k, op, map, element);
     default: break;
     }
+    if (tile_opcode_moves(tile_op_opcode(s->compute, op)))
+        return operand(k, op, result, 0, map, element);
     if (tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE))
         return compute_elementwise(k, op, map, element);
     SCHED_FAIL(s, op, "%s cannot be computed inside of @%s: write a kernel for @%s",
@@ -356,9 +353,8 @@ typedef struct wishes {
 static bool is_of_operands(const sched_kernel *k, tile_value value) {
     tile_op op = tile_value_def(k->s->compute, value);
     if (!op.id || sched_find_input(k->s, k->g, value) >= 0) return false;
-    tile_opcode opcode = tile_op_opcode(k->s->compute, op);
-    return tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_broadcast ||
-           opcode == TILE_OP_transpose || opcode == TILE_OP_slice || opcode == TILE_OP_reshape;
+    return tile_op_has_trait(tile_op_opcode(k->s->compute, op), TILE_TRAIT_ELEMENTWISE) ||
+           sched_passes_on(k->s, op);
 }
 
 static void add_wish(sched_kernel *k, wishes *w, tile_value value, const sched_map *map,

@@ -20,10 +20,6 @@ static tile_opcode opcode_of(const schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op);
 }
 
-static bool is_repeated(const schedule *s, tile_op op) {
-    return op.id && opcode_of(s, op) == TILE_OP_broadcast;
-}
-
 /* Whether it differs from row to row. */
 static bool find_rows(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
@@ -70,17 +66,10 @@ static bool varies(bounds *b, const sched_wanted *at) {
     return sched_form_of(b->k->s, b->o, at->value, &at->map) != SCHED_SAME;
 }
 
-static sched_wanted behind_broadcast(bounds *b, sched_wanted at) {
-    tile_op op;
-    while (is_repeated(b->k->s, op = tile_value_def(b->k->s->compute, at.value)))
-        at = sched_wanted_operand(b->k->s, op, 0, &at.map);
-    return at;
-}
-
 /* The coordinate along n itself. */
 static bool is_key(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     int64_t number;
     if (!op.id || opcode_of(s, op) != TILE_OP_iota ||
@@ -96,7 +85,7 @@ static bool is_key(bounds *b, sched_wanted at) {
 
 static sched_wanted behind_splat(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     return op.id && opcode_of(s, op) == TILE_OP_splat ? sched_wanted_operand(s, op, 0, &at.map)
                                                       : at;
@@ -117,7 +106,7 @@ static void check_small(bounds *b, const sched_wanted *at) {
 /* Of a bound that grows, but where it wraps around. */
 static void check_bound(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!b->checks || !sched_is_tensor(s, at.value) || !op.id || !sched_is_inline(s, op)) return;
     bool adds = opcode_of(s, op) == TILE_OP_add || opcode_of(s, op) == TILE_OP_sub;
@@ -186,7 +175,7 @@ static bound find_either(bounds *b, tile_op op, const sched_map *map) {
 /* Up to which coordinate a row may see elements. */
 static bound find_bound(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     if (!varies(b, &at)) return of_row(b, &at, tile_build_int(&b->k->b, -1));
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !sched_is_inline(s, op)) return (bound){TILE_NO_VALUE, false};
@@ -312,7 +301,7 @@ bool sched_bounds_vary(schedule *s, const sched_online *o) {
 /* Whether a mask shows more to later rows. */
 static bool shows_more(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2) return false;
     sched_wanted x = sched_wanted_operand(s, op, 0, &at.map),
@@ -408,7 +397,7 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
 /* The coordinate along n plus what is the same for all elements. */
 static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     if (is_key(b, at)) return true;
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || opcode_of(s, op) != TILE_OP_add || more->value.id) return false;
@@ -446,7 +435,7 @@ static tile_value first_of(bounds *b, sched_wanted small, sched_wanted large, bo
 /* The first coordinate that a row may see; 0: there is none. */
 static tile_value find_first(bounds *b, sched_wanted at) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2)
         return TILE_NO_VALUE;
@@ -530,7 +519,7 @@ tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *
 /* Which kinds of bounds a mask has; false: it is more than bounds. */
 static bool find_kinds(bounds *b, sched_wanted at, bool *upper, bool *lower) {
     schedule *s = b->k->s;
-    at = behind_broadcast(b, at);
+    at = sched_behind_broadcasts(b->k->s, at);
     if (!varies(b, &at)) return true;
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !sched_is_inline(s, op) || tile_op_operand_count(s->compute, op) != 2)

@@ -64,14 +64,8 @@ static int find_of_row(rows *r, tile_value value, const sched_map *map) {
  * that the difference behind the end were NaN, there is NaN in the row as well. */
 static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
-    sched_map at = sched_operand_map(s, op, 0, 1, map);
-    tile_value value = tile_operand_rhs(s->compute, op);
-    while ((op = tile_value_def(s->compute, value)).id &&
-           tile_op_opcode(s->compute, op) == TILE_OP_broadcast) {
-        at = sched_operand_map(s, op, 0, 0, &at);
-        value = tile_operand_src(s->compute, op);
-    }
-    int reduction = find_of_row(r, value, &at);
+    sched_wanted row = sched_behind_broadcasts(s, sched_wanted_operand(s, op, 1, map));
+    int reduction = find_of_row(r, row.value, &row.map);
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
 }
 

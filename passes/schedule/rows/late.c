@@ -43,12 +43,6 @@ static sched_wanted operand_of(const finder *f, tile_op op, unsigned i, const sc
     return sched_wanted_operand(f->r->k.s, op, i, map);
 }
 
-static sched_wanted without_broadcast(const finder *f, sched_wanted at) {
-    tile_op op;
-    while ((op = def_of(f, at.value, TILE_OP_broadcast)).id) at = operand_of(f, op, 0, &at.map);
-    return at;
-}
-
 /* What values need ----------------------------------------------------------------------------- */
 
 /* The last walk of a reduction that the value is computed from; 0: of none. */
@@ -127,7 +121,7 @@ static bool reduces(const finder *f, tile_op op, tile_value x) {
 
 /* A sum of x, times what is the same for the row: where an x is infinite it is no number less. */
 static bool is_mean(const finder *f, sched_wanted row, tile_value x) {
-    row = without_broadcast(f, row);
+    row = sched_behind_broadcasts(f->r->k.s, row);
     tile_op op = tile_value_def(f->r->k.s->compute, row.value);
     if (reduces(f, reduction_of(f, &row, TILE_WORD_kind_add), x)) return true;
     if (!op.id || tile_op_at(f->r->k.s->compute, op)->attr_count) return false;
@@ -167,7 +161,8 @@ static bool take_difference(finder *f, tile_op op, const sched_map *map) {
     sched_wanted side[2] = {operand_of(f, op, 0, map), operand_of(f, op, 1, map)};
     for (unsigned i = 0; i < 2; i++) {
         if (!is_early(f, &side[i]) || !is_row(f, &side[1 - i])) continue;
-        sched_wanted x = without_broadcast(f, side[i]), mean = without_broadcast(f, side[1 - i]);
+        sched_wanted x = sched_behind_broadcasts(f->r->k.s, side[i]),
+                     mean = sched_behind_broadcasts(f->r->k.s, side[1 - i]);
         f->late->negative ^= i == 1;
         return is_mean(f, mean, x.value) && add_centre(f, &x, &mean);
     }
@@ -178,7 +173,7 @@ static bool take_difference(finder *f, tile_op op, const sched_map *map) {
 
 /* Whether the row's value is the largest x, or larger. */
 static bool is_above(const finder *f, sched_wanted row, tile_value x) {
-    row = without_broadcast(f, row);
+    row = sched_behind_broadcasts(f->r->k.s, row);
     tile_op op = def_of(f, row.value, TILE_OP_max);
     for (unsigned i = 0; op.id && i < 2; i++) {
         sched_wanted other = operand_of(f, op, i, &row.map);
@@ -189,7 +184,7 @@ static bool is_above(const finder *f, sched_wanted row, tile_value x) {
 }
 
 static bool find_exponent(const finder *f, sched_wanted at, rows_exp *out) {
-    at = without_broadcast(f, at);
+    at = sched_behind_broadcasts(f->r->k.s, at);
     tile_op op = def_of(f, at.value, TILE_OP_mul);
     for (unsigned i = 0; op.id && !out->by.value.id && i < 2; i++) {
         sched_wanted by = operand_of(f, op, i, &at.map);
@@ -198,8 +193,8 @@ static bool find_exponent(const finder *f, sched_wanted at, rows_exp *out) {
         return find_exponent(f, operand_of(f, op, 1 - i, &at.map), out);
     }
     if (!(op = def_of(f, at.value, TILE_OP_sub)).id) return false;
-    out->x = without_broadcast(f, operand_of(f, op, 0, &at.map));
-    out->top = without_broadcast(f, operand_of(f, op, 1, &at.map));
+    out->x = sched_behind_broadcasts(f->r->k.s, operand_of(f, op, 0, &at.map));
+    out->top = sched_behind_broadcasts(f->r->k.s, operand_of(f, op, 1, &at.map));
     return is_early(f, &out->x) && is_row(f, &out->top) && is_above(f, out->top, out->x.value);
 }
 

@@ -235,13 +235,6 @@ void cpu_decode_iota(cpu_decoder *d, tile_op op) {
         CPU_FAIL(d, insn->loc, "iota: its numbers are not known yet: instantiate the kernel first");
 }
 
-void cpu_decode_broadcast(cpu_decoder *d, tile_op op) {
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_broadcast);
-    cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->type = cpu_operand_type(d, op, TILE_OPERAND_src);
-    insn->memory = cpu_result_type(d, op);
-}
-
 void cpu_decode_gather(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_gather);
     const tile_attr *axis = tile_op_attr(d->f, op, TILE_ATTR_axis);

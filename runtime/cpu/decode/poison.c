@@ -3,6 +3,7 @@
 
 #include "lib/analysis/range.h"
 #include "lib/ir/regions.h"
+#include "lib/ops/shape.h"
 
 #include "runtime/cpu/execute/poison.h"
 
@@ -16,7 +17,7 @@ static follow_function find_follower(tile_opcode opcode);
 static bool carries_elements(tile_opcode opcode, unsigned operand) {
     const tile_op_info *info = tile_op_get_info(opcode);
     if (info->traits & TILE_TRAIT_ELEMENTWISE) return true;
-    if (opcode == TILE_OP_gather) return operand == 0; /* behind it stand indices */
+    if (tile_op_dims(opcode) == TILE_DIMS_taken) return operand == 0; /* behind it stand indices */
     switch (info->operands[operand].class_) {
     case TILE_CLASS_any:
     case TILE_CLASS_number:
@@ -68,14 +69,7 @@ static void visit_operands(const tile_function *f, tile_op op, visit_operand vis
 
 static bool never_zero(const tile_function *f, tile_value value) {
     int64_t integer;
-    const tile_value_data *data = tile_value_at(f, value);
-    if (data->kind == TILE_VALUE_RESULT) {
-        tile_op op = {data->owner};
-        tile_opcode opcode = tile_op_opcode(f, op);
-        return (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast) &&
-               never_zero(f, tile_operand_src(f, op));
-    }
-    return tile_value_is_int(f, value, &integer) && integer != 0;
+    return tile_value_is_int(f, tile_repeated_value(f, value), &integer) && integer != 0;
 }
 
 /* Whether the operation divides integers by what may be zero. One of scalars is a fault at once: no
@@ -416,13 +410,6 @@ static follow_function find_follower(tile_opcode opcode) {
         follow_function follow;
     } others[] = {
         {TILE_OP_splat, follow_move},
-        {TILE_OP_broadcast, follow_move},
-        {TILE_OP_transpose, follow_move},
-        {TILE_OP_reshape, follow_move},
-        {TILE_OP_join, follow_move},
-        {TILE_OP_unjoin, follow_move},
-        {TILE_OP_slice, follow_move},
-        {TILE_OP_concat, follow_move},
         {TILE_OP_element, follow_move},
         {TILE_OP_extract, follow_move},
         {TILE_OP_permute, follow_move},
@@ -438,7 +425,6 @@ static follow_function find_follower(tile_opcode opcode) {
         {TILE_OP_convert_layout, follow_nothing},
         {TILE_OP_dot_wait, follow_nothing},
         {TILE_OP_shfl, follow_move},
-        {TILE_OP_gather, follow_move},
         {TILE_OP_reduce, follow_reduce},
         {TILE_OP_reduce_arg, follow_rows},
         {TILE_OP_scan, follow_rows},
@@ -460,7 +446,7 @@ static follow_function find_follower(tile_opcode opcode) {
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].opcode == opcode) return others[i].follow;
-    return followers[opcode];
+    return tile_opcode_moves(opcode) ? follow_move : followers[opcode];
 }
 
 void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first) {

@@ -196,9 +196,8 @@ CPU_HANDLER(cpu_run_wgmma_commit);
 CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order: their bytes */
 
 /* shape.c: level 2 */
-CPU_HANDLER(cpu_run_iota);      /* type: the result's */
-CPU_HANDLER(cpu_run_gather);    /* type: the result's; memory: src's; integer: the axis */
-CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
+CPU_HANDLER(cpu_run_iota);   /* type: the result's */
+CPU_HANDLER(cpu_run_gather); /* type: the result's; memory: src's; integer: the axis */
 CPU_HANDLER(cpu_run_move_elements);
 
 /* tile.c: level 2 */

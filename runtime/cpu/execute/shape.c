@@ -51,15 +51,6 @@ CPU_HANDLER(cpu_run_gather) {
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_broadcast) {
-    int64_t narrow[TILE_MAX_RANK], wide[TILE_MAX_RANK];
-    dims_of(insn->type, narrow);
-    dims_of(insn->memory, wide);
-    tile_repeat_elements(insn->memory->rank, wide, insn->type->rank, narrow, insn->size,
-                         cpu_at(run, agent, insn->operand[0]), cpu_at(run, agent, insn->result));
-    return CPU_NEXT;
-}
-
 /* What one operand gives to one result. */
 typedef struct element_move {
     tile_placement placement;
@@ -87,10 +78,10 @@ CPU_HANDLER(cpu_run_move_elements) {
     return CPU_NEXT;
 }
 
-static void decode_moves(cpu_decoder *d, tile_op op, unsigned operands) {
+static void decode_moves(cpu_decoder *d, tile_op op) {
     tile_arena *arena = &d->program->arena;
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_move_elements);
-    unsigned results = tile_op_result_count(d->f, op);
+    unsigned operands = tile_moved_operands(d->f, op), results = tile_op_result_count(d->f, op);
     bool listed = insn->opcode == TILE_OP_concat;
     cpu_moves *moves = TILE_NEW(arena, cpu_moves);
     moves->items = TILE_NEW_ARRAY(arena, element_move, operands * results);
@@ -108,25 +99,16 @@ static void decode_moves(cpu_decoder *d, tile_op op, unsigned operands) {
     insn->moves = moves;
 }
 
-void cpu_decode_transpose(cpu_decoder *d, tile_op op) {
-    decode_moves(d, op, 1);
-}
-
-void cpu_decode_reshape(cpu_decoder *d, tile_op op) {
-    decode_moves(d, op, 1);
-}
-
-void cpu_decode_slice(cpu_decoder *d, tile_op op) {
-    decode_moves(d, op, 1);
-}
-
-void cpu_decode_unjoin(cpu_decoder *d, tile_op op) {
-    decode_moves(d, op, 1);
-}
-
-void cpu_decode_join(cpu_decoder *d, tile_op op) {
-    decode_moves(d, op, 2);
-}
+#define MOVES(name) \
+    void cpu_decode_##name(cpu_decoder *d, tile_op op) { \
+        decode_moves(d, op); \
+    }
+MOVES(broadcast)
+MOVES(transpose)
+MOVES(reshape)
+MOVES(slice)
+MOVES(unjoin)
+MOVES(join)
 
 static void decode_concat_vectors(cpu_decoder *d, tile_op op) {
     const tile_op_data *data = tile_op_at(d->f, op);
@@ -140,7 +122,7 @@ static void decode_concat_vectors(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_concat(cpu_decoder *d, tile_op op) {
     if (tile_is_rearrangement(d->f, op))
-        decode_moves(d, op, tile_op_operand_count(d->f, op));
+        decode_moves(d, op);
     else
         decode_concat_vectors(d, op);
 }

@@ -27,8 +27,7 @@ typedef struct row {
      TEXT_OF attributes, \
      sizeof #typing == sizeof "inferred", \
      INEXACT_##error},
-#define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
-           meaning)
+#define OP(...)
 static const row rows[] = {
 #include "tile/ops.def"
 };
