@@ -1,16 +1,12 @@
 /* The column `dims` of ops.def: see the header. */
 #include "lib/ops/dims.h"
 
-static const uint8_t columns[TILE_OPCODE_LIMIT] = {
+const uint8_t tile_dims_table[TILE_OPCODE_LIMIT] = {
 #define OP(number, name, levels, operands, attributes, typing, rule, traits, effects, completion, \
            dims, meaning) \
     [number] = TILE_DIMS_##dims,
 #include "tile/ops.def"
 };
-
-tile_dims tile_op_dims(tile_opcode opcode) {
-    return (tile_dims)columns[(unsigned)opcode < TILE_OPCODE_LIMIT ? opcode : TILE_OP_NONE];
-}
 
 /* An operand, and the result of which its elements are wanted. */
 typedef struct query {

@@ -26,7 +26,11 @@ typedef enum tile_dims {
     TILE_DIMS_counted
 } tile_dims;
 
-tile_dims tile_op_dims(tile_opcode opcode);
+extern const uint8_t tile_dims_table[TILE_OPCODE_LIMIT];
+
+static inline tile_dims tile_op_dims(tile_opcode opcode) {
+    return (tile_dims)tile_dims_table[opcode];
+}
 
 /* Where along one dim of an operand the elements are of which an element of the result is made. */
 typedef enum tile_dim_kind {

@@ -4,10 +4,11 @@
 #include <string.h>
 
 bool tile_is_rearrangement(const tile_function *f, tile_op op) {
-    tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
-    if (!tile_opcode_moves(tile_op_opcode(f, op)) || dims == TILE_DIMS_stretched ||
-        dims == TILE_DIMS_taken || dims == TILE_DIMS_windowed)
-        return false;
+    enum {
+        KINDS = 1u << TILE_DIMS_permuted | 1u << TILE_DIMS_flat | 1u << TILE_DIMS_joined |
+                1u << TILE_DIMS_parted | 1u << TILE_DIMS_sliced | 1u << TILE_DIMS_beside
+    };
+    if (!(KINDS >> tile_op_dims(tile_op_opcode(f, op)) & 1)) return false;
     tile_type_kind kind = tile_value_type(f, tile_op_result(f, op, 0))->kind;
     return kind == TILE_TYPE_TILE || kind == TILE_TYPE_TENSOR;
 }
