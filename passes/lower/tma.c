@@ -7,6 +7,7 @@
  *
  * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of
  * its place, for all of them. Where that cannot be, each copies all for itself. */
+#include "lib/analysis/grid_fit.h"
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/wgmma.h"
@@ -57,10 +58,8 @@ static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
     c->leading = c->view_type->rank - c->type->rank;
     c->sharers = 1;
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
-    int64_t dim = tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
-    c->sharing_dim = (unsigned)dim;
-    if (c->sharing_dim < l->f->cluster_rank)
-        tile_expr_is_int(l->f->cluster[c->sharing_dim], &c->sharers);
+    c->sharing_dim = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
+    c->sharers = tile_grid_cluster_extent(l->f, c->sharing_dim);
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
@@ -299,13 +298,9 @@ typedef struct placement {
 } placement;
 
 static void find_share(lowering *l, const tma_copy *c, placement *p) {
-    int64_t all = 1, before = 1, mask = 0, extent;
+    int64_t all = tile_grid_cluster_blocks(l->f, 3), mask = 0;
+    int64_t before = tile_grid_cluster_blocks(l->f, c->sharing_dim);
     if (c->sharers == 1) return;
-    for (unsigned d = 0; d < l->f->cluster_rank; d++) {
-        if (!tile_expr_is_int(l->f->cluster[d], &extent)) extent = 1;
-        all *= extent;
-        if (d < c->sharing_dim) before *= extent;
-    }
     for (int64_t i = 0; i < c->sharers; i++) mask |= INT64_C(1) << i * before;
     p->share = tile_build_cluster_rank(&l->builder);
     p->blocks = lower_int(l, mask);

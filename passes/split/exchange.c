@@ -24,7 +24,7 @@
 
 typedef struct exchange {
     split *s;
-    split_grid grid;
+    grid g;
     split_pieces cut;
     tile_value tile, tiles;
     tile_value stride; /* of parts, in tiles; none where they lie by tile */
@@ -51,7 +51,7 @@ static void store_parts(exchange *e, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         const tile_type *type = split_part_type(s, i);
-        unsigned rank = split_place_part(b, type, e->grid.part, e->tile, e->stride, place);
+        unsigned rank = split_place_part(b, type, e->g.part, e->tile, e->stride, place);
         tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
         tile_build_store(b, part, e->parts[i], place, rank, TILE_NO_VALUE);
     }
@@ -62,7 +62,7 @@ static tile_value share_of(exchange *e, tile_builder *b) {
     while (parts < factor) parts *= 2;
     int64_t share = all / parts, first = share * (parts - factor + 1);
     if (share == first) return tile_build_int(b, share);
-    tile_value is_first = tile_build_eq(b, e->grid.part, tile_build_int(b, 0));
+    tile_value is_first = tile_build_eq(b, e->g.part, tile_build_int(b, 0));
     return tile_build_select(b, is_first, tile_build_int(b, first), tile_build_int(b, share));
 }
 
@@ -80,7 +80,7 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
     split *s = e->s;
     tile_function *f = s->f;
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    tile_op loop = tile_build_for_loop(b, e->grid.part, tile_build_int(b, e->cut.count),
+    tile_op loop = tile_build_for_loop(b, e->g.part, tile_build_int(b, e->cut.count),
                                        tile_build_int(b, s->factor), NULL, 0);
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body.loc = b->loc;
@@ -100,12 +100,12 @@ static void make_exchange(split *s) {
     /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &e.grid);
+    split_deal_out(s, &e.g);
     tile_op *epilogue = split_take_epilogue(s, &count);
     e.cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
-    e.tiles = split_tile_count(&b, &e.grid);
-    e.tile = split_tile_number(&b, &e.grid);
+    e.tiles = grid_count_tiles(&b, e.g.extent, 3);
+    e.tile = grid_number_tile(&e.g, &b);
     e.words = split_clean_words(s, &b, e.tiles, "stored");
     e.share = share_of(&e, &b);
     make_parts(&e, &b);

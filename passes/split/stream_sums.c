@@ -8,12 +8,12 @@ static tile_value number(tile_builder *b, int64_t value) {
 
 /* A number of the block, of those that have the same place in their clusters, in all. */
 static tile_value number_of(const stream *t, tile_builder *b, tile_value cluster) {
-    if (t->width == 1) return cluster;
-    return tile_build_add(b, tile_build_mul(b, cluster, number(b, t->width)), t->rank);
+    if (t->g.width == 1) return cluster;
+    return tile_build_add(b, tile_build_mul(b, cluster, number(b, t->g.width)), t->rank);
 }
 
 static tile_value times_width(const stream *t, tile_builder *b, tile_value count) {
-    return t->width == 1 ? count : tile_build_mul(b, count, number(b, t->width));
+    return t->g.width == 1 ? count : tile_build_mul(b, count, number(b, t->g.width));
 }
 
 /* Two places for each block: of the tile that its share begins with, and of the next one. */
