@@ -30,12 +30,12 @@
 tile_value sched_narrow(schedule *s, tile_value value) {
     tile_value from = sched_without_cast(s, value);
     bool widens =
-        online_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
+        sched_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
     return widens ? from : value;
 }
 
 bool chain_is_supported(const tile_type *element) {
-    return online_is_half(element) || element->scalar == TILE_f32;
+    return sched_is_half(element) || element->scalar == TILE_f32;
 }
 
 static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {

@@ -12,19 +12,6 @@ static unsigned add_array(schedule *s, const char *name, tile_value value, sched
     return (unsigned)s->array_count++;
 }
 
-int sched_input_of(const schedule *s, const sched_group *g, tile_value value) {
-    for (size_t i = 0; i < g->input_count; i++)
-        if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;
-    return -1;
-}
-
-int sched_find_input(const schedule *s, const sched_group *g, tile_value value) {
-    int found = sched_input_of(s, g, value);
-    tile_op op = tile_value_def(s->compute, value);
-    if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
-    return sched_find_input(s, g, tile_operand_src(s->compute, op));
-}
-
 tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&

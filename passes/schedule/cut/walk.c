@@ -22,28 +22,6 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 
 /* Walking -------------------------------------------------------------------------------------- */
 
-bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
-    unsigned rank = sched_type(s, value)->rank, places = 0;
-    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
-    if (s->failed) return false;
-    for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
-        if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
-    if (places == SCHED_MOST_PLACES) {
-        const char *name = tile_value_at(s->compute, value)->name;
-        SCHED_FAIL(
-            s, tile_value_def(s->compute, value),
-            "%%%s is wanted at more than %d places for one element of a result; begin a "
-            "compute of its own behind it, or behind one of those that take it several times",
-            name ? name : "?", SCHED_MOST_PLACES);
-        return false;
-    }
-    visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
-                                    sizeof *visits->items);
-    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
-    *latest = (uint32_t)visits->count;
-    return true;
-}
-
 void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
     w->stops =
         tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
@@ -135,16 +113,6 @@ bool sched_comes_from(const schedule *s, tile_value value, tile_value from) {
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
-int64_t sched_axis(const schedule *s, tile_op op) {
-    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
-}
-
-/* Operations along rows whose results have as many elements. */
-bool sched_is_along(const schedule *s, tile_op op) {
-    tile_opcode opcode = tile_op_opcode(s->compute, op);
-    return opcode == TILE_OP_scan || opcode == TILE_OP_sort;
-}
-
 bool sched_is_reduction(const schedule *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     return opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg || sched_is_along(s, op);
@@ -155,6 +123,15 @@ bool sched_same_domain(const sched_domain *a, const sched_domain *b) {
     for (unsigned d = 0; d < a->rank; d++)
         if (a->extents[d] != b->extents[d]) return false;
     return true;
+}
+
+bool sched_is_long_scan(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
+    int64_t axis = sched_axis(s, op);
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
+    if (axis < 0 || axis >= type->rank) return false;
+    int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
+    return known < 0 || known > TILE_MAX_SORTED_ROW;
 }
 
 /* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for

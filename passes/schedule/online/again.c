@@ -6,7 +6,7 @@
  * the softmax. So they are multiplied as they are, and if sums of products turn out to be NaN the
  * block walks once more, without haste: values at keys that no row of the tile sees are 0 then.
  * Sums of rows do not see values, so that a walk without such sums has nothing to repeat. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"

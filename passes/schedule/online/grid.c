@@ -13,7 +13,7 @@
  * same order. Where all walks are the same there is nothing to deal: batches come one after the
  * other. So do those of few rows whose columns are cut into parts (split.c): there
  * blocks are about as many as multiprocessors. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 

@@ -11,7 +11,7 @@
  * other masks than such bounds hide is left to again.c. */
 #include <math.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"

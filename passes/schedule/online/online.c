@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 #include "passes/schedule/kernel/given.h"
 
 #include "lib/ir/syntax.h"
@@ -80,10 +80,6 @@ static tile_value reduce(walked *w, tile_op like, tile_value src) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-bool online_is_half(const tile_type *element) {
-    return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
-}
-
 /* Whether no other block reads it: few rows are all in one tile. */
 static bool is_read_once(const walked *w, const sched_side *side) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
@@ -134,7 +130,7 @@ static tile_value copy_side(walked *w, const sched_side *side) {
 }
 
 const tile_type *online_multiplied(const walked *w, const tile_type *a, const tile_type *b) {
-    return a == b && online_is_half(a) ? a : online_f32(w);
+    return a == b && sched_is_half(a) ? a : online_f32(w);
 }
 
 /* Whether the array has the columns before the rows: it is read so, by whole boxes of its own

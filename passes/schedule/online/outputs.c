@@ -1,5 +1,5 @@
 /* Where the outputs of a walk are, and their stores. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 sched_map online_whole_map(const walked *w, const sched_map *map) {
     sched_map out = *map;

@@ -6,7 +6,7 @@
  * The last dim before the rows and these become one, M; what was at (h, i) is at (M / m, M % m).
  * Arrays that have both side by side, as queries and results do, have one dim for them
  * (sched_put_together); others are read by index tiles. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 

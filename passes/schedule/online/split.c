@@ -12,7 +12,7 @@
  * A part without columns has the maximum -inf, with which its sums, 0, are corrected to 0. */
 #include <string.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 
