@@ -10,7 +10,7 @@
 
 #include "lib/support/float16.h"
 #include "lib/support/scalar.h"
-#include "runtime/cpu/sanitize/check.h"
+#include "runtime/cpu/execute/exec.h"
 
 static const char *element_at(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               unsigned operand) {

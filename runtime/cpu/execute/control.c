@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "runtime/cpu/execute/exec.h"
+#include "runtime/cpu/execute/poison.h"
 #include "runtime/cpu/execute/products.h"
 
 static uint32_t pop_mask(cpu_agent *agent) {
@@ -126,6 +126,17 @@ CPU_HANDLER(cpu_run_move) {
     return CPU_NEXT;
 }
 
+void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
+    const tile_type *type = tile_value_type(d->f, from);
+    uint32_t place = cpu_place_of(d, from);
+    if (place == to || !cpu_stream_has(d, from)) return;
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_move);
+    cpu_set_elements(d, insn, type);
+    insn->operand[0] = place;
+    insn->result = to;
+    cpu_follow_poison_move(d, op, from);
+}
+
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
     if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent) || !cpu_end_bulks(run, agent))
@@ -182,14 +193,6 @@ CPU_HANDLER(cpu_run_warp_id) {
     return set_all(run, agent, insn, agent->index - agent->set);
 }
 
-void cpu_make_contiguous(cpu_view *view, unsigned rank) {
-    int64_t stride = 1;
-    for (unsigned d = rank; d-- > 0;) {
-        view->stride[d] = stride;
-        stride = (int64_t)((uint64_t)stride * (uint64_t)view->extent[d]); /* wraps, as on a GPU */
-    }
-}
-
 CPU_HANDLER(cpu_run_view) {
     cpu_view *view = cpu_at(run, agent, insn->result);
     memset(view, 0, sizeof *view);
@@ -240,6 +243,15 @@ CPU_HANDLER(cpu_run_tile_schedule) {
         to[lane] = entries[index < table->entries ? index : table->entries - 1];
     }
     return CPU_NEXT;
+}
+
+void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
+    int64_t stride;
+    tile_alloc_bytes(d->f, op, &stride);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
+    insn->type = cpu_result_type(d, op);
+    insn->integer = d->shared_at[op.id];
+    insn->size = (uint32_t)stride; /* from one group's to the next one's */
 }
 
 /* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3

@@ -8,7 +8,7 @@
 #include "lib/ops/reduce.h"
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 CPU_HANDLER(cpu_run_iota) {
     const tile_type *type = insn->type;

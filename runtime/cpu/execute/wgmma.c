@@ -18,7 +18,7 @@
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
 #include "runtime/cpu/execute/wgmma_matrix.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 enum { WARPS = 4, PIECE = CPU_WGMMA_PIECE, WARP_ROWS = 16 };
 
