@@ -334,7 +334,7 @@ TILE_API bool tile_expr_eval(const tile_expr *expr, const tile_bindings *binding
 TILE_API const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
                                                const tile_bindings *bindings);
 
-/* The meaning of the element-wise operations on numbers (lib/ops/arith.def), which folding, level 1
+/* The meaning of the element-wise operations on numbers (lib/ir/arith.def), which folding, level 1
  * and the CPU device share. Operands that an operation does not have are not looked at. False if it
  * has no such meaning, and on division by zero. Integers are i64 and wrap, as in tile_expr_eval; a
  * narrower type's result is wrapped by the caller. */

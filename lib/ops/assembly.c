@@ -15,19 +15,6 @@ int64_t tile_asm_registers(const tile_type *type) {
     return elements % pack ? elements : elements / pack;
 }
 
-unsigned tile_asm_effects(const tile_function *f, tile_op op) {
-    const unsigned reads = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED;
-    const unsigned writes = TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_WRITE_SHARED;
-    switch (tile_op_word(f, op, TILE_ATTR_effect)) {
-    case TILE_WORD_effect_pure: return 0;
-    case TILE_WORD_effect_reads: return reads;
-    case TILE_WORD_effect_writes: return reads | writes;
-    case TILE_WORD_effect_warp: return TILE_EFFECT_COLLECTIVE;
-    default: /* a barrier, or it is not known yet */
-        return reads | writes | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
-    }
-}
-
 static bool is_pure(const tile_function *f, tile_op op) {
     return tile_op_word(f, op, TILE_ATTR_effect) == TILE_WORD_effect_pure;
 }

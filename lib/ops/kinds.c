@@ -2,6 +2,9 @@
 #include "lib/ops/kinds.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "lib/support/text.h"
 
 enum { MOST_KINDS = 8 };
 
@@ -104,4 +107,28 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);
+}
+
+/* Names of operations ---------------------------------------------------------------------------
+ */
+
+/* atomic_add: the name, and a word of `kind` that it takes. */
+static bool is_name_with_kind(tile_opcode opcode, const char *text, size_t length) {
+    const tile_word *kinds = kinds_of(opcode);
+    const char *name = tile_op_get_info(opcode)->name;
+    size_t own = kinds ? strlen(name) : length;
+    if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return false;
+    for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
+        if (tile_text_is(tile_attr_word_text(kinds[i]), text + own + 1, length - own - 1))
+            return true;
+    return false;
+}
+
+tile_opcode tile_opcode_from_name(const char *name, size_t length) {
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
+        if (tile_text_is(tile_op_get_info((tile_opcode)i)->name, name, length))
+            return (tile_opcode)i;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT && name; i++)
+        if (is_name_with_kind((tile_opcode)i, name, length)) return (tile_opcode)i;
+    return TILE_OP_NONE;
 }

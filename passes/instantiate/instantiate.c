@@ -56,7 +56,7 @@
 #include "lib/support/intern.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/instantiate/fit_point.h"

@@ -15,7 +15,7 @@
 #define TILE_RUNTIME_CPU_PROGRAM_PROGRAM_H
 
 #include "lib/analysis/executors.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/atomic.h"
 #include "runtime/cpu/program/access_log.h"
 #include "runtime/device/device.h"
