@@ -27,15 +27,16 @@ void grid_find_block(grid *g, tile_builder *b) {
     grid_take_results(b, tile_build_block_id(b), g->block);
 }
 
-void grid_find_extents(const grid *g, tile_builder *b, tile_value extent[3]) {
+void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_value extent[3]) {
     const tile_function *f = g->f;
-    tile_value dims[3] = {TILE_NO_VALUE};
+    tile_value all[3];
     for (unsigned d = 0; d < 3; d++) {
         int64_t known = 1;
         bool open = d < f->grid_rank &&
                     (!tile_expr_is_int(f->grid[d], &known) || known < 1 || known > INT32_MAX);
-        if (open && !dims[0].id) grid_take_results(b, tile_build_grid_dim(b), dims);
-        extent[d] = open ? dims[d] : tile_build_int(b, known);
+        if (open && !dims.id) dims = tile_build_grid_dim(b);
+        if (open) grid_take_results(b, dims, all);
+        extent[d] = open ? all[d] : tile_build_int(b, known);
     }
 }
 

@@ -30,8 +30,9 @@ typedef struct grid {
 tile_builder grid_open(grid *g, tile_pass *pass, tile_function *f);
 /* Builds block_id: g->block. */
 void grid_find_block(grid *g, tile_builder *b);
-/* Builds the extents of the grid that is launched, from grid_dim as far as they are no numbers. */
-void grid_find_extents(const grid *g, tile_builder *b, tile_value extent[3]);
+/* Builds the extents of the grid that is launched, from grid_dim as far as they are no numbers.
+ * dims: a grid_dim; none: one is built if it is needed. */
+void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_value extent[3]);
 /* id, extent and cluster, those that have been found, take the place of what operations of the old
  * body give. These are erased, and the place of a builder that stands before one is lost. */
 void grid_close(const grid *g);

@@ -163,7 +163,7 @@ static void order_blocks(walk *w, tile_builder *b) {
     bool never;
     if (!b->before.id) return;
     grid_find_block(g, b);
-    grid_find_extents(g, b, extent);
+    grid_find_extents(g, b, tile_build_grid_dim(b), extent);
     for (unsigned d = 0; d < 2; d++) extent[d] = grid_divide(b, extent[d], g->wide[d]);
     for (unsigned d = 0; d < 2; d++) at[d] = grid_divide(b, g->block[d], g->wide[d]);
     tile_value fits = numbers_fit(w, b, extent, &never);

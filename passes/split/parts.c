@@ -7,7 +7,7 @@ static tile_builder open_grid(const split *s, grid *g) {
     tile_builder b = grid_open(g, s->pass, s->f);
     b.loc = tile_op_loc(s->f, s->loop);
     grid_find_block(g, &b);
-    grid_find_extents(g, &b, g->extent);
+    grid_find_extents(g, &b, TILE_NO_VALUE, g->extent);
     for (unsigned d = 0; d < 3; d++)
         g->id[d] = grid_is_number(&b, g->extent[d], 1) ? tile_build_int(&b, 0) : g->block[d];
     return b;

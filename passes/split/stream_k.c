@@ -278,8 +278,8 @@ tile_status split_stream_k(split *s) {
     t.begin = bound(&t, &b, 0);
     t.end = bound(&t, &b, 1);
     t.step = bound(&t, &b, 2);
-    const tile_expr *places =
-        grid_expr(&t.g, TILE_OP_mul, tile_expr_num_sms(s->context), s->factor);
+    const tile_expr *factor = tile_expr_int(s->context, s->factor);
+    const tile_expr *places = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
     grid_launch(&t.g, count_all(&t), places, TILE_EXCESS_ITERATIONS);
     find_share(&t, &b);
     split_stream_scratch(&t, &b);
