@@ -38,7 +38,8 @@ static const tile_word *kinds_of(tile_opcode opcode) {
     return NULL;
 }
 
-bool tile_op_takes_kind(tile_opcode opcode, tile_word kind) {
+/* Whether the attribute `kind` of this operation may be that word. */
+static bool takes_kind(tile_opcode opcode, tile_word kind) {
     const tile_word *kinds = kinds_of(opcode);
     for (unsigned i = 0; kinds && kind && i < MOST_KINDS; i++)
         if (kinds[i] == kind) return true;
@@ -98,7 +99,7 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     const tile_word *kinds = kinds_of(opcode);
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
     if (!kinds || !kind) return true;
-    if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
+    if (!takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
     const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {

@@ -344,7 +344,8 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
     lower_keep_cache(l, op);
 }
 
-int64_t lower_tma_bytes(const lowering *l, tile_op op) {
+/* The bytes that it copies so, 0 if it does not. */
+static int64_t tma_bytes(const lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
     take_operands(l, op, &c);
@@ -356,7 +357,7 @@ int64_t lower_tma_bytes(const lowering *l, tile_op op) {
  * one stands. */
 static bool is_load(const lowering *l, tile_op op) {
     return tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
-           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && lower_tma_bytes(l, op) > 0;
+           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && tma_bytes(l, op) > 0;
 }
 
 static bool has_later_neighbour(const lowering *l, tile_op op) {
@@ -388,7 +389,7 @@ static void build_copy(lowering *l, tile_op op) {
     if (c.in && !lower_arrival_of(l, op).id) {
         tile_value index = lower_mapped(l, c.bar[1]);
         tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
-                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
+                                   lower_int(l, tma_bytes(l, op)), TILE_NO_VALUE);
         tile_op last = tile_region_at(l->f, l->builder.region)->last;
         tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
     }
@@ -484,6 +485,6 @@ int64_t lower_arriving_bytes(const lowering *l, tile_op arrive) {
         if (tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
             tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER &&
             lower_arrival_of(l, op).id == arrive.id)
-            bytes += lower_tma_bytes(l, op);
+            bytes += tma_bytes(l, op);
     return bytes;
 }

@@ -47,12 +47,9 @@ bool sched_is_long_scan(schedule *s, tile_op op);
 /* A reduction, a scan or a sort. */
 bool sched_is_reduction(const schedule *s, tile_op op);
 void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
-void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map);
 /* What the value is computed of where it is wanted; outer: also where it has an array itself. */
 void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer);
 
-/* Whether what the value is computed of is in memory, and the rest may be computed again. */
-bool sched_may_repeat(schedule *s, tile_value value);
 /* Whether it may not only because it is computed of too many values, each of which may. */
 bool sched_is_expensive(schedule *s, tile_value value);
 

@@ -22,7 +22,7 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 
 /* Walking -------------------------------------------------------------------------------------- */
 
-void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
+static void add_stop(sched_walk *w, tile_value value, const sched_map *map) {
     w->stops =
         tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
     w->stops[w->stop_count++] = (sched_seen){value, *map, w->apart};
@@ -32,7 +32,7 @@ void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
 static void add_apart(sched_walk *w, tile_value value, const sched_map *map) {
     bool apart = w->apart;
     w->apart = true;
-    sched_add_stop(w, value, map);
+    add_stop(w, value, map);
     w->apart = apart;
 }
 
@@ -69,7 +69,7 @@ static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
     if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
-        sched_add_stop(w, value, map);
+        add_stop(w, value, map);
         return;
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
@@ -224,7 +224,8 @@ static repetition find_repetition(schedule *s, tile_value value) {
     return s->repeats[value.id].found;
 }
 
-bool sched_may_repeat(schedule *s, tile_value value) {
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+static bool may_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == REPEATED_BY_ALL_MEANS;
 }
 
@@ -236,7 +237,7 @@ bool sched_is_expensive(schedule *s, tile_value value) {
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
     tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (sched_may_repeat(w->s, src))
+    if (may_repeat(w->s, src))
         sched_walk_value(w, src, &at, false);
     else
         add_apart(w, src, &at);
@@ -251,11 +252,11 @@ static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
     sched_map at = sched_identity(&own);
     w->apart = true;
     bool masked = sched_unmasked(s, operand).id != 0; /* a copy of it is multiplied as it is */
-    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
+    if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
         sched_walk_value(w, operand, &at, false);
     else
-        sched_add_stop(
-            w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand, &at);
+        add_stop(w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand,
+                 &at);
     w->apart = false;
 }
 

@@ -233,18 +233,10 @@ CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_dot_wait); /* integer: how many may stay pending */
 CPU_HANDLER(cpu_run_mma);
 
-/* wgmma.c: level 3 */
-CPU_HANDLER(cpu_run_wgmma_descriptor); /* integer: the descriptor without its address */
-CPU_HANDLER(cpu_run_wgmma);            /* type: lhs'; memory: rhs' */
-CPU_HANDLER(cpu_run_wgmma_fence);
-CPU_HANDLER(cpu_run_wgmma_commit);
-CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order: their bytes */
-
 /* shape.c: level 2 */
 CPU_HANDLER(cpu_run_iota);      /* type: the result's */
 CPU_HANDLER(cpu_run_gather);    /* type: the result's; memory: src's; integer: the axis */
 CPU_HANDLER(cpu_run_broadcast); /* type: the operand's; memory: the result's */
-CPU_HANDLER(cpu_run_move_elements);
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);

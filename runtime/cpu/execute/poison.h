@@ -53,8 +53,8 @@ CPU_HANDLER(cpu_run_poison_dot);
 CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
 
 /* poison_wgmma.c */
-CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, where it begins; as cpu_run_wgmma */
-CPU_HANDLER(cpu_run_poison_wgmma_wait); /* as cpu_run_wgmma_wait */
+CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, where it begins; as run_wgmma of wgmma.c */
+CPU_HANDLER(cpu_run_poison_wgmma_wait); /* as run_wgmma_wait of it */
 
 /* mixed.c: level 2 */
 CPU_HANDLER(cpu_run_poison_to_fragment);

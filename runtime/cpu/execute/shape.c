@@ -74,7 +74,7 @@ struct cpu_moves {
     element_move *items;
 };
 
-CPU_HANDLER(cpu_run_move_elements) {
+static CPU_HANDLER(run_move_elements) {
     int64_t narrow[TILE_MAX_RANK], wide[TILE_MAX_RANK];
     for (unsigned i = 0; i < insn->moves->count; i++) {
         const element_move *move = &insn->moves->items[i];
@@ -89,7 +89,7 @@ CPU_HANDLER(cpu_run_move_elements) {
 
 static void decode_moves(cpu_decoder *d, tile_op op, unsigned operands) {
     tile_arena *arena = &d->program->arena;
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_move_elements);
+    cpu_insn *insn = cpu_add_op(d, op, run_move_elements);
     unsigned results = tile_op_result_count(d->f, op);
     bool listed = insn->opcode == TILE_OP_concat;
     cpu_moves *moves = TILE_NEW(arena, cpu_moves);
