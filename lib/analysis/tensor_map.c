@@ -79,10 +79,6 @@ static const tile_map_rule rules[] = {
 #include "lib/analysis/tensor_map.def"
 };
 
-const tile_map_rule *tile_map_rule_at(unsigned index) {
-    return index < sizeof rules / sizeof *rules ? &rules[index] : NULL;
-}
-
 /* A rule may rely on those before it. */
 tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken) {
     const tile_map_rule *worst = NULL;
@@ -150,8 +146,4 @@ const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_ar
     if (arg->tensor_map) return NULL;
     *remedy = "say {tensor_map} of the argument, or launch with arrays that tensor maps take";
     return "a tensor map may not be able to describe the view's array";
-}
-
-int64_t tile_map_box_bytes(const tile_type *map) {
-    return tile_type_elements(map) * tile_scalar_bytes(map->scalar);
 }

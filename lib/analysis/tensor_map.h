@@ -42,7 +42,6 @@ typedef struct tile_map_rule {
     tile_truth (*holds)(const tile_map_facts *facts);
 } tile_map_rule;
 
-const tile_map_rule *tile_map_rule_at(unsigned index); /* NULL past the end */
 /* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
  * NULL after TILE_YES. */
 tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken);
@@ -54,8 +53,5 @@ const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
  * *remedy: what to write, or NULL. */
 const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
                                 const char **remedy);
-
-/* Bytes of a box, as a copy counts them also where it reaches past the array. */
-int64_t tile_map_box_bytes(const tile_type *map);
 
 #endif

@@ -76,10 +76,6 @@ uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lan
                                                     combine(layout->warp, layout->warp_bits, warp));
 }
 
-uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset) {
-    return tile_layout_apply(layout, offset, 0, 0);
-}
-
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {
     vector_space image = {.count = 0};
     unsigned bits = tile_layout_part_bits(layout);

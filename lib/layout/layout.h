@@ -22,8 +22,6 @@ unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
 /* Coordinate d of an element. */
 uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
 
-/* The index of the element at an offset of a shared layout. */
-uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
 /* The offset at which a shared layout keeps an element; every offset keeps one. */
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared

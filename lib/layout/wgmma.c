@@ -184,19 +184,6 @@ uint32_t tile_wgmma_cross(unsigned swizzle, uint32_t address) {
     return address >> 3 & (swizzle - CHUNK);
 }
 
-uint32_t tile_wgmma_address(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
-                            uint32_t row, uint32_t k) {
-    uint32_t along = (matrix->mn_major ? row : k) * element_bytes;
-    uint32_t across = matrix->mn_major ? k : row, width = matrix->swizzle;
-    bool plain = matrix->swizzle == CHUNK;
-    bool turned = plain && matrix->mn_major; /* the strides have changed places */
-    uint32_t next = turned ? matrix->stride : matrix->leading;
-    uint32_t eight = turned ? matrix->leading : matrix->stride;
-    uint32_t sum = start + along % width + along / width * next + across % ATOM_ROWS * width +
-                   across / ATOM_ROWS * eight;
-    return sum ^ tile_wgmma_cross(matrix->swizzle, sum);
-}
-
 tile_layout tile_wgmma_shared(const uint32_t dims[2], unsigned fastest, unsigned element_bytes) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, 2);
     unsigned inner = tile_layout_dim_shift(&layout, fastest);

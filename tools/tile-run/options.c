@@ -224,7 +224,3 @@ bool options_parse(options *o, tool_arguments *args) {
     if (!o->file && tool_positional(args, &o->file)) return true;
     return !fail(tool_current(args), "unknown option; see tile-run --help");
 }
-
-const char *options_flush_name(tile_flush flush) {
-    return flush_names[flush];
-}

@@ -48,7 +48,6 @@ void options_print_help(void);
 bool options_parse(options *o, tool_arguments *args);
 /* A whole number from 0 to limit; name is for the message. */
 bool options_read_count(const char *name, const char *text, double limit, double *number);
-const char *options_flush_name(tile_flush flush);
 
 /* schedule.c: the kernel or plan that a compute becomes, added to the module; dims, element types
  * and results that the command line leaves out are added to it. NULL after a message. */
