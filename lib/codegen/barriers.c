@@ -9,14 +9,8 @@ static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
     return LLVMAppendBasicBlockInContext(e->llvm, e->function, name);
 }
 
-static LLVMValueRef operand(tile_emitter *e, tile_op op, unsigned index) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, index, &count);
-    return count ? tile_get_scalar(e, values[0]) : NULL;
-}
-
 void tile_emit_mbarrier_init(tile_emitter *e, tile_op op) {
-    LLVMValueRef args[] = {tile_emit_address(e, op, 0), operand(e, op, 1)};
+    LLVMValueRef args[] = {tile_emit_address(e, op, 0), tile_get_optional(e, op, 1)};
     tile_machine_call(e, TILE_MACHINE_mbarrier_init, args, 2);
 }
 
@@ -37,7 +31,7 @@ static const char *space_of(const tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_mbarrier_arrive(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = operand(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = tile_get_optional(e, op, 1);
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "%s.%s.b64", is_far(e, op) ? ".release.cluster" : "", space_of(e, op));
     tile_ptx_add_inputs(&ptx, &address, 1);
@@ -46,8 +40,8 @@ void tile_emit_mbarrier_arrive(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_mbarrier_expect(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), bytes = operand(e, op, 1);
-    LLVMValueRef predicate = operand(e, op, 2);
+    LLVMValueRef address = tile_emit_address(e, op, 0), bytes = tile_get_optional(e, op, 1);
+    LLVMValueRef predicate = tile_get_optional(e, op, 2);
     bool arrives = !tile_op_has_attr(e->f, op, TILE_ATTR_noarrive);
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "%s.%s.b64", arrives ? "" : ".cta", space_of(e, op));
@@ -64,7 +58,7 @@ static LLVMValueRef emit_try(tile_emitter *e, tile_op op, LLVMValueRef address,
 }
 
 void tile_emit_mbarrier_wait(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), parity = operand(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, 0), parity = tile_get_optional(e, op, 1);
     LLVMBasicBlockRef again = new_block(e, "wait"), done = new_block(e, "complete");
     LLVMBuildBr(e->builder, again);
     LLVMPositionBuilderAtEnd(e->builder, again);
@@ -73,7 +67,7 @@ void tile_emit_mbarrier_wait(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_mbarrier_test(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), parity = operand(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, 0), parity = tile_get_optional(e, op, 1);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), emit_try(e, op, address, parity));
 }
 

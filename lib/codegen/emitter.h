@@ -163,6 +163,8 @@ LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value);
 LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value);
+/* The scalar that an operand is, NULL if it is absent. */
+LLVMValueRef tile_get_optional(tile_emitter *e, tile_op op, unsigned operand);
 /* An operand that is a predicate: NULL without one, or with one that is true anyway. */
 LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand);
 /* What never happens is not emitted. */

@@ -9,12 +9,6 @@ void tile_emit_tensor_map(tile_emitter *e, tile_op op) {
 
 /* Operands ------------------------------------------------------------------------------------- */
 
-static LLVMValueRef optional_operand(tile_emitter *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    return count ? tile_get_scalar(e, values[0]) : NULL;
-}
-
 /* The same address, as one of the cluster's shared memory: a cast of LLVM's would go by way of a
  * generic address. */
 static LLVMValueRef in_cluster(tile_emitter *e, LLVMValueRef address) {
@@ -40,7 +34,7 @@ static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
 }
 
 static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *flag) {
-    LLVMValueRef blocks = optional_operand(e, op, operand);
+    LLVMValueRef blocks = tile_get_optional(e, op, operand);
     *flag = tile_llvm_int(e->i1, blocks != NULL);
     return blocks ? LLVMBuildTrunc(e->builder, blocks, e->i16, "") : tile_llvm_int(e->i16, 0);
 }
@@ -68,7 +62,7 @@ void tile_emit_tma_store(tile_emitter *e, tile_op op) {
     LLVMValueRef args[MAX_ARGS], has_policy;
     unsigned count = 0;
     args[count++] = tile_emit_address(e, op, 0);
-    args[count++] = optional_operand(e, op, 1);
+    args[count++] = tile_get_optional(e, op, 1);
     count += add_coordinates(e, op, 2, &args[count]);
     args[count++] = policy_of(e, op, &has_policy);
     args[count++] = has_policy;
@@ -81,7 +75,7 @@ void tile_emit_bulk_load(tile_emitter *e, tile_op op) {
     LLVMValueRef args[] = {in_cluster(e, tile_emit_address(e, op, 1)),
                            tile_emit_address(e, op, 3),
                            tile_emit_address(e, op, 0),
-                           optional_operand(e, op, 2),
+                           tile_get_optional(e, op, 2),
                            blocks,
                            policy,
                            has_blocks,
@@ -108,7 +102,7 @@ static void emit_reduction(tile_emitter *e, tile_op op) {
     LLVMValueRef has_policy, policy = policy_of(e, op, &has_policy);
     bool hinted = LLVMConstIntGetZExtValue(has_policy);
     LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
-                           optional_operand(e, op, 2), policy};
+                           tile_get_optional(e, op, 2), policy};
     unsigned values;
     const tile_value *source = tile_operands_src(e->f, op, &values);
     tile_ptx ptx =
@@ -128,7 +122,7 @@ void tile_emit_bulk_store(tile_emitter *e, tile_op op) {
     }
     LLVMValueRef policy = policy_of(e, op, &has_policy);
     LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
-                           optional_operand(e, op, 2), policy, has_policy};
+                           tile_get_optional(e, op, 2), policy, has_policy};
     tile_machine_call(e, TILE_MACHINE_bulk_store, args, sizeof args / sizeof *args);
 }
 

@@ -83,6 +83,12 @@ LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
     return tile_get_parts(e, value)[0];
 }
 
+LLVMValueRef tile_get_optional(tile_emitter *e, tile_op op, unsigned operand) {
+    unsigned count;
+    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
+    return count ? tile_get_scalar(e, values[0]) : NULL;
+}
+
 LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand) {
     unsigned count;
     const tile_value *values = tile_op_segment(e->f, op, operand, &count);

@@ -260,6 +260,11 @@ bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value);
 static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
 }
+/* Whether op is `outer`, or stands in it. */
+static inline bool tile_op_is_in(const tile_function *f, tile_op op, tile_op outer) {
+    while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
+    return op.id != 0;
+}
 
 /* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
 #define TILE_FOR_EACH_OP(f, op, region) \
@@ -373,6 +378,15 @@ static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
 
 /* True and *integer if the value is an integer constant. */
 bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);
+/* Whether it is this number. */
+static inline bool tile_value_is(const tile_function *f, tile_value value, int64_t number) {
+    int64_t integer;
+    return tile_value_is_int(f, value, &integer) && integer == number;
+}
+static inline bool tile_expr_is(const tile_expr *expr, int64_t number) {
+    int64_t integer;
+    return tile_expr_is_int(expr, &integer) && integer == number;
+}
 /* The function's constant of this type. */
 tile_value tile_function_constant(tile_function *f, const tile_type *type, const tile_expr *expr);
 

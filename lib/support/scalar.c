@@ -56,6 +56,11 @@ unsigned tile_scalar_mantissa(tile_scalar scalar) {
     return table[known(scalar)].mantissa;
 }
 
+double tile_scalar_whole_limit(tile_scalar scalar) {
+    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
+                                                    : (int)tile_scalar_bits(scalar) - 1);
+}
+
 unsigned tile_scalar_exponent(tile_scalar scalar) {
     return table[known(scalar)].exponent;
 }

@@ -64,11 +64,9 @@ typedef struct folding {
 } folding;
 
 static bool find_dims(folding *s) {
-    int64_t known;
     bool any = false;
     for (unsigned d = 1; d < 3; d++) {
-        s->folds[d] =
-            tile_grid_folds(s->f, d) && !(tile_expr_is_int(s->f->grid[d], &known) && known == 1);
+        s->folds[d] = tile_grid_folds(s->f, d) && !tile_expr_is(s->f->grid[d], 1);
         any |= s->folds[d];
     }
     return any;
@@ -146,12 +144,11 @@ static void set_grid(const folding *s) {
     const tile_expr *one = tile_expr_int(s->context, 1);
     unsigned rank = 1;
     for (unsigned d = 1; d < f->grid_rank; d++) {
-        int64_t known;
         if (s->folds[d]) {
             f->grid[0] = tile_expr_multiply(s->context, f->grid[0], f->grid[d]);
             f->grid[d] = one;
         }
-        if (!tile_expr_is_int(f->grid[d], &known) || known != 1) rank = d + 1;
+        if (!tile_expr_is(f->grid[d], 1)) rank = d + 1;
     }
     f->grid_rank = rank;
 }

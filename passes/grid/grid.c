@@ -3,11 +3,6 @@
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 
-bool grid_is_number(const tile_builder *b, tile_value value, int64_t number) {
-    int64_t known;
-    return tile_value_is_int(b->function, value, &known) && known == number;
-}
-
 /* Opening and closing -------------------------------------------------------------------------- */
 
 tile_builder grid_open(grid *g, tile_pass *pass, tile_function *f) {
@@ -95,8 +90,9 @@ tile_value grid_place(const grid *g, tile_builder *b, unsigned d, tile_value clu
 tile_value grid_count_tiles(tile_builder *b, const tile_value *extent, unsigned count) {
     tile_value tiles = extent[0];
     for (unsigned d = 1; d < count; d++) {
-        if (grid_is_number(b, extent[d], 1)) continue;
-        tiles = grid_is_number(b, tiles, 1) ? extent[d] : tile_build_mul(b, tiles, extent[d]);
+        if (tile_value_is(b->function, extent[d], 1)) continue;
+        tiles =
+            tile_value_is(b->function, tiles, 1) ? extent[d] : tile_build_mul(b, tiles, extent[d]);
     }
     return tiles;
 }
@@ -104,8 +100,8 @@ tile_value grid_count_tiles(tile_builder *b, const tile_value *extent, unsigned 
 tile_value grid_number_tile(const grid *g, tile_builder *b) {
     tile_value number = g->id[2];
     for (unsigned d = 2; d-- > 0;) {
-        if (grid_is_number(b, g->extent[d], 1)) continue;
-        number = grid_is_number(b, number, 0)
+        if (tile_value_is(b->function, g->extent[d], 1)) continue;
+        number = tile_value_is(b->function, number, 0)
                      ? g->id[d]
                      : tile_build_add(b, tile_build_mul(b, number, g->extent[d]), g->id[d]);
     }

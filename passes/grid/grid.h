@@ -47,8 +47,6 @@ tile_value grid_find_place(const grid *g, tile_builder *b, unsigned d);
  * negative, as stores by TMA want it. */
 tile_value grid_place(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
                       tile_value place);
-/* Whether the value is this number. */
-bool grid_is_number(const tile_builder *b, tile_value value, int64_t number);
 /* All three results of the operation that gives `first`. */
 void grid_take_results(const tile_builder *b, tile_value first, tile_value results[3]);
 /* Builds the product of the first `count` of the extents, and x + extent(0) * (y + extent(1) * z).

@@ -391,8 +391,7 @@ static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
                             const tile_value *leaving, const tile_type **types, unsigned count) {
     tile_function *f = r->f;
     tile_op branch = tile_build_if_else(b, r->in_grid, types, count);
-    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
-    inner.loc = b->loc;
+    tile_builder inner = tile_builder_in(b, branch, 0);
     for (unsigned i = 0; i < s->count; i++) tile_move_op(f, s->ops[i], inner.region, TILE_NO_OP);
     tile_build_yield(&inner, leaving, count);
     inner.region = tile_op_region(f, branch, 1);

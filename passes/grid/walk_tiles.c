@@ -144,8 +144,7 @@ static void order_tiles(const walk *w, tile_builder *b, tile_value number, const
         fork = tile_build_if_else(b, many, types, 2);
         tile_builder one = tile_builder_at_end(f, tile_op_region(f, fork, 1));
         tile_build_yield(&one, at, 2);
-        outer = tile_builder_at_end(f, tile_op_region(f, fork, 0));
-        outer.loc = b->loc;
+        outer = tile_builder_in(b, fork, 0);
     } else {
         inner = b;
     }
@@ -193,9 +192,8 @@ typedef struct numbering {
 /* The place of b is before the loop over tiles. */
 static numbering plan_numbers(const walk *w, tile_builder *b) {
     const grid *g = &w->g;
-    int64_t known;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
-    bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
+    bool flat = tile_value_is(w->f, g->extent[2], 1);
     if (!flat) n.slice = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
     return n;
 }
@@ -250,11 +248,10 @@ static tile_op loop_dealt(walk *w, tile_builder *b, tile_value block, tile_build
 
 /* Of clusters, or blocks. */
 static const tile_expr *count_tiles(const grid *g) {
-    int64_t known;
     const tile_expr *tiles = grid_expr(g, TILE_OP_div, g->f->grid[0], g->wide[0]);
     for (unsigned d = 1; d < g->f->grid_rank; d++) {
         const tile_expr *extent = grid_expr(g, TILE_OP_div, g->f->grid[d], g->wide[d]);
-        bool one = tile_expr_is_int(extent, &known) && known == 1;
+        bool one = tile_expr_is(extent, 1);
         if (!one) tiles = host_product(g->f, tiles, extent, TILE_MAX_TILES);
     }
     return tiles;

@@ -233,8 +233,7 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
 
 static void open_branch(lowering *l, branch *b, tile_value condition) {
     tile_op op = tile_build_if_else(&l->builder, condition, NULL, 0);
-    tile_builder other = tile_builder_at_end(l->f, tile_op_region(l->f, op, 1));
-    other.loc = l->builder.loc;
+    tile_builder other = tile_builder_in(&l->builder, op, 1);
     tile_build_yield(&other, NULL, 0);
     b->open[b->depth++] = tile_op_region(l->f, op, 0);
     l->builder.region = b->open[b->depth - 1];

@@ -61,8 +61,7 @@ static void finish_pieces(split *s, tile_builder *b, const split_pieces *cut, ti
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_op loop = tile_build_for_loop(b, part, tile_build_int(b, cut->count),
                                        tile_build_int(b, s->factor), NULL, 0);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
+    tile_builder body = tile_builder_in(b, loop, 0);
     tile_value piece = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, piece, "piece");
     peer_adder peers = {

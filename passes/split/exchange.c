@@ -82,8 +82,7 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
     tile_value *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_op loop = tile_build_for_loop(b, e->g.part, tile_build_int(b, e->cut.count),
                                        tile_build_int(b, s->factor), NULL, 0);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
-    body.loc = b->loc;
+    tile_builder body = tile_builder_in(b, loop, 0);
     tile_value piece = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, piece, "piece");
     tile_value first = split_piece_begin(s, &e->cut, &body, piece);

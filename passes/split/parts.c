@@ -9,7 +9,7 @@ static tile_builder open_grid(const split *s, grid *g) {
     grid_find_block(g, &b);
     grid_find_extents(g, &b, TILE_NO_VALUE, g->extent);
     for (unsigned d = 0; d < 3; d++)
-        g->id[d] = grid_is_number(&b, g->extent[d], 1) ? tile_build_int(&b, 0) : g->block[d];
+        g->id[d] = tile_value_is(b.function, g->extent[d], 1) ? tile_build_int(&b, 0) : g->block[d];
     return b;
 }
 
@@ -66,7 +66,7 @@ void split_deal_out(split *s, grid *g) {
     tile_builder b = open_grid(s, g);
     unsigned dim = split_dim(s);
     tile_value at = g->part = g->block[dim];
-    if (!grid_is_number(&b, g->extent[dim], 1)) { /* all parts of each of them */
+    if (!tile_value_is(b.function, g->extent[dim], 1)) { /* all parts of each of them */
         tile_value factor = tile_build_int(&b, s->factor), all[3];
         grid_take_results(&b, tile_build_grid_dim(&b), all);
         bool inner = s->strategy->neighbours;
@@ -90,7 +90,7 @@ tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g) {
     tile_builder b = open_grid(s, g);
     if (pieces->count == 1) return tile_build_int(&b, 0);
     tile_value count = tile_build_int(&b, pieces->count), x = g->block[0], piece = x;
-    if (grid_is_number(&b, g->extent[0], 1)) {
+    if (tile_value_is(b.function, g->extent[0], 1)) {
         g->id[0] = tile_build_int(&b, 0);
     } else {
         g->id[0] = tile_build_div(&b, x, count);

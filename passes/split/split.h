@@ -54,8 +54,6 @@ tile_op split_find_loop(const tile_function *f, const char *name);
 
 /* check.c: false after a diagnostic that names what keeps the loop from being split. */
 bool split_is_legal(split *s);
-/* Whether op is the loop, or stands in it. */
-bool split_stands_in(const tile_function *f, tile_op op, tile_op loop);
 
 /* parts.c */
 

@@ -142,8 +142,7 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
 
 /* Of one tile: few enough, or nothing is launched, but from the first to the last it may be far. */
 static tile_value count_iterations(const stream *t, tile_builder *b) {
-    int64_t begin;
-    bool from_zero = tile_value_is_int(t->f, t->begin, &begin) && begin == 0;
+    bool from_zero = tile_value_is(t->f, t->begin, 0);
     if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
     tile_value span =
         tile_build_sub(b, host_value_as(b, t->end, TILE_i64), host_value_as(b, t->begin, TILE_i64));
@@ -188,8 +187,8 @@ static tile_value inside(tile_builder *b, tile_value coordinate, tile_value exte
 
 /* Before the loop over tiles: what does not depend on them. */
 static raster_order plan_order(stream *t, tile_builder *b) {
-    int64_t group = 1, depth;
-    bool flat = tile_value_is_int(t->f, t->extent[2], &depth) && depth == 1;
+    int64_t group = 1;
+    bool flat = tile_value_is(t->f, t->extent[2], 1);
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
     if (!flat) t->slice = tile_build_mul(b, t->extent[0], t->extent[1]);
     return raster_plan(b, t->f->raster, group, t->extent, true);
@@ -242,8 +241,7 @@ static tile_builder loop_over_tiles(stream *t, tile_builder *b) {
     end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
     tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
     tile_op_set_flag(f, tiles, TILE_ATTR_independent);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
-    body.loc = b->loc;
+    tile_builder body = tile_builder_in(b, tiles, 0);
     tile_value turn = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, turn, "turn");
     find_tile(t, &body, &order, turn);

@@ -63,28 +63,17 @@ void tune_check_roles(const tune_check *c, unsigned *roles) {
         roles[c->which[i]] |= i < c->input_count ? TUNE_READ : TUNE_WRITTEN;
 }
 
-static double exact_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
-}
-
 double tune_check_limit(const tune_check *c) {
     double limit = 0x1p53;
     for (unsigned i = c->input_count; i < c->count; i++)
-        limit = fmin(limit, exact_limit(c->arrays[i].scalar));
+        limit = fmin(limit, tile_scalar_whole_limit(c->arrays[i].scalar));
     return limit;
 }
 
 /* Arrays --------------------------------------------------------------------------------------- */
 
-static size_t count_elements(const tile_compute_array *array) {
-    size_t count = 1;
-    for (unsigned d = 0; d < array->rank; d++) count *= (size_t)array->dims[d];
-    return count;
-}
-
 static size_t bytes_of(const tile_compute_array *array) {
-    return count_elements(array) * tile_scalar_bytes(array->scalar);
+    return evaluation_count(array) * tile_scalar_bytes(array->scalar);
 }
 
 /* Where element `element` lies behind the argument's pointer, in elements. */
@@ -109,7 +98,7 @@ static bool is_row_major(const tune_check *c, unsigned index) {
 static void gather(const tune_check *c, unsigned index, const tune_array *from,
                    const unsigned char *memory, unsigned char *to) {
     const tile_compute_array *array = &c->arrays[index];
-    size_t size = tile_scalar_bytes(from->scalar), count = count_elements(array);
+    size_t size = tile_scalar_bytes(from->scalar), count = evaluation_count(array);
     memory += from->offset;
     if (is_row_major(c, index)) {
         memcpy(to, memory, count * size);
@@ -185,7 +174,7 @@ static tile_status compute_intervals(tune_check *c) {
     if (!c->is_known || c->intervals[c->input_count]) return TILE_OK;
     for (unsigned i = c->input_count; i < c->count; i++)
         c->intervals[i] =
-            tile_malloc((count_elements(&c->arrays[i]) + 1) * sizeof *c->intervals[i]);
+            tile_malloc((evaluation_count(&c->arrays[i]) + 1) * sizeof *c->intervals[i]);
     return tile_compute_run_intervals(c->compute, c->values, c->value_count, c->arrays,
                                       c->input_count, c->arrays + c->input_count,
                                       c->intervals + c->input_count, c->count - c->input_count,
@@ -218,7 +207,7 @@ static tile_status compare(tune_check *c, const tune_shape *shape, unsigned inde
                            tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
     tile_scalar scalar = array->scalar;
-    size_t count = count_elements(array), size = tile_scalar_bytes(scalar), at = 0;
+    size_t count = evaluation_count(array), size = tile_scalar_bytes(scalar), at = 0;
     const unsigned char *want = array->data;
     unsigned char *have = read_result(c, shape, index);
     if (!have) return TILE_FAILED;
@@ -324,7 +313,7 @@ static size_t row_length(const tile_compute_array *array) {
  * most that two right results differ by at the small shape. */
 static double widest(const tune_check *small, unsigned index) {
     const tile_compute_array *array = &small->arrays[index];
-    size_t length = row_length(array), count = count_elements(array);
+    size_t length = row_length(array), count = evaluation_count(array);
     size_t size = tile_scalar_bytes(array->scalar);
     const unsigned char *data = array->data;
     double most = 0, mean = 0;
@@ -342,7 +331,7 @@ static double widest(const tune_check *small, unsigned index) {
 static size_t find_far(const tile_compute_array *array, const unsigned char *want,
                        const unsigned char *have, double part) {
     tile_scalar scalar = array->scalar;
-    size_t length = row_length(array), count = count_elements(array);
+    size_t length = row_length(array), count = evaluation_count(array);
     size_t size = tile_scalar_bytes(scalar), measured = SIZE_MAX;
     double mean = 0;
     for (size_t i = find_other(scalar, want, have, count, 0); i < count;
@@ -363,7 +352,7 @@ static tile_status compare_with_first(const tune_check *c, const tune_shape *sha
                                       double part, tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
     unsigned arg = c->which[index];
-    size_t count = count_elements(array), size = tile_scalar_bytes(array->scalar);
+    size_t count = evaluation_count(array), size = tile_scalar_bytes(array->scalar);
     unsigned char *have = read_result(c, shape, index);
     if (!have) return TILE_FAILED;
     unsigned char *want = tile_malloc(bytes_of(array) + 1);

@@ -14,11 +14,6 @@ bool check_is_long(const host_array *product, int64_t depth) {
     return (double)product->count * (double)depth > most_products;
 }
 
-double exact_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
-}
-
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count) {
     const char *equals = strchr(text, '=');
     if (!equals) return NULL;
@@ -66,7 +61,8 @@ void check_compare(const host_array *expected, const tile_interval *ranges, cons
                    check_result *result) {
     bool floats = tile_scalar_is_floating(got->scalar);
     bool relative = floats && !result->exact && result->tolerance >= 0;
-    double rms = relative ? array_root_mean_square(expected) : 0, limit = exact_limit(got->scalar);
+    double rms = relative ? array_root_mean_square(expected) : 0,
+           limit = tile_scalar_whole_limit(got->scalar);
     for (size_t i = 0; i < got->count; i++) {
         double want = array_get(expected, i), have = array_get(got, i), error = INFINITY;
         bool same = have == want || (isnan(have) && isnan(want)), right = same;
@@ -110,7 +106,7 @@ bool check_product(const check_matrix *a, const check_matrix *b, const host_arra
     }
     result->freivalds = true;
     for (size_t i = 0; i < out->count; i++)
-        result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
+        result->inexact_sums |= fabs(array_get(out, i)) >= tile_scalar_whole_limit(out->scalar);
     tile_product_vectors(&lhs, &rhs, 1, vectors);
     result->mismatches = (size_t)tile_product_wrong_rows(&c, vectors, &row);
     if (result->mismatches)
@@ -153,7 +149,7 @@ static void range_file(const host_array *file, tile_scalar scalar, tile_interval
     static const double roundings = 16;
     double rms = array_root_mean_square(file);
     double small = roundings * (scalar == TILE_f64 ? 0x1p-53 : 0x1p-24),
-           unit = 1 / exact_limit(scalar);
+           unit = 1 / tile_scalar_whole_limit(scalar);
     for (size_t i = 0; i < file->count; i++) {
         double number = array_get(file, i), size = fabs(number);
         double off = tile_scalar_is_floating(scalar) ? 4 * unit * size + small * (size + rms) : 0;

@@ -192,7 +192,8 @@ static bool reads_little(const sched_walk *w) {
         unsigned extents = 0;
         tile_value read = sched_behind_reshapes(s, w->stops[i].value, TILE_NO_VALUE);
         if (sched_array_of(s, read) < 0) return false;
-        for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
+        for (unsigned d = 0; d < type->rank; d++)
+            extents += !tile_expr_is(sched_dim(s, type, d), 1);
         large += extents > 1;
     }
     return large <= 1;

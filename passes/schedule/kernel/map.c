@@ -14,7 +14,7 @@ tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
 sched_map sched_identity(const sched_domain *domain) {
     sched_map map = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < domain->rank; d++)
-        map.at[d] = sched_is_one(domain->extents[d]) ? sched_nowhere() : sched_whole(d);
+        map.at[d] = tile_expr_is(domain->extents[d], 1) ? sched_nowhere() : sched_whole(d);
     return map;
 }
 
@@ -28,7 +28,7 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank) {
 static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = 0; d < type->rank; d++)
-        if (!sched_is_one(sched_dim(s, type, d))) dims[count++] = d;
+        if (!tile_expr_is(sched_dim(s, type, d), 1)) dims[count++] = d;
     return count;
 }
 
@@ -76,7 +76,7 @@ static sched_map stretched(schedule *s, const tile_type *from, const tile_type *
     sched_map out = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < from->rank; d++) {
         unsigned of_result = d + to->rank - from->rank;
-        bool repeated = sched_is_one(sched_dim(s, from, d));
+        bool repeated = tile_expr_is(sched_dim(s, from, d), 1);
         out.at[d] = repeated ? sched_nowhere() : map->at[of_result];
     }
     return out;
@@ -108,7 +108,7 @@ static sched_map part_of_concat(schedule *s, tile_op op, unsigned operand, const
     sched_map out = *map;
     unsigned axis = (unsigned)sched_axis(s, op);
     const tile_type *part = sched_type(s, tile_op_operand(s->compute, op, operand));
-    bool one = sched_is_one(sched_dim(s, part, axis));
+    bool one = tile_expr_is(sched_dim(s, part, axis), 1);
     out.at[axis] = one ? sched_nowhere() : sched_part_coordinate(s, op, operand, map);
     return out;
 }

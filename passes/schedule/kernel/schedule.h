@@ -156,10 +156,6 @@ static inline const tile_type *sched_type(const schedule *s, tile_value value) {
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
 /* The dims of a tensor as such expressions. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
-static inline bool sched_is_one(const tile_expr *expr) {
-    int64_t value;
-    return tile_expr_is_int(expr, &value) && value == 1;
-}
 /* Of a constant, -1 else. */
 static inline int64_t sched_constant(const tile_expr *expr) {
     int64_t value;

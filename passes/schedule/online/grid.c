@@ -82,7 +82,8 @@ static unsigned batch_dims(const walked *w, unsigned *dims) {
     unsigned count = 0;
     for (unsigned shared = 2; shared-- > 0;)
         for (unsigned d = w->o->m; d-- > 0;)
-            if (!sched_is_one(w->k.g->domain.extents[d]) && shares_columns(w, d) == (shared == 1))
+            if (!tile_expr_is(w->k.g->domain.extents[d], 1) &&
+                shares_columns(w, d) == (shared == 1))
                 dims[count++] = d;
     return count;
 }

@@ -85,7 +85,7 @@ static bool is_read_once(const walked *w, const sched_side *side) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
     bool all = w->few;
     for (unsigned d = 0; d < w->o->m; d++) {
-        bool found = sched_is_one(w->k.g->domain.extents[d]);
+        bool found = tile_expr_is(w->k.g->domain.extents[d], 1);
         for (unsigned i = 0; i < rank; i++) found |= sched_depends(&side->from.map.at[i], d);
         all &= found;
     }
@@ -253,7 +253,7 @@ static tile_value fold_early(walked *w, const sched_fold *fold, tile_value carri
     return tile_build_add(&k->b, carried, online_fast(w, more));
 }
 
-static tile_value corrected(walked *w, tile_value carried, unsigned exps) {
+tile_value online_corrected(walked *w, tile_value carried, unsigned exps) {
     for (unsigned i = 0; i < w->o->exp_count; i++)
         if (exps & 1u << i) carried = tile_build_mul(&w->k.b, carried, online_correction_of(w, i));
     return carried;
@@ -263,7 +263,7 @@ static tile_value fold_sum(walked *w, const sched_fold *fold, tile_value carried
     tile_value tile = sched_full(&w->k, online_build_scaled(w, fold->source, online_f32(w), out));
     tile = hide_end(w, fold, tile);
     if (!tile.id) return tile;
-    carried = corrected(w, carried, out->exps);
+    carried = online_corrected(w, carried, out->exps);
     return tile_build_add(&w->k.b, carried, online_fast(w, reduce(w, fold->op, tile)));
 }
 
@@ -279,7 +279,7 @@ static tile_value fold_product(walked *w, unsigned index, tile_value carried, ti
     right = w->again ? online_load_shown(w, index, type) : sched_convert(k, right, type);
     if (!tile.id || !right.id) return TILE_NO_VALUE;
     return dot(w, tile, false, right, online_is_turned(w, &fold->rhs),
-               corrected(w, carried, out->exps));
+               online_corrected(w, carried, out->exps));
 }
 
 /* The walk ------------------------------------------------------------------------------------- */

@@ -71,6 +71,8 @@ void online_finish(walked *w, const tile_value *folds, const scaled *left);
 tile_value online_number(walked *w, double value);
 /* The operation may be rounded differently. */
 tile_value online_fast(walked *w, tile_value value);
+/* What is carried, times what corrects it for these exponentials. */
+tile_value online_corrected(walked *w, tile_value carried, unsigned exps);
 /* A value of rows, as a tile of them. */
 tile_value online_row_value(walked *w, const sched_wanted *at);
 

@@ -36,23 +36,17 @@ void cpu_leave_cluster(cpu_block *block) {
 
 /* Places --------------------------------------------------------------------------------------- */
 
-static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
-    int32_t *to = cpu_at(run, agent, insn->result);
-    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
-    return CPU_NEXT;
-}
-
 CPU_HANDLER(cpu_run_cluster_rank) {
-    return set_all(run, agent, insn, agent->block->rank);
+    return cpu_set_all(run, agent, insn, agent->block->rank);
 }
 
 CPU_HANDLER(cpu_run_cluster_id) {
     unsigned d = (unsigned)insn->integer;
-    return set_all(run, agent, insn, agent->block->id[d] / run->program->cluster[d]);
+    return cpu_set_all(run, agent, insn, agent->block->id[d] / run->program->cluster[d]);
 }
 
 CPU_HANDLER(cpu_run_cluster_dim) {
-    return set_all(run, agent, insn, run->program->cluster[insn->integer]);
+    return cpu_set_all(run, agent, insn, run->program->cluster[insn->integer]);
 }
 
 /* The barrier ---------------------------------------------------------------------------------- */

@@ -162,18 +162,18 @@ CPU_HANDLER(cpu_run_sync) {
 
 /* Ids and references --------------------------------------------------------------------------- */
 
-static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
+cpu_outcome cpu_set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
     int32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_block_id) {
-    return set_all(run, agent, insn, agent->block->id[insn->integer]);
+    return cpu_set_all(run, agent, insn, agent->block->id[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_grid_dim) {
-    return set_all(run, agent, insn, run->grid[insn->integer]);
+    return cpu_set_all(run, agent, insn, run->grid[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_thread_id) {
@@ -190,7 +190,7 @@ CPU_HANDLER(cpu_run_lane_id) {
 }
 
 CPU_HANDLER(cpu_run_warp_id) {
-    return set_all(run, agent, insn, agent->index - agent->set);
+    return cpu_set_all(run, agent, insn, agent->index - agent->set);
 }
 
 CPU_HANDLER(cpu_run_view) {
@@ -262,7 +262,7 @@ CPU_HANDLER(cpu_run_alloc_shared) {
         uint32_t bytes = cpu_stage_bytes(insn->type) * (uint32_t)tile_type_stage_count(insn->type);
         cpu_shared_forget(run, agent, (uint32_t)offset, bytes);
     }
-    return set_all(run, agent, insn, offset);
+    return cpu_set_all(run, agent, insn, offset);
 }
 
 /* Fragments ------------------------------------------------------------------------------------ */

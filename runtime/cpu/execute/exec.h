@@ -87,6 +87,8 @@ bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 CPU_HANDLER(cpu_run_sync);
 CPU_HANDLER(cpu_run_roles);
 CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
+/* Gives all lanes the number. */
+cpu_outcome cpu_set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value);
 CPU_HANDLER(cpu_run_block_id);
 CPU_HANDLER(cpu_run_grid_dim);
 CPU_HANDLER(cpu_run_thread_id);
