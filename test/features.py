@@ -20,6 +20,7 @@ import sys
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 HIDE = "TILE_TEST_HIDE"
+EACH_DEVICE = "%{device}"  # of RUN lines (shell_test.py): the CPU device, then the GPU where there is one
 TOOLKIT = "install the CUDA toolkit 13 (https://developer.nvidia.com/cuda-downloads)"
 ASSEMBLER = "PATH=$(test/install_assembler build-cuda):$PATH tools/setup test"
 OLDEST_PTXAS = (13, 0)
@@ -182,6 +183,8 @@ def uses_of(text):
         whole |= names_in(line)
     for condition in re.findall(r"%if\s+(.*?)\s*%\{", text):
         part |= names_in(condition)
+    if EACH_DEVICE in text:
+        part.add("cuda")
     return whole & set(NAMES), (part - whole) & set(NAMES)
 
 

@@ -26,7 +26,7 @@ PROGRAMS = {
     "essential": "[ bash cat cd chmod cmp cp cut diff echo env exec export false find grep head ln ls mkdir mv nice "
                  "printf rm sed set sh sleep sort tail test timeout touch tr true ulimit uniq wc which xargs",
     "binutils": "nm objdump readelf",
-    "llvm-22-tools": "FileCheck count not split-file",
+    "llvm-22-tools": "FileCheck count lit not split-file",
     "this build": "embed_vector_add first_launch launch_cost tile-bench tile-faulty-opt tile-faulty-worker "
                   "tile-fuzz-replay tile-opt tile-random tile-run tile-unit tile-worker tilec",
 }
@@ -55,7 +55,7 @@ def run_lines(text):
         if kind == "RUN":
             for _ in range(10):  # definitions may name others
                 words = re.sub(r"%\{([\w:-]+)\}", lambda m: definitions.get(m.group(1), m.group(0)), words)
-            lines.append((number, words))
+            lines.append((number, words.replace("%{sweep} ", "")))
         elif "=" in words:
             name, value = words.split("=", 1)
             definitions[name.strip().strip("%{}")] = value.strip()

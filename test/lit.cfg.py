@@ -1,28 +1,33 @@
 # How lit finds the tests and what their RUN lines may use.
 #   lit test --param build=build
-# Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %kernels,
-# %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
+# Tools of the build and of LLVM (FileCheck, not, split-file) are on PATH. Substitutions: %{device}, %{sweep} and
+# %{share} (shell_test.py), %kernels, %root, %build, %include, %libtile, %python, %cc, %cxx, %ptxas, %cuda_include,
 # %assemble (FILE.ptx [--arch=sm_90a] [--registers=N]: ptxas, which must not spill nor complain).
 # Features: those of features.py, which are what a machine may lack; cuda-sm_90 (the GPU's compute capability);
-# asan, test-function (the build has it). test/setup/features.test fails for a test that uses one and does not say so.
+# asan, test-function (the build has it); whole-sweeps (TILE_TEST_SHARE=1/1). test/setup/features.test fails for a test
+# that uses one and does not say so. Tests that take seconds are in .lit_test_times.txt: lit begins with these where a
+# build has no times of its own yet.
 import json
 import os
 import re
 import subprocess
 import sys
 
-import lit.formats
-
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(root, "test"))
 import features  # noqa: E402
+import shares  # noqa: E402
+import shell_test  # noqa: E402
 build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
 with open(os.path.join(build, "test", "build.json")) as file:
     facts = json.load(file)
 llvm_bin = subprocess.check_output([facts["llvm_config"], "--bindir"], text=True).strip()
 
 config.name = "tile"
-config.test_format = lit.formats.ShTest(execute_external=False)
+share = shares.parse(lit_config.params.get("share") or os.environ.get(shares.NAME) or "%d/%d" % shares.of_commit(root))
+if share != (1, 1):
+    lit_config.note("of each sweep, share %d/%d runs; TILE_TEST_SHARE=1/1 runs all" % share)
+config.test_format = shell_test.ShellTest(share)
 config.test_source_root = os.path.join(root, "test")
 config.test_exec_root = os.path.join(build, "test", "output")
 config.suffixes = [".tile", ".test"]
@@ -34,6 +39,8 @@ for name in ("CUDA_HOME", "LD_LIBRARY_PATH"):
         config.environment[name] = os.environ[name]
 # Nothing is found in a cache but what a test has put there, and no test touches the user's.
 config.environment["TILE_CACHE_DIR"] = ""
+# For the scripts of sweeps.
+config.environment[shares.NAME] = "%d/%d" % share
 config.environment["HOME"] = os.path.join(build, "test", "home")
 config.environment["XDG_CACHE_HOME"] = os.path.join(build, "test", "home", "cache")
 
@@ -70,6 +77,8 @@ if "cxx" in here:
     substitute("cxx", here["cxx"])
 if features.hidden():
     config.environment[features.HIDE] = features.hidden_words(features.hidden())
+if share == (1, 1):
+    config.available_features.add("whole-sweeps")
 if facts["test_function"] == "ON":
     config.available_features.add("test-function")
 if facts["sanitize"] == "ON":

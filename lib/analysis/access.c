@@ -34,7 +34,6 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
                              unsigned d, bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
     tile_op def = tile_value_def(f, view);
-    unsigned count;
     if (data->kind == TILE_VALUE_ARG) {
         int64_t known = tile_range_of_expr(f, ranges,
                                            is_stride ? tile_function_arg_stride(f, data->index, d)
@@ -43,9 +42,9 @@ static int64_t divisor_along(const tile_function *f, const tile_range *ranges, t
         int64_t mapped = divisor_of_map(&f->args[data->index], d, is_stride);
         return known % mapped ? mapped : known;
     }
-    const tile_value *list =
-        is_stride ? tile_operands_strides(f, def, &count) : tile_operands_extents(f, def, &count);
-    return ranges[list[d].id].divisor;
+    const tile_values list =
+        is_stride ? tile_operands_strides(f, def) : tile_operands_extents(f, def);
+    return ranges[list.at[d].id].divisor;
 }
 
 /* Without strides in the type, dim d's stride is the product of the later extents: all multiples of
@@ -94,13 +93,12 @@ static const tile_expr *expr_along(const tile_function *f, tile_value view, unsi
                                    bool is_stride) {
     const tile_value_data *data = tile_value_at(f, view);
     tile_op def = tile_value_def(f, view);
-    unsigned count;
     if (data->kind == TILE_VALUE_ARG)
         return is_stride ? tile_function_arg_stride(f, data->index, d)
                          : tile_function_arg_extent(f, data->index, d);
-    const tile_value *list =
-        is_stride ? tile_operands_strides(f, def, &count) : tile_operands_extents(f, def, &count);
-    return tile_value_as_expr(f, list[d]);
+    const tile_values list =
+        is_stride ? tile_operands_strides(f, def) : tile_operands_extents(f, def);
+    return tile_value_as_expr(f, list.at[d]);
 }
 
 void tile_mark_view_integers(const tile_function *f, tile_value view, bool *uses) {

@@ -129,17 +129,17 @@ typedef struct naming {
     unsigned at;      /* concat: where it begins in the result */
 } naming;
 
-/* The vectors that op names; *count is 0 if it does something else. */
-static const tile_value *named_operands(const tile_content *c, tile_op op, unsigned *count) {
-    *count = 0;
-    if (!op.id) return NULL;
-    if (tile_op_opcode(c->f, op) == TILE_OP_extract && !tile_extract_is_name(c->f, op)) return NULL;
+/* The vectors that op names; none if it does something else. */
+static tile_values named_operands(const tile_content *c, tile_op op) {
+    const tile_values none = {NULL, 0};
+    if (!op.id) return none;
+    if (tile_op_opcode(c->f, op) == TILE_OP_extract && !tile_extract_is_name(c->f, op)) return none;
     switch (tile_op_opcode(c->f, op)) {
     case TILE_OP_extract:
     case TILE_OP_permute:
-    case TILE_OP_concat: return tile_operands_src(c->f, op, count);
-    case TILE_OP_wgmma_wait: return tile_operands_accs(c->f, op, count);
-    default: return NULL;
+    case TILE_OP_concat: return tile_operands_src(c->f, op);
+    case TILE_OP_wgmma_wait: return tile_operands_accs(c->f, op);
+    default: return none;
     }
 }
 
@@ -179,18 +179,17 @@ static bool are_read(question *q, tile_value value, const elements *set) {
     elements named;
     const tile_op *readers = tile_content_readers(q->c, value, &count);
     for (uint32_t i = 0; i < count; i++) {
-        unsigned names;
-        const tile_value *operands = named_operands(q->c, readers[i], &names);
+        const tile_values operands = named_operands(q->c, readers[i]);
         naming n = {.c = q->c, .op = readers[i]};
-        for (; n.operand < names; n.at += q->c->length[operands[n.operand++].id]) {
-            if (operands[n.operand].id != value.id) continue;
+        for (; n.operand < operands.count; n.at += q->c->length[operands.at[n.operand++].id]) {
+            if (operands.at[n.operand].id != value.id) continue;
             for (unsigned r = 0; r < tile_op_result_count(q->c->f, n.op); r++)
                 if (rename(&n, r, true, set, &named) &&
                     are_read(q, tile_op_result(q->c->f, n.op, r), &named))
                     return true;
         }
         bool own = readers[i].id == q->at.id && q->moment == TILE_MOMENT_AT;
-        if (!names && ((own && q->own_reads++) || is_reached(q, readers[i]))) return true;
+        if (!operands.count && ((own && q->own_reads++) || is_reached(q, readers[i]))) return true;
     }
     return false;
 }
@@ -208,18 +207,18 @@ static tile_region source_of(const tile_content *c, tile_value value) {
 
 /* Follows the name to what computes the elements. */
 static bool ask(question *q, tile_value value, const elements *set) {
-    unsigned names;
     elements named;
     naming n = {.c = q->c, .op = tile_value_def(q->c->f, value)};
-    const tile_value *operands = named_operands(q->c, n.op, &names);
-    if (!names) {
+    const tile_values operands = named_operands(q->c, n.op);
+    if (!operands.count) {
         q->source = source_of(q->c, value);
         q->own_reads = 0;
         return are_read(q, value, set);
     }
     unsigned r = value.id - tile_op_result(q->c->f, n.op, 0).id;
-    for (; n.operand < names; n.at += q->c->length[operands[n.operand++].id])
-        if (rename(&n, r, false, set, &named) && ask(q, operands[n.operand], &named)) return true;
+    for (; n.operand < operands.count; n.at += q->c->length[operands.at[n.operand++].id])
+        if (rename(&n, r, false, set, &named) && ask(q, operands.at[n.operand], &named))
+            return true;
     return false;
 }
 

@@ -21,19 +21,16 @@ tile_executors tile_executors_of_block(const tile_function *f) {
 }
 
 /* Entry r of one of the lists that are the operands of `roles`; 0 if it is not known. */
-static unsigned role_number(const tile_function *f, tile_op roles, unsigned list, unsigned r,
-                            int64_t limit) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(f, roles, list, &count);
-    return r < count ? small_constant(f, values[r], limit) : 0;
+static unsigned role_number(const tile_function *f, tile_values values, unsigned r, int64_t limit) {
+    return r < values.count ? small_constant(f, values.at[r], limit) : 0;
 }
 
 tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r) {
     tile_executors who = {.role = tile_op_region(f, roles, r)};
     for (unsigned i = 0; i <= r; i++) {
         who.first += who.warps * who.groups;
-        who.warps = role_number(f, roles, 0, i, TILE_MAX_WARPS);
-        who.groups = role_number(f, roles, 1, i, TILE_MAX_WARPS);
+        who.warps = role_number(f, tile_operands_warps(f, roles), i, TILE_MAX_WARPS);
+        who.groups = role_number(f, tile_operands_groups(f, roles), i, TILE_MAX_WARPS);
         if (!who.groups) who.warps = 0;
         if (!who.warps) break;
     }
@@ -68,7 +65,7 @@ bool tile_uses_cluster(const tile_function *f) {
 }
 
 unsigned tile_role_registers(const tile_function *f, tile_op roles, unsigned r) {
-    return role_number(f, roles, 2, r, UINT8_MAX);
+    return role_number(f, tile_operands_registers(f, roles), r, UINT8_MAX);
 }
 
 enum { REGISTERS = 1 << 16 /* of an SM */, LANES = 1 << TILE_LANE_BITS };

@@ -70,13 +70,13 @@ static bool has_layout(const tile_type *type, tile_type_kind kind) {
 
 static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(c->f, op));
-    unsigned count;
-    const tile_value *element = tile_op_segment(c->f, op, g->operand, &count);
+    const tile_values element = tile_op_segment(c->f, op, g->operand);
     bool loads = info->operands[0].form != TILE_FORM_value;
     tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
-    const tile_type *type = tile_value_type(c->f, tile), *view = tile_value_type(c->f, element[0]);
+    const tile_type *type = tile_value_type(c->f, tile),
+                    *view = tile_value_type(c->f, element.at[0]);
     if (!has_layout(type, TILE_TYPE_TILE) || view->kind != TILE_TYPE_VIEW || view->layout) return;
-    tile_access_facts facts = tile_view_access(c->f, c->ranges, element);
+    tile_access_facts facts = tile_view_access(c->f, c->ranges, element.at);
     unsigned d = tile_unit_dim(&facts, view->rank, type->rank);
     tile_traffic t =
         tile_traffic_global(type->layout, d, facts.width, tile_scalar_bytes(type->scalar));
@@ -85,12 +85,10 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
 
 /* Threads' copies: what they load from the view, and store in the buffer. */
 static void look_at_copy(collecting *c, tile_op op) {
-    unsigned count;
     const char *remedy;
-    const tile_value *from = tile_operands_src(c->f, op, &count),
-                     *to = tile_operands_dst(c->f, op, &count);
-    bool in = tile_value_type(c->f, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    const tile_values from = tile_operands_src(c->f, op), to = tile_operands_dst(c->f, op);
+    bool in = tile_value_type(c->f, from.at[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     const tile_type *type = tile_value_type(c->f, buffer[0]);
     if (tile_value_type(c->f, view[0])->kind != TILE_TYPE_VIEW ||
         !has_layout(type, TILE_TYPE_SHARED))
@@ -133,14 +131,13 @@ static void look_at_shared(collecting *c, tile_op op, bool loads) {
 
 /* Fragments that mma takes from a buffer. */
 static void look_at_dot(collecting *c, tile_op op) {
-    unsigned count;
     bool warpgroup = tile_op_word(c->f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_mma_query query = tile_product_query(c->f, op);
     query.features = c->target->features;
     const tile_mma *row = acc->layout && !warpgroup ? tile_mma_find(&query) : NULL;
     for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+        tile_value value = tile_op_segment(c->f, op, operand).at[0];
         const tile_type *type = tile_value_type(c->f, value);
         if (!has_layout(type, TILE_TYPE_SHARED)) continue;
         tile_value source = tile_shared_source(c->f, value);
@@ -156,16 +153,15 @@ static void look_at_dot(collecting *c, tile_op op) {
 /* Conversions ---------------------------------------------------------------------------------- */
 
 static void look_at_conversion(collecting *c, tile_op op) {
-    unsigned buffers;
     tile_shuffle_plan plan;
     tile_value source = tile_operand_src(c->f, op), result = tile_op_result(c->f, op, 0);
     const tile_type *from = tile_value_type(c->f, source), *to = tile_value_type(c->f, result);
-    const tile_value *buffer = tile_operands_buffer(c->f, op, &buffers);
+    const tile_values buffer = tile_operands_buffer(c->f, op);
     if (!from->layout || !to->layout) return;
     tile_layout_use use = {.way = "registers"};
     unsigned bytes = tile_scalar_bytes(from->scalar);
-    if (buffers && tile_value_type(c->f, buffer[0])->layout) {
-        const tile_layout *between = tile_value_type(c->f, buffer[0])->layout;
+    if (buffer.count && tile_value_type(c->f, buffer.at[0])->layout) {
+        const tile_layout *between = tile_value_type(c->f, buffer.at[0])->layout;
         tile_traffic stores = tile_traffic_shared(from->layout, between, bytes, false),
                      loads = tile_traffic_shared(to->layout, between, bytes, true);
         use = shared_use(true, loads);

@@ -15,24 +15,24 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     unsigned count = 0;
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned size;
-        const tile_value *values = tile_op_segment(f, op, i, &size);
+        const tile_values values = tile_op_segment(f, op, i);
         tile_access_kind kind = info->operands[i].access;
-        if (size && info->operands[i].class_ == TILE_CLASS_tensor_map)
-            out[count++] = access_through(f, op, values[0]);
-        if (!size || !kind) continue;
-        const tile_type *type = tile_value_type(f, values[0]);
+        if (values.count && info->operands[i].class_ == TILE_CLASS_tensor_map)
+            out[count++] = access_through(f, op, values.at[0]);
+        if (!values.count || !kind) continue;
+        const tile_type *type = tile_value_type(f, values.at[0]);
         if (type->kind == TILE_TYPE_TILE) continue; /* a `dot` of registers */
         bool shared = type->kind == TILE_TYPE_SHARED;
         tile_access access = {.op = op,
-                              .memory = values[0],
+                              .memory = values.at[0],
                               .shared = shared,
                               .atomic = info->effects & TILE_EFFECT_ATOMIC &&
                                         info->operands[i].form != TILE_FORM_whole,
-                              .index = values + 1,
-                              .index_count = size - 1};
-        if (shared && type->stages && size > 1 && info->operands[i].form != TILE_FORM_address)
-            access.stage = values[1];
+                              .index = values.at + 1,
+                              .index_count = values.count - 1};
+        if (shared && type->stages && values.count > 1 &&
+            info->operands[i].form != TILE_FORM_address)
+            access.stage = values.at[1];
         if (kind & TILE_ACCESS_read) out[count++] = access;
         access.write = true;
         if (kind & TILE_ACCESS_write) out[count++] = access;
@@ -139,17 +139,16 @@ static bool find_distance(const tile_function *f, tile_value a, tile_value b, in
 }
 
 bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b) {
-    unsigned count, other;
     bool stores = tile_op_opcode(f, a) == TILE_OP_store && tile_op_opcode(f, b) == TILE_OP_store;
     if (!stores || !tile_is_plain_access(f, a) || !tile_is_plain_access(f, b)) return true;
-    const tile_value *x = tile_operands_dst(f, a, &count), *y = tile_operands_dst(f, b, &other);
+    const tile_values x = tile_operands_dst(f, a), y = tile_operands_dst(f, b);
     const tile_type *first = tile_value_type(f, tile_operand_src(f, a)),
                     *second = tile_value_type(f, tile_operand_src(f, b));
-    bool dense = x[0].id == y[0].id && !tile_value_type(f, x[0])->has_strides;
-    if (!dense || first->rank != second->rank || count != 1u + first->rank) return true;
+    bool dense = x.at[0].id == y.at[0].id && !tile_value_type(f, x.at[0])->has_strides;
+    if (!dense || first->rank != second->rank || x.count != 1u + first->rank) return true;
     for (unsigned d = 0; d < first->rank; d++) {
         int64_t distance;
-        if (find_distance(f, x[1 + d], y[1 + d], &distance) &&
+        if (find_distance(f, x.at[1 + d], y.at[1 + d], &distance) &&
             (distance >= tile_type_dim(first, d) || -distance >= tile_type_dim(second, d)))
             return false;
     }

@@ -125,11 +125,10 @@ static void visit(search *s, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     if (loads_indices(s, op)) return;
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
-        unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
-        const tile_value *element = tile_op_segment(f, op, o, &count);
-        if (count > 1 && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW)
-            look_at(s, op, element);
+        const tile_values element = tile_op_segment(f, op, o);
+        if (element.count > 1 && tile_value_type(f, element.at[0])->kind == TILE_TYPE_VIEW)
+            look_at(s, op, element.at);
     }
 }
 
@@ -149,11 +148,11 @@ static void visit_indices(search *s, tile_op op) {
     const tile_function *f = s->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned o = 0; o < TILE_MAX_OPERANDS && o < info->operand_count; o++) {
-        unsigned count;
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
-        const tile_value *element = tile_op_segment(f, op, o, &count);
-        for (unsigned i = 1; i < count; i++)
-            if (tile_value_type(f, element[i])->kind == TILE_TYPE_TILE) mark_index(s, element[i]);
+        const tile_values element = tile_op_segment(f, op, o);
+        for (unsigned i = 1; i < element.count; i++)
+            if (tile_value_type(f, element.at[i])->kind == TILE_TYPE_TILE)
+                mark_index(s, element.at[i]);
     }
 }
 

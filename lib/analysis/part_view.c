@@ -49,18 +49,17 @@ static bool ends_within(const tile_function *f, tile_value end, const tile_expr 
 }
 
 static bool has_strides_of(const tile_function *f, tile_op view, unsigned arg, unsigned dim) {
-    unsigned count;
-    const tile_value *strides = tile_operands_strides(f, view, &count);
+    const tile_values strides = tile_operands_strides(f, view);
     bool same = true;
     /* Row by row, strides are products of the extents of later dims. */
-    if (!count) return !f->args[arg].type->has_strides && dim == 0;
-    for (unsigned d = 0; d < count; d++)
-        same &= tile_value_as_expr(f, strides[d]) == tile_function_arg_stride(f, arg, d);
+    if (!strides.count) return !f->args[arg].type->has_strides && dim == 0;
+    for (unsigned d = 0; d < strides.count; d++)
+        same &= tile_value_as_expr(f, strides.at[d]) == tile_function_arg_stride(f, arg, d);
     return same;
 }
 
 bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *out) {
-    unsigned count, rank = tile_value_type(f, view)->rank;
+    unsigned rank = tile_value_type(f, view)->rank;
     tile_op op = tile_value_def(f, view);
     if (!op.id || tile_op_opcode(f, op) != TILE_OP_view) return false;
     tile_op base = tile_value_def(f, tile_operand_base(f, op));
@@ -70,13 +69,13 @@ bool tile_view_is_part(const tile_function *f, tile_value view, tile_part_view *
     if (whole->kind != TILE_VALUE_ARG || whole->type->rank != rank ||
         whole->type->scalar != tile_value_type(f, view)->scalar)
         return false;
-    const tile_value *extents = tile_operands_extents(f, op, &count);
-    for (unsigned d = 0; d < count; d++) {
+    const tile_values extents = tile_operands_extents(f, op);
+    for (unsigned d = 0; d < extents.count; d++) {
         const tile_expr *extent = tile_function_arg_extent(f, whole->index, d);
-        if (tile_value_as_expr(f, extents[d]) == extent) continue;
-        if (out->dim < rank || !ends_within(f, extents[d], extent)) return false;
+        if (tile_value_as_expr(f, extents.at[d]) == extent) continue;
+        if (out->dim < rank || !ends_within(f, extents.at[d], extent)) return false;
         out->dim = d;
-        out->end = extents[d];
+        out->end = extents.at[d];
     }
     return out->dim < rank && has_strides_of(f, op, whole->index, out->dim);
 }

@@ -36,9 +36,8 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
         const tile_op_data *data = tile_op_at(f, op);
         for (unsigned r = 0; r < data->region_count; r++)
             tile_mark_dot_operands(f, data->regions[r], feeds_dot);
-        unsigned size;
         for (unsigned i = 0; data->opcode == TILE_OP_dot && i < 2; i++)
-            feeds_dot[tile_op_segment(f, op, i, &size)->id] = true;
+            feeds_dot[tile_op_segment(f, op, i).at[0].id] = true;
         bool wanted = false;
         for (uint32_t i = 0; i < data->result_count; i++)
             wanted |= feeds_dot[tile_op_result(f, op, i).id];
@@ -206,20 +205,20 @@ static obstacle check_source(const planner *p, tile_value source) {
 }
 
 static obstacle find_obstacle(const planner *p, tile_op copy, tile_value *buffer) {
-    unsigned source_size;
-    const tile_value *source = tile_operands_src(p->f, copy, &source_size);
+    const tile_values source = tile_operands_src(p->f, copy);
     obstacle found = {0};
     *buffer = TILE_NO_VALUE;
     if (tile_op_opcode(p->f, copy) != TILE_OP_load) {
         *buffer = tile_operand_dst(p->f, copy);
         found = check_buffer(p, copy, *buffer);
     }
-    for (unsigned i = 0; i < source_size && !found.reason; i++) found = check_address(p, source[i]);
+    for (unsigned i = 0; i < source.count && !found.reason; i++)
+        found = check_address(p, source.at[i]);
     tile_gather gather;
     if (!found.reason && tile_gather_of(p->f, copy, &gather) && gather.predicate.id)
         found = check_address(p, gather.predicate);
     if (!found.reason) found = check_branches(p, copy);
-    return found.reason ? found : check_source(p, source[0]);
+    return found.reason ? found : check_source(p, source.at[0]);
 }
 
 static void report_obstacle(const planner *p, tile_severity severity, tile_op op, obstacle found) {
@@ -376,11 +375,11 @@ static bool check_stages(const planner *p, const schedule *s, unsigned stages, u
 
 /* A load in stage 0 that no dot takes: of an address, or a condition, of copies there. */
 static bool is_address_load(const planner *p, tile_op op) {
-    unsigned size;
     if (!loads_view(p->f, op)) return false;
     obstacle found = check_source(p, tile_operand_src(p->f, op));
-    const tile_value *source = tile_operands_src(p->f, op, &size);
-    for (unsigned i = 0; i < size && !found.reason; i++) found = check_address(p, source[i]);
+    const tile_values source = tile_operands_src(p->f, op);
+    for (unsigned i = 0; i < source.count && !found.reason; i++)
+        found = check_address(p, source.at[i]);
     return !found.reason;
 }
 

@@ -4,8 +4,7 @@
 #include <limits.h>
 
 static const tile_type *operand_type(const tile_function *f, tile_op op, unsigned operand) {
-    unsigned count;
-    return tile_value_type(f, tile_op_segment(f, op, operand, &count)[0]);
+    return tile_value_type(f, tile_op_segment(f, op, operand).at[0]);
 }
 
 unsigned tile_product_k_dim(const tile_function *f, tile_op dot, unsigned operand) {
@@ -48,9 +47,7 @@ tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, u
 }
 
 tile_product_forms tile_product_forms_of(const tile_function *f, tile_op wgmma) {
-    unsigned places;
-    tile_operands_places(f, wgmma, &places);
-    return (tile_product_forms){.sparse = places != 0,
+    return (tile_product_forms){.sparse = tile_operands_places(f, wgmma).count != 0,
                                 .negate_lhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_lhs),
                                 .negate_rhs = tile_op_has_attr(f, wgmma, TILE_ATTR_negate_rhs),
                                 .satfinite = tile_op_has_attr(f, wgmma, TILE_ATTR_satfinite),

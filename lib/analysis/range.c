@@ -562,10 +562,9 @@ static void start_values(analysis *a) {
     const tile_function *f = a->f;
     for (unsigned i = 0; i < f->arg_count; i++) mark_arg_extents(a, i);
     TILE_FOR_EACH_OP (f, op, f->body) {
-        unsigned count = 0;
-        const tile_value *extents = NULL;
-        if (tile_op_opcode(f, op) == TILE_OP_view) extents = tile_operands_extents(f, op, &count);
-        for (unsigned i = 0; i < count; i++) a->not_negative[extents[i].id] = true;
+        if (tile_op_opcode(f, op) != TILE_OP_view) continue;
+        const tile_values extents = tile_operands_extents(f, op);
+        for (unsigned i = 0; i < extents.count; i++) a->not_negative[extents.at[i].id] = true;
     }
     for (uint32_t id = 1; id < f->value_count; id++) {
         const tile_value_data *data = &f->values[id];

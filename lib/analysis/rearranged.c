@@ -33,7 +33,8 @@ static bool begins_at_part(const tile_placement *p, const tile_type *from, const
 }
 
 bool tile_can_rearrange(const tile_function *f, tile_op op) {
-    const tile_type *to = type_of_result(f, op), *from = type_of_operand(f, op, 0);
+    const tile_type *to = type_of_result(f, op),
+                    *from = tile_value_type(f, tile_first_operand(f, op));
     uint32_t dims[TILE_MAX_RANK], had[TILE_MAX_RANK];
     tile_layout ignored;
     tile_type_dims(to, dims);

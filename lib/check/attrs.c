@@ -39,10 +39,10 @@ static void check_loop(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
 }
 
-/* operand: how many may be left; what: of these. */
-static void check_pending(checker *c, tile_op op, unsigned operand, const char *what) {
+/* what: of these some may be left. */
+static void check_pending(checker *c, tile_op op, const char *what) {
     int64_t pending;
-    if (tile_value_is_int(c->f, tile_op_operand(c->f, op, operand), &pending) && pending < 0)
+    if (tile_value_is_int(c->f, tile_operand_pending(c->f, op), &pending) && pending < 0)
         c->ok = tile_error_at(c->f, op, "%s cannot leave %lld %s pending", tile_op_name(c->f, op),
                               (long long)pending, what);
 }
@@ -96,8 +96,8 @@ bool tile_verify_attrs(const tile_function *f, tile_op op) {
     checker c = {.f = f, .ok = true};
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_for) check_loop(&c, op);
-    if (opcode == TILE_OP_wait_group) check_pending(&c, op, 0, "groups");
-    if (opcode == TILE_OP_dot_wait) check_pending(&c, op, 1, "products");
+    if (opcode == TILE_OP_wait_group) check_pending(&c, op, "groups");
+    if (opcode == TILE_OP_dot_wait) check_pending(&c, op, "products");
     if (opcode == TILE_OP_dot) check_dot(&c, op);
     if (opcode == TILE_OP_alloc_shared) check_offset(&c, op);
     if (opcode == TILE_OP_permute) check_order(&c, op);

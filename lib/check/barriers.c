@@ -22,21 +22,18 @@ static void check_number(checker *c, tile_op op, const char *what, int64_t value
                               (long long)high, (long long)value);
 }
 
-static void check_operand(checker *c, tile_op op, unsigned operand, const char *what, int64_t low,
+static void check_operand(checker *c, tile_op op, tile_value value, const char *what, int64_t low,
                           int64_t high) {
-    unsigned count;
-    int64_t value;
-    if (tile_value_is_int(c->f, tile_op_segment(c->f, op, operand, &count)[0], &value))
-        check_number(c, op, what, value, low, high);
+    int64_t number;
+    if (tile_value_is_int(c->f, value, &number)) check_number(c, op, what, number, low, high);
 }
 
 /* Which one of the buffer's barriers it is. */
 static void check_index(checker *c, tile_op op) {
-    unsigned count;
-    const tile_value *values = tile_operands_bar(c->f, op, &count);
-    const tile_type *type = tile_value_type(c->f, values[0]);
+    const tile_values values = tile_operands_bar(c->f, op);
+    const tile_type *type = tile_value_type(c->f, values.at[0]);
     int64_t index, barriers = tile_type_elements(type);
-    if (barriers < 1 || !tile_value_is_int(c->f, values[1], &index)) return;
+    if (barriers < 1 || !tile_value_is_int(c->f, values.at[1], &index)) return;
     if (index < 0 || index >= barriers)
         c->ok = tile_error_of(c->f, op, "there is no barrier %lld among %lld", (long long)index,
                               (long long)barriers);
@@ -112,20 +109,20 @@ static void check_op(checker *c, tile_op op) {
     case TILE_OP_barrier_wait:
         check_set(c, op);
         check_scope(c, op);
-        check_operand(c, op, 1, "a parity", 0, 1);
+        check_operand(c, op, tile_operand_parity(f, op), "a parity", 0, 1);
         check_index(c, op);
         break;
     case TILE_OP_mbarrier_init:
-        check_operand(c, op, 1, "the count", 1, MAX_COUNT);
+        check_operand(c, op, tile_operand_count(f, op), "the count", 1, MAX_COUNT);
         check_index(c, op);
         break;
     case TILE_OP_mbarrier_expect:
-        check_operand(c, op, 1, "the number of bytes", 0, MAX_COUNT);
+        check_operand(c, op, tile_operand_bytes(f, op), "the number of bytes", 0, MAX_COUNT);
         check_index(c, op);
         break;
     case TILE_OP_mbarrier_wait:
     case TILE_OP_mbarrier_test:
-        check_operand(c, op, 1, "a parity", 0, 1);
+        check_operand(c, op, tile_operand_parity(f, op), "a parity", 0, 1);
         check_scope(c, op);
         check_index(c, op);
         break;

@@ -96,16 +96,16 @@ enum {
 };
 
 /* Entry r of a list, if it is known. */
-static bool number_of(const checker *c, tile_op op, unsigned list, unsigned r, int64_t *integer) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(c->f, op, list, &count);
-    return tile_value_is_int(c->f, values[r], integer);
+static bool number_of(const checker *c, tile_values list, unsigned r, int64_t *integer) {
+    return tile_value_is_int(c->f, list.at[r], integer);
 }
 
 /* *warps: those of the region, added; false if they are not known. */
 static bool check_role_warps(checker *c, tile_op op, unsigned r, int64_t *warps) {
     int64_t each, groups;
-    if (!number_of(c, op, 0, r, &each) || !number_of(c, op, 1, r, &groups)) return false;
+    if (!number_of(c, tile_operands_warps(c->f, op), r, &each) ||
+        !number_of(c, tile_operands_groups(c->f, op), r, &groups))
+        return false;
     if (each < 1 || each > TILE_MAX_WARPS || groups < 1 || groups > TILE_MAX_WARPS) {
         c->ok = tile_error_at(
             c->f, op,
@@ -132,7 +132,7 @@ static bool are_whole(const shares *s, unsigned first, unsigned end) {
 /* setmaxnreg is for whole warpgroups, which several regions may make up. */
 static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     int64_t registers;
-    if (!number_of(c, op, 2, r, &registers) || !registers) return;
+    if (!number_of(c, tile_operands_registers(c->f, op), r, &registers) || !registers) return;
     tile_executors who = tile_executors_of_role(c->f, op, r);
     if (registers < MIN_REGISTERS || registers > TILE_MAX_REGISTERS || registers % REGISTER_UNIT)
         c->ok = tile_error_at(
@@ -197,9 +197,9 @@ static void check_role_region(checker *c, tile_op op, unsigned r) {
 static void check_roles(checker *c, tile_op op) {
     bool before = c->ok;
     unsigned count = tile_op_at(c->f, op)->region_count;
-    if (tile_op_at(c->f, op)->segment[0] != count) {
-        c->ok = tile_error_at(c->f, op, "roles has %u regions and numbers for %u", count,
-                              tile_op_at(c->f, op)->segment[0]);
+    unsigned numbers = tile_operands_warps(c->f, op).count;
+    if (numbers != count) {
+        c->ok = tile_error_at(c->f, op, "roles has %u regions and numbers for %u", count, numbers);
         return;
     }
     c->ok = true;

@@ -117,12 +117,11 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 
 /* Operations ----------------------------------------------------------------------------------- */
 
-static void check_fenced(walk *w, const state *s, tile_op op, unsigned operand) {
-    tile_value value = tile_op_operand(w->f, op, operand);
+static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, const char *name) {
     if (w->dry || !s->fresh[value.id]) return;
     w->ok = tile_error_at(
         w->f, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
-        operand ? "acc" : "lhs");
+        name);
     note_origin(w, value, "they are written here");
 }
 
@@ -138,8 +137,8 @@ static void check_stretch(walk *w, state *s, tile_op op) {
 
 static void walk_wgmma(walk *w, state *s, tile_op op) {
     check_stretch(w, s, op);
-    check_fenced(w, s, op, 0);
-    check_fenced(w, s, op, 2);
+    check_fenced(w, s, op, tile_operand_lhs(w->f, op), "lhs");
+    check_fenced(w, s, op, tile_operand_acc(w->f, op), "acc");
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
         if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
     take(w, s, op, tile_operand_acc(w->f, op));

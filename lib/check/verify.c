@@ -149,9 +149,8 @@ static void check_matrices(verifier *v, tile_op op) {
 static void check_signs(verifier *v, tile_op op) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     for (unsigned i = 0; i < 2; i++) {
-        unsigned count;
         if (!tile_op_has_attr(v->f, op, signs[i])) continue;
-        const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i, &count)[0]),
+        const tile_type *type = tile_value_type(v->f, tile_op_segment(v->f, op, i).at[0]),
                         *acc = tile_value_type(v->f, tile_operand_acc(v->f, op));
         const char *name = tile_attr_get_info(signs[i])->name;
         if (type->param || acc->param) continue;

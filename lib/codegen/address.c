@@ -152,20 +152,20 @@ static LLVMValueRef step(tile_emitter *e, LLVMTypeRef element, LLVMValueRef base
     return *address;
 }
 
-static LLVMValueRef emit_address(tile_emitter *e, tile_op op, unsigned operand, bool hidden) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    const tile_type *type = tile_value_type(e->f, values[0]);
-    LLVMValueRef address = tile_get_scalar(e, values[0]);
+static LLVMValueRef emit_address(tile_emitter *e, tile_op op, tile_operand_name operand,
+                                 bool hidden) {
+    const tile_values values = tile_named_operands(e->f, op, operand);
+    const tile_type *type = tile_value_type(e->f, values.at[0]);
+    LLVMValueRef address = tile_get_scalar(e, values.at[0]);
     /* i1 takes a byte in memory */
     LLVMTypeRef element = type->scalar == TILE_i1 ? e->i8 : tile_llvm_scalar(e, type->scalar);
     sum offset = {.count = 0};
-    if (type->kind == TILE_TYPE_PTR && tile_value_type(e->f, values[1])->scalar == TILE_i32)
+    if (type->kind == TILE_TYPE_PTR && tile_value_type(e->f, values.at[1])->scalar == TILE_i32)
         /* a 32-bit sum wraps earlier than the address: it stays whole */
         offset.terms[offset.count++].value =
-            LLVMBuildSExt(e->builder, tile_get_scalar(e, values[1]), e->i64, "");
+            LLVMBuildSExt(e->builder, tile_get_scalar(e, values.at[1]), e->i64, "");
     else
-        add_terms(e, &offset, values[1]);
+        add_terms(e, &offset, values.at[1]);
     for (unsigned i = 0; i < offset.count; i++) {
         if (hidden && offset.terms[i].depth == CONSTANT_DEPTH) {
             address = tile_emit_hidden(e, address);
@@ -176,10 +176,10 @@ static LLVMValueRef emit_address(tile_emitter *e, tile_op op, unsigned operand, 
     return hidden ? tile_emit_hidden(e, address) : address;
 }
 
-LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand) {
+LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name operand) {
     return emit_address(e, op, operand, false);
 }
 
-LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned operand) {
+LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand) {
     return emit_address(e, op, operand, true);
 }

@@ -328,7 +328,8 @@ static void set_nothing(tile_emitter *e, const atomic_access *a) {
 void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
     atomic_access a = access_of(e->f, op, e->uses);
     instruction one = choose(&a, e->options->target);
-    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
+                 predicate = tile_get_predicate(e, op);
     if (tile_is_never(predicate))
         set_nothing(e, &a);
     else if (one.type)
@@ -339,7 +340,8 @@ void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
 
 void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
     atomic_access a = access_of(e->f, op, e->uses);
-    LLVMValueRef address = tile_emit_address(e, op, 2), predicate = tile_get_predicate(e, op, 3);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
+                 predicate = tile_get_predicate(e, op);
     if (tile_is_never(predicate)) {
         set_nothing(e, &a);
         return;

@@ -10,7 +10,8 @@ static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
 }
 
 void tile_emit_mbarrier_init(tile_emitter *e, tile_op op) {
-    LLVMValueRef args[] = {tile_emit_address(e, op, 0), tile_get_optional(e, op, 1)};
+    LLVMValueRef args[] = {tile_emit_address(e, op, TILE_OPERAND_bar),
+                           tile_get_operand(e, op, TILE_OPERAND_count)};
     tile_machine_call(e, TILE_MACHINE_mbarrier_init, args, 2);
 }
 
@@ -25,13 +26,13 @@ static bool is_far(const tile_emitter *e, tile_op op) {
 
 /* The state space of the barrier, which may be another block's. */
 static const char *space_of(const tile_emitter *e, tile_op op) {
-    unsigned count;
-    const tile_value *values = tile_operands_bar(e->f, op, &count);
-    return tile_value_type(e->f, values[0])->cluster ? "shared::cluster" : "shared::cta";
+    const tile_values values = tile_operands_bar(e->f, op);
+    return tile_value_type(e->f, values.at[0])->cluster ? "shared::cluster" : "shared::cta";
 }
 
 void tile_emit_mbarrier_arrive(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = tile_get_optional(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_bar),
+                 predicate = tile_get_operand(e, op, TILE_OPERAND_predicate);
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "%s.%s.b64", is_far(e, op) ? ".release.cluster" : "", space_of(e, op));
     tile_ptx_add_inputs(&ptx, &address, 1);
@@ -40,8 +41,9 @@ void tile_emit_mbarrier_arrive(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_mbarrier_expect(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), bytes = tile_get_optional(e, op, 1);
-    LLVMValueRef predicate = tile_get_optional(e, op, 2);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_bar),
+                 bytes = tile_get_operand(e, op, TILE_OPERAND_bytes);
+    LLVMValueRef predicate = tile_get_operand(e, op, TILE_OPERAND_predicate);
     bool arrives = !tile_op_has_attr(e->f, op, TILE_ATTR_noarrive);
     tile_ptx ptx = tile_ptx_begin(e, tile_machine_of_op(e->f, op));
     tile_ptx_modify(&ptx, "%s.%s.b64", arrives ? "" : ".cta", space_of(e, op));
@@ -58,7 +60,8 @@ static LLVMValueRef emit_try(tile_emitter *e, tile_op op, LLVMValueRef address,
 }
 
 void tile_emit_mbarrier_wait(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), parity = tile_get_optional(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_bar),
+                 parity = tile_get_operand(e, op, TILE_OPERAND_parity);
     LLVMBasicBlockRef again = new_block(e, "wait"), done = new_block(e, "complete");
     LLVMBuildBr(e->builder, again);
     LLVMPositionBuilderAtEnd(e->builder, again);
@@ -67,12 +70,13 @@ void tile_emit_mbarrier_wait(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_mbarrier_test(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), parity = tile_get_optional(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_bar),
+                 parity = tile_get_operand(e, op, TILE_OPERAND_parity);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), emit_try(e, op, address, parity));
 }
 
 void tile_emit_mbarrier_cp_async(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_bar);
     tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
 }
 

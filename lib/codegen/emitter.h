@@ -163,10 +163,10 @@ LLVMTypeRef tile_part_type(const tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_new_parts(tile_emitter *e, const tile_type *type);
 LLVMValueRef *tile_get_parts(tile_emitter *e, tile_value value);
 LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value);
-/* The scalar that an operand is, NULL if it is absent. */
-LLVMValueRef tile_get_optional(tile_emitter *e, tile_op op, unsigned operand);
-/* An operand that is a predicate: NULL without one, or with one that is true anyway. */
-LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand);
+/* An operand that may be left out: NULL then. */
+LLVMValueRef tile_get_operand(tile_emitter *e, tile_op op, tile_operand_name name);
+/* The operand `predicate`: NULL without one, or with one that is true anyway. */
+LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op);
 /* What never happens is not emitted. */
 bool tile_is_never(LLVMValueRef predicate);
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index);
@@ -223,10 +223,10 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_targ
  * always the same constant. */
 bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carried, int64_t copies,
                            int64_t *value);
-/* address.c: where element operand `operand` (a base and its offset in elements) lies. */
-LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, unsigned operand);
+/* address.c: where the element (a base and its offset in elements) lies that is this operand. */
+LLVMValueRef tile_emit_address(tile_emitter *e, tile_op op, tile_operand_name operand);
 /* The same, all but a constant at its end hidden (cache.c). */
-LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, unsigned operand);
+LLVMValueRef tile_emit_hidden_address(tile_emitter *e, tile_op op, tile_operand_name operand);
 /* An element-wise operation on values of one LLVM type: i1 from comparisons. b: NULL if it has one
  * operand. For host expressions, and loops of compare and swap. */
 LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef a, LLVMValueRef b);

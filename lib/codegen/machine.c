@@ -164,9 +164,9 @@ _Static_assert(COUNTED(4) && COUNTED(8) && COUNTED(16), "h counts 1, if 2, z 4, 
 
 tile_machine tile_cp_async_machine(const tile_function *f, tile_op op, bool hinted,
                                    bool conditional, unsigned ptx_version) {
-    unsigned predicates, row = 1u * hinted + 2u * conditional;
-    tile_operands_predicate(f, op, &predicates);
-    if (predicates) row += ptx_version < tile_machine_ptx(TILE_MACHINE_cp_async_4i) ? 4 : 8;
+    unsigned row = 1u * hinted + 2u * conditional;
+    if (tile_operands_predicate(f, op).count)
+        row += ptx_version < tile_machine_ptx(TILE_MACHINE_cp_async_4i) ? 4 : 8;
     switch (tile_op_attr_int(f, op, TILE_ATTR_bytes, 0)) {
     case 4: return (tile_machine)(TILE_MACHINE_cp_async_4 + row);
     case 8: return (tile_machine)(TILE_MACHINE_cp_async_8 + row);
@@ -205,8 +205,7 @@ static tile_machine wgmma_machine(const tile_function *f, tile_op op) {
 }
 
 static bool reaches_cluster(const tile_function *f, tile_op op, unsigned memory) {
-    unsigned count;
-    return tile_value_type(f, tile_op_segment(f, op, memory, &count)[0])->cluster;
+    return tile_value_type(f, tile_op_segment(f, op, memory).at[0])->cluster;
 }
 
 /* Whether the lanes of a warp are surely together. Roles are branches of whole warps, which LLVM
@@ -242,10 +241,8 @@ static tile_machine expect_machine(const tile_function *f, tile_op op) {
 
 static tile_machine tma_machine(const tile_function *f, tile_op op) {
     bool loads = tile_op_opcode(f, op) == TILE_OP_tma_load;
-    unsigned count, last;
     tile_machine first = loads ? TILE_MACHINE_tma_load_1 : TILE_MACHINE_tma_store_1;
-    tile_operands_at(f, op, &count);
-    last = count - 1;
+    unsigned last = tile_operands_at(f, op).count - 1;
     _Static_assert(TILE_WORDS_kind == 16, "what a copy combines by has a case");
     switch (tile_op_word(f, op, TILE_ATTR_kind)) {
     case TILE_WORD_kind_add: first = TILE_MACHINE_tma_add_1; break;

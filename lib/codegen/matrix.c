@@ -6,7 +6,7 @@
 void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     const tile_type *type = tile_value_type(e->f, result);
-    LLVMValueRef address = tile_emit_address(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src);
     LLVMValueRef loaded = tile_machine_call(e, tile_machine_of_op(e->f, op), &address, 1);
     LLVMValueRef *parts = tile_new_parts(e, type);
     for (unsigned i = 0; i < tile_part_count(type); i++) {
@@ -20,7 +20,7 @@ void tile_emit_ldmatrix(tile_emitter *e, tile_op op) {
 void tile_emit_stmatrix(tile_emitter *e, tile_op op) {
     tile_value value = tile_operand_src(e->f, op);
     unsigned count = tile_part_count(tile_value_type(e->f, value));
-    LLVMValueRef args[5] = {tile_emit_address(e, op, 1)};
+    LLVMValueRef args[5] = {tile_emit_address(e, op, TILE_OPERAND_dst)};
     for (unsigned i = 0; i < count; i++)
         args[1 + i] = LLVMBuildBitCast(e->builder, tile_get_parts(e, value)[i], e->i32, "");
     tile_machine_call(e, tile_machine_of_op(e->f, op), args, 1 + count);

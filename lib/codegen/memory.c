@@ -197,8 +197,8 @@ static void emit_load(tile_emitter *e, tile_op op) {
     access a = access_of(e, tile_value_type(e->f, result));
     bool global = tile_op_opcode(e->f, op) == TILE_OP_ld_global;
     LLVMValueRef words[MAX_WORDS], *parts = tile_new_parts(e, a.type);
-    LLVMValueRef address = tile_emit_address(e, op, 0);
-    LLVMValueRef predicate = tile_get_predicate(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src);
+    LLVMValueRef predicate = tile_get_predicate(e, op);
     bool read_only = global && reads_read_only(e, op);
     if (tile_is_never(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
@@ -214,7 +214,8 @@ static void emit_store(tile_emitter *e, tile_op op) {
     tile_value src = tile_operand_src(e->f, op);
     access a = access_of(e, tile_value_type(e->f, src));
     LLVMValueRef words[MAX_WORDS];
-    LLVMValueRef address = tile_emit_address(e, op, 1), predicate = tile_get_predicate(e, op, 2);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
+                 predicate = tile_get_predicate(e, op);
     if (tile_is_never(predicate)) return;
     bool is_inline = predicate || says_something(hint_of(e, op, false));
     if (is_inline && tile_sum_registers(e, src) && a.words == tile_part_count(a.type)) {
@@ -252,7 +253,8 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0), predicate = tile_get_predicate(e, op, 1);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src),
+                 predicate = tile_get_predicate(e, op);
     if (tile_is_never(predicate)) return;
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_prefetch_l2);
     tile_ptx_add_address(&ptx, address);
@@ -264,8 +266,9 @@ void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
 void tile_emit_st_async(tile_emitter *e, tile_op op) {
     tile_value src = tile_operand_src(e->f, op);
     access a = access_of(e, tile_value_type(e->f, src));
-    LLVMValueRef words[MAX_WORDS], predicate = tile_get_predicate(e, op, 3);
-    LLVMValueRef address = tile_emit_address(e, op, 1), barrier = tile_emit_address(e, op, 2);
+    LLVMValueRef words[MAX_WORDS], predicate = tile_get_predicate(e, op);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
+                 barrier = tile_emit_address(e, op, TILE_OPERAND_bar);
     if (tile_is_never(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_st_async);
@@ -291,15 +294,17 @@ static LLVMValueRef zero_operand(tile_emitter *e, tile_value inside, int64_t byt
 void tile_emit_cp_async(tile_emitter *e, tile_op op) {
     tile_cache_hint hint = hint_of(e, op, false);
     bool hinted = says_something(hint);
-    LLVMValueRef from = tile_emit_address(e, op, 0);
-    LLVMValueRef to = hinted ? tile_emit_hidden_address(e, op, 1) : tile_emit_address(e, op, 1);
+    LLVMValueRef from = tile_emit_address(e, op, TILE_OPERAND_src);
+    LLVMValueRef to = hinted ? tile_emit_hidden_address(e, op, TILE_OPERAND_dst)
+                             : tile_emit_address(e, op, TILE_OPERAND_dst);
     tile_machine machine =
         tile_cp_async_machine(e->f, op, hinted, e->only_if != NULL, e->ptx_version);
     LLVMValueRef args[3] = {to, from};
-    unsigned count = 2, predicates;
-    const tile_value *inside = tile_operands_predicate(e->f, op, &predicates);
-    if (predicates)
-        args[count++] = zero_operand(e, inside[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0));
+    unsigned count = 2;
+    const tile_values inside = tile_operands_predicate(e->f, op);
+    if (inside.count)
+        args[count++] =
+            zero_operand(e, inside.at[0], tile_op_attr_int(e->f, op, TILE_ATTR_bytes, 0));
     if (!tile_machine_is_ptx(machine)) {
         tile_machine_call(e, machine, args, count);
         return;
@@ -349,7 +354,7 @@ static LLVMIntPredicate predicate_of_compare(const tile_emitter *e, tile_op op) 
 }
 
 void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src);
     LLVMValueRef wanted = tile_get_scalar(e, tile_operand_value(e->f, op));
     LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(e->llvm, e->function, "wait");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->llvm, e->function, "acquired");
@@ -363,7 +368,7 @@ void tile_emit_wait_acquire(tile_emitter *e, tile_op op) {
 }
 
 void tile_emit_st_release(tile_emitter *e, tile_op op) {
-    LLVMValueRef address = tile_emit_address(e, op, 0);
+    LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst);
     LLVMValueRef value = tile_get_scalar(e, tile_operand_value(e->f, op));
     make_atomic(e, LLVMBuildStore(e->builder, value, address), LLVMAtomicOrderingRelease, "device");
 }

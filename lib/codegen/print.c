@@ -93,22 +93,21 @@ static void emit_line(line *l) {
 }
 
 void tile_emit_print(tile_emitter *e, tile_op op) {
-    unsigned coordinates, count;
-    const tile_value *at = tile_operands_at(e->f, op, &coordinates);
-    const tile_value *src = tile_operands_src(e->f, op, &count);
+    const tile_values at = tile_operands_at(e->f, op);
+    const tile_values src = tile_operands_src(e->f, op);
     const char *text = tile_op_attr_text(e->f, op, TILE_ATTR_text);
     line l = {.e = e};
     append_block(&l);
     append(&l, text ? ", " : "");
     append_text(&l, text);
-    for (unsigned i = 0; i < coordinates; i++) {
+    for (unsigned i = 0; i < at.count; i++) {
         append(&l, i ? ", " : " [");
-        append_number(&l, TILE_i32, tile_get_scalar(e, at[i]));
+        append_number(&l, TILE_i32, tile_get_scalar(e, at.at[i]));
     }
-    append(&l, coordinates ? "]" : "");
-    for (unsigned i = 0; i < count; i++) {
+    append(&l, at.count ? "]" : "");
+    for (unsigned i = 0; i < src.count; i++) {
         append(&l, i ? ", " : ": ");
-        append_number(&l, tile_value_type(e->f, src[i])->scalar, tile_get_scalar(e, src[i]));
+        append_number(&l, tile_value_type(e->f, src.at[i])->scalar, tile_get_scalar(e, src.at[i]));
     }
     append(&l, "\n");
     emit_line(&l);

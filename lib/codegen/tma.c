@@ -18,11 +18,11 @@ static LLVMValueRef in_cluster(tile_emitter *e, LLVMValueRef address) {
 }
 
 /* The innermost dim is the machine's first. */
-static unsigned add_coordinates(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *args) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    for (unsigned d = 0; d < count; d++) args[d] = tile_get_scalar(e, values[count - 1 - d]);
-    return count;
+static unsigned add_coordinates(tile_emitter *e, tile_op op, LLVMValueRef *args) {
+    const tile_values values = tile_operands_at(e->f, op);
+    for (unsigned d = 0; d < values.count; d++)
+        args[d] = tile_get_scalar(e, values.at[values.count - 1 - d]);
+    return values.count;
 }
 
 /* The L2's policy and whether there is one. */
@@ -33,8 +33,8 @@ static LLVMValueRef policy_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
     return has ? tile_emit_cache_policy(e, hint) : tile_llvm_int(e->i64, 0);
 }
 
-static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, unsigned operand, LLVMValueRef *flag) {
-    LLVMValueRef blocks = tile_get_optional(e, op, operand);
+static LLVMValueRef blocks_of(tile_emitter *e, tile_op op, LLVMValueRef *flag) {
+    LLVMValueRef blocks = tile_get_operand(e, op, TILE_OPERAND_blocks);
     *flag = tile_llvm_int(e->i1, blocks != NULL);
     return blocks ? LLVMBuildTrunc(e->builder, blocks, e->i16, "") : tile_llvm_int(e->i16, 0);
 }
@@ -46,11 +46,11 @@ enum { MAX_ARGS = TILE_MAX_MAP_RANK + 8 };
 void tile_emit_tma_load(tile_emitter *e, tile_op op) {
     LLVMValueRef args[MAX_ARGS], has_blocks, has_policy;
     unsigned count = 0;
-    args[count++] = in_cluster(e, tile_emit_address(e, op, 2));
-    args[count++] = tile_emit_address(e, op, 3);
+    args[count++] = in_cluster(e, tile_emit_address(e, op, TILE_OPERAND_dst));
+    args[count++] = tile_emit_address(e, op, TILE_OPERAND_bar);
     args[count++] = tile_get_scalar(e, tile_operand_map(e->f, op));
-    count += add_coordinates(e, op, 1, &args[count]);
-    args[count++] = blocks_of(e, op, 4, &has_blocks);
+    count += add_coordinates(e, op, &args[count]);
+    args[count++] = blocks_of(e, op, &has_blocks);
     args[count++] = policy_of(e, op, &has_policy);
     args[count++] = has_blocks;
     args[count++] = has_policy;
@@ -61,9 +61,9 @@ void tile_emit_tma_load(tile_emitter *e, tile_op op) {
 void tile_emit_tma_store(tile_emitter *e, tile_op op) {
     LLVMValueRef args[MAX_ARGS], has_policy;
     unsigned count = 0;
-    args[count++] = tile_emit_address(e, op, 0);
-    args[count++] = tile_get_optional(e, op, 1);
-    count += add_coordinates(e, op, 2, &args[count]);
+    args[count++] = tile_emit_address(e, op, TILE_OPERAND_src);
+    args[count++] = tile_get_operand(e, op, TILE_OPERAND_map);
+    count += add_coordinates(e, op, &args[count]);
     args[count++] = policy_of(e, op, &has_policy);
     args[count++] = has_policy;
     tile_machine_call(e, tile_machine_of_op(e->f, op), args, count);
@@ -71,11 +71,11 @@ void tile_emit_tma_store(tile_emitter *e, tile_op op) {
 
 void tile_emit_bulk_load(tile_emitter *e, tile_op op) {
     LLVMValueRef has_blocks, has_policy;
-    LLVMValueRef blocks = blocks_of(e, op, 4, &has_blocks), policy = policy_of(e, op, &has_policy);
-    LLVMValueRef args[] = {in_cluster(e, tile_emit_address(e, op, 1)),
-                           tile_emit_address(e, op, 3),
-                           tile_emit_address(e, op, 0),
-                           tile_get_optional(e, op, 2),
+    LLVMValueRef blocks = blocks_of(e, op, &has_blocks), policy = policy_of(e, op, &has_policy);
+    LLVMValueRef args[] = {in_cluster(e, tile_emit_address(e, op, TILE_OPERAND_dst)),
+                           tile_emit_address(e, op, TILE_OPERAND_bar),
+                           tile_emit_address(e, op, TILE_OPERAND_src),
+                           tile_get_operand(e, op, TILE_OPERAND_bytes),
                            blocks,
                            policy,
                            has_blocks,
@@ -101,14 +101,14 @@ static const char *reduction(tile_emitter *e, tile_scalar scalar, tile_word kind
 static void emit_reduction(tile_emitter *e, tile_op op) {
     LLVMValueRef has_policy, policy = policy_of(e, op, &has_policy);
     bool hinted = LLVMConstIntGetZExtValue(has_policy);
-    LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
-                           tile_get_optional(e, op, 2), policy};
-    unsigned values;
-    const tile_value *source = tile_operands_src(e->f, op, &values);
+    LLVMValueRef args[] = {tile_emit_address(e, op, TILE_OPERAND_dst),
+                           tile_emit_address(e, op, TILE_OPERAND_src),
+                           tile_get_operand(e, op, TILE_OPERAND_bytes), policy};
+    const tile_values source = tile_operands_src(e->f, op);
     tile_ptx ptx =
         tile_ptx_begin(e, hinted ? TILE_MACHINE_bulk_reduce_policy : TILE_MACHINE_bulk_reduce);
     tile_ptx_modify(&ptx, "%s",
-                    reduction(e, tile_value_type(e->f, source[0])->scalar,
+                    reduction(e, tile_value_type(e->f, source.at[0])->scalar,
                               tile_op_word(e->f, op, TILE_ATTR_kind)));
     for (unsigned i = 0; i < (hinted ? 4u : 3u); i++) tile_ptx_add_inputs(&ptx, &args[i], 1);
     tile_ptx_call(&ptx, NULL);
@@ -121,8 +121,9 @@ void tile_emit_bulk_store(tile_emitter *e, tile_op op) {
         return;
     }
     LLVMValueRef policy = policy_of(e, op, &has_policy);
-    LLVMValueRef args[] = {tile_emit_address(e, op, 1), tile_emit_address(e, op, 0),
-                           tile_get_optional(e, op, 2), policy, has_policy};
+    LLVMValueRef args[] = {tile_emit_address(e, op, TILE_OPERAND_dst),
+                           tile_emit_address(e, op, TILE_OPERAND_src),
+                           tile_get_operand(e, op, TILE_OPERAND_bytes), policy, has_policy};
     tile_machine_call(e, TILE_MACHINE_bulk_store, args, sizeof args / sizeof *args);
 }
 

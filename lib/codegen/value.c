@@ -83,16 +83,13 @@ LLVMValueRef tile_get_scalar(tile_emitter *e, tile_value value) {
     return tile_get_parts(e, value)[0];
 }
 
-LLVMValueRef tile_get_optional(tile_emitter *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    return count ? tile_get_scalar(e, values[0]) : NULL;
+LLVMValueRef tile_get_operand(tile_emitter *e, tile_op op, tile_operand_name name) {
+    tile_value value = tile_named_operand(e->f, op, name);
+    return value.id ? tile_get_scalar(e, value) : NULL;
 }
 
-LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
-    LLVMValueRef predicate = count ? tile_get_scalar(e, values[0]) : NULL;
+LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op) {
+    LLVMValueRef predicate = tile_get_operand(e, op, TILE_OPERAND_predicate);
     return predicate && LLVMIsAConstantInt(predicate) && LLVMConstIntGetZExtValue(predicate)
                ? NULL
                : predicate;

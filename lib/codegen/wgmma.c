@@ -30,11 +30,10 @@ typedef struct split {
 } split;
 
 static split split_address(tile_emitter *e, tile_op op) {
-    unsigned count;
-    const tile_value *values = tile_operands_src(e->f, op, &count);
-    int64_t number, size = tile_scalar_bytes(tile_value_type(e->f, values[0])->scalar), stride;
-    split s = {.base = tile_get_scalar(e, values[0]), .rest = values[1]};
-    tile_op alloc = tile_value_def(e->f, values[0]), add = tile_value_def(e->f, s.rest);
+    const tile_values values = tile_operands_src(e->f, op);
+    int64_t number, size = tile_scalar_bytes(tile_value_type(e->f, values.at[0])->scalar), stride;
+    split s = {.base = tile_get_scalar(e, values.at[0]), .rest = values.at[1]};
+    tile_op alloc = tile_value_def(e->f, values.at[0]), add = tile_value_def(e->f, s.rest);
     if (alloc.id && tile_op_opcode(e->f, alloc) == TILE_OP_alloc_shared &&
         tile_alloc_bytes(e->f, alloc, &stride) >= 0 && !stride) {
         s.bytes = tile_op_attr_int(e->f, alloc, TILE_ATTR_offset, 0);
@@ -367,17 +366,16 @@ static bool has_products_beside(const tile_emitter *e, tile_op wait) {
  * back: there a block's end would cut the arithmetic of addresses. */
 void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     int64_t pending = 0;
-    unsigned count;
-    const tile_value *accs = tile_operands_accs(e->f, op, &count);
-    tile_value *results = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
-    tile_value *passed = TILE_NEW_ARRAY(&e->arena, tile_value, count + 1u);
+    const tile_values accs = tile_operands_accs(e->f, op);
+    tile_value *results = TILE_NEW_ARRAY(&e->arena, tile_value, accs.count + 1u);
+    tile_value *passed = TILE_NEW_ARRAY(&e->arena, tile_value, accs.count + 1u);
     unsigned seen = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < accs.count; i++) {
         tile_value result = tile_op_result(e->f, op, i);
-        const uint32_t *held = tile_sum_registers(e, accs[i]);
+        const uint32_t *held = tile_sum_registers(e, accs.at[i]);
         tile_sum_hold(e, result, held);
         if (held) continue;
-        passed[seen] = accs[i];
+        passed[seen] = accs.at[i];
         results[seen++] = result;
     }
     tile_value_is_int(e->f, tile_operand_pending(e->f, op), &pending);

@@ -218,28 +218,21 @@ tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value 
 
 /* Attributes and operands --------------------------------------------------------------------- */
 
-const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
-                                  unsigned *count) {
+tile_values tile_op_segment(const tile_function *f, tile_op op, unsigned operand) {
     const tile_op_data *data = tile_op_at(f, op);
     unsigned start = 0;
     for (unsigned i = 0; i < operand; i++) start += data->segment[i];
-    *count = operand < TILE_MAX_OPERANDS ? data->segment[operand] : 0;
-    return data->operands + start;
+    return (tile_values){data->operands + start,
+                         operand < TILE_MAX_OPERANDS ? data->segment[operand] : 0};
 }
 
-tile_value *tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name,
-                                unsigned *count) {
-    const tile_op_data *data = tile_op_at(f, op);
-    unsigned place = tile_place_of((tile_opcode)data->opcode, name), start = 0;
-    *count = data->segment[place];
-    for (unsigned i = 0; i < place; i++) start += data->segment[i];
-    return data->operands + start;
+tile_values tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name) {
+    return tile_op_segment(f, op, tile_place_of((tile_opcode)tile_op_at(f, op)->opcode, name));
 }
 
 tile_value tile_named_operand(const tile_function *f, tile_op op, tile_operand_name name) {
-    unsigned count;
-    const tile_value *values = tile_named_operands(f, op, name, &count);
-    return count ? values[0] : TILE_NO_VALUE;
+    const tile_values values = tile_named_operands(f, op, name);
+    return values.count ? values.at[0] : TILE_NO_VALUE;
 }
 
 bool tile_sync_is_explicit_in(const tile_function *f, tile_region region) {
@@ -249,12 +242,11 @@ bool tile_sync_is_explicit_in(const tile_function *f, tile_region region) {
 }
 
 bool tile_is_placed(const tile_function *f, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(f, op, operand, &count);
+    const tile_values values = tile_op_segment(f, op, operand);
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    if (info->operands[operand].form != TILE_FORM_address || !count) return false;
-    tile_type_kind kind = tile_value_type(f, values[0])->kind;
-    return kind == TILE_TYPE_VIEW || (kind == TILE_TYPE_SHARED && count > 2);
+    if (info->operands[operand].form != TILE_FORM_address || !values.count) return false;
+    tile_type_kind kind = tile_value_type(f, values.at[0])->kind;
+    return kind == TILE_TYPE_VIEW || (kind == TILE_TYPE_SHARED && values.count > 2);
 }
 
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id) {

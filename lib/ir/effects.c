@@ -78,11 +78,9 @@ static unsigned effects_of_transfer(const tile_function *f, tile_op op, unsigned
 }
 
 tile_mechanism tile_op_mechanism(const tile_function *f, tile_op op) {
-    unsigned barriers;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async)
         return tile_op_get_info(tile_op_opcode(f, op))->mechanism;
-    tile_operands_bar(f, op, &barriers);
-    if (barriers) return TILE_MECHANISM_BARRIER;
+    if (tile_operands_bar(f, op).count) return TILE_MECHANISM_BARRIER;
     bool in = tile_value_type(f, tile_operand_src(f, op))->kind == TILE_TYPE_VIEW;
     return in ? TILE_MECHANISM_GROUP : TILE_MECHANISM_BULK_GROUP;
 }

@@ -353,9 +353,8 @@ const char *tile_type_excess(const tile_type *type);
  * -1 if an extent is not known or not positive; INT32_MAX stands for whatever is more. */
 int64_t tile_type_shared_bytes(const tile_type *type);
 
-/* Values of operand `operand` of the row: *count of them (an element's base first). */
-const tile_value *tile_op_segment(const tile_function *f, tile_op op, unsigned operand,
-                                  unsigned *count);
+/* Values of operand `operand` of the row (an element's base first). */
+tile_values tile_op_segment(const tile_function *f, tile_op op, unsigned operand);
 const tile_attr *tile_op_attr(const tile_function *f, tile_op op, tile_attr_id id);
 /* Whether what it holds is of its row's kind, or of a word an expression: a parameter, perhaps.
  * Builders set anything; tile_function_verify refuses the rest. */

@@ -20,9 +20,8 @@ bool tile_op_gives_tile(const tile_function *f, tile_op op) {
 /* The memory that a thread names by coordinates, or no value. */
 static tile_value find_placed(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    unsigned count;
     for (unsigned i = 0; i < info->operand_count; i++)
-        if (tile_is_placed(f, op, i)) return tile_op_segment(f, op, i, &count)[0];
+        if (tile_is_placed(f, op, i)) return tile_op_segment(f, op, i).at[0];
     return TILE_NO_VALUE;
 }
 

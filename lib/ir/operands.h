@@ -2,7 +2,7 @@
  *
  * tile_operand_dst(f, op)           the operand's first value (an element's base); TILE_NO_VALUE
  *                                   if it is left out
- * tile_operands_dst(f, op, &count)  all its values: an element's base and coordinates, a list
+ * tile_operands_dst(f, op)          all its values: an element's base and coordinates, a list
  * TILE_OPERAND_dst                  the name, for what takes one
  *
  * The row must have an operand of that name (tile_op_takes tells). No other code knows at which
@@ -33,9 +33,13 @@ static inline unsigned tile_place_of(tile_opcode opcode, tile_operand_name name)
     return tile_operand_table[opcode][name] - 1u;
 }
 
-/* *count is 0 where the operand is left out. */
-tile_value *tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name,
-                                unsigned *count);
+/* Values in the operation, which is not to be changed meanwhile. */
+typedef struct tile_values {
+    tile_value *at;
+    unsigned count; /* 0: the operand is left out */
+} tile_values;
+
+tile_values tile_named_operands(const tile_function *f, tile_op op, tile_operand_name name);
 tile_value tile_named_operand(const tile_function *f, tile_op op, tile_operand_name name);
 
 /* Of operations whose operands are alike, or of any: TILE_NO_VALUE where there is none. */
@@ -52,19 +56,17 @@ static inline tile_value tile_moved_operand(const tile_function *f, tile_op op) 
 /* Replaces the operand's first value, which it must have. */
 static inline void tile_set_operand(tile_function *f, tile_op op, tile_operand_name name,
                                     tile_value value) {
-    unsigned count;
-    tile_value *values = tile_named_operands(f, op, name, &count);
-    assert(count);
-    values[0] = value;
+    const tile_values values = tile_named_operands(f, op, name);
+    assert(values.count);
+    values.at[0] = value;
 }
 
 #define OPERAND(name) \
     static inline tile_value tile_operand_##name(const tile_function *f, tile_op op) { \
         return tile_named_operand(f, op, TILE_OPERAND_##name); \
     } \
-    static inline const tile_value *tile_operands_##name(const tile_function *f, tile_op op, \
-                                                         unsigned *count) { \
-        return tile_named_operands(f, op, TILE_OPERAND_##name, count); \
+    static inline tile_values tile_operands_##name(const tile_function *f, tile_op op) { \
+        return tile_named_operands(f, op, TILE_OPERAND_##name); \
     }
 #include "lib/ir/operands.def"
 #undef OPERAND

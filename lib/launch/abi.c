@@ -13,12 +13,11 @@
 
 static const tile_expr *scratch_bytes(const tile_function *f, tile_op op) {
     tile_context *context = tile_function_context(f);
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(f, op, &count);
+    const tile_values extents = tile_operands_extents(f, op);
     const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
     const tile_expr *bytes = tile_expr_int(context, tile_scalar_bytes(type->scalar));
-    for (unsigned i = 0; i < count; i++) {
-        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+    for (unsigned i = 0; i < extents.count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents.at[i]);
         if (!tile_abi_is_launch_expr(extent)) return NULL;
         bytes = tile_expr_op(context, TILE_OP_mul, extent, bytes, NULL);
     }
@@ -67,12 +66,11 @@ static bool check_kernel(const tile_function *f) {
 
 /* The bytes, or a number below 0 where an extent does not fit an i32, in which kernels count. */
 static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch *scratch) {
-    unsigned count;
     tile_context *context = tile_function_context(f);
     const tile_expr *most = tile_expr_int(context, INT32_MAX), *bytes = scratch->bytes;
-    const tile_value *extents = tile_operands_extents(f, scratch->op, &count);
-    for (unsigned i = 0; i < count; i++) {
-        const tile_expr *extent = tile_value_as_expr(f, extents[i]);
+    const tile_values extents = tile_operands_extents(f, scratch->op);
+    for (unsigned i = 0; i < extents.count; i++) {
+        const tile_expr *extent = tile_value_as_expr(f, extents.at[i]);
         if (tile_range_of_expr(f, NULL, extent).max <= INT32_MAX) continue;
         const tile_expr *fits = tile_expr_op(context, TILE_OP_le, extent, most, NULL);
         bytes = tile_expr_op(context, TILE_OP_select, fits, bytes, tile_expr_int(context, -1));
@@ -80,9 +78,15 @@ static const tile_expr *checked_bytes(const tile_function *f, const tile_scratch
     return bytes;
 }
 
+void tile_abi_set_scratch_text(tile_abi *abi, unsigned index, const tile_function *f) {
+    const tile_scratch *scratch = &abi->scratch[index];
+    abi->scratch_texts[index] =
+        (abi_json_scratch){scratch->clean, tile_expr_text(f, scratch->bytes, &abi->arena)};
+}
+
 static bool fill_scratch(tile_abi *abi, const tile_function *f) {
     abi->scratch = tile_scratch_list(f, &abi->arena, &abi->scratch_count);
-    abi->scratch_text = TILE_NEW_ARRAY(&abi->arena, const char *, abi->scratch_count + 1u);
+    abi->scratch_texts = TILE_NEW_ARRAY(&abi->arena, abi_json_scratch, abi->scratch_count + 1u);
     for (unsigned i = 0; i < abi->scratch_count; i++) {
         if (!abi->scratch[i].bytes) {
             return tile_error_at(
@@ -90,7 +94,7 @@ static bool fill_scratch(tile_abi *abi, const tile_function *f) {
                 "scratch: the extents must be computable from the kernel's arguments alone");
         }
         abi->scratch[i].bytes = checked_bytes(f, &abi->scratch[i]);
-        abi->scratch_text[i] = tile_expr_text(f, abi->scratch[i].bytes, &abi->arena);
+        tile_abi_set_scratch_text(abi, i, f);
     }
     return true;
 }
@@ -105,8 +109,11 @@ static bool fail_arg(const tile_function *f, const char *name) {
 
 static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {
     tile_abi_arg *arg = &abi->args[index];
-    tile_abi_shape_text *text = &abi->shapes[index];
+    abi_json_parameter *text = &abi->parameter_texts[index];
     tile_type shown = *arg->type;
+    text->extents = TILE_NEW_ARRAY(&abi->arena, const char *, shown.rank);
+    text->strides = TILE_NEW_ARRAY(&abi->arena, const char *, shown.rank);
+    text->extents_count = text->strides_count = shown.rank;
     for (unsigned d = 0; d < shown.rank; d++) {
         arg->extents[d] = tile_function_arg_extent(f, index, d);
         arg->strides[d] = tile_function_arg_stride(f, index, d);
@@ -124,13 +131,14 @@ static bool fill_view(tile_abi *abi, const tile_function *f, unsigned index) {
 static bool fill_args(tile_abi *abi, const tile_function *f) {
     abi->arg_count = (unsigned)f->arg_count;
     abi->args = TILE_NEW_ARRAY(&abi->arena, tile_abi_arg, f->arg_count + 1);
-    abi->shapes = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, f->arg_count + 1);
+    abi->parameter_texts = TILE_NEW_ARRAY(&abi->arena, abi_json_parameter,
+                                          f->arg_count + TILE_MAX_PARAMETERS - TILE_MAX_ARGUMENTS);
     for (unsigned i = 0; i < abi->arg_count; i++) {
         const tile_arg_decl *arg = &f->args[i];
         abi->args[i].name = arg->name ? arg->name : "";
         abi->args[i].type = arg->type;
         abi->args[i].divisible = arg->divisible ? arg->divisible : 1;
-        abi->shapes[i].type = tile_type_text(NULL, arg->type, NULL, &abi->arena);
+        abi->parameter_texts[i].type = tile_type_text(NULL, arg->type, NULL, &abi->arena);
         if (arg->type->kind == TILE_TYPE_VIEW && !fill_view(abi, f, i)) return false;
     }
     return true;
@@ -222,7 +230,7 @@ tile_status tile_abi_scratch(const tile_abi *abi, const int64_t *args,
             bytes > (INT64_MAX >> 2) - *sum) {
             tile_report(abi->context, TILE_ERROR, abi->loc,
                         "@%s: these arguments give no size of scratch memory: %s bytes", abi->entry,
-                        abi->scratch_text[i]);
+                        abi->scratch_texts[i].bytes);
             return TILE_INVALID;
         }
         *sum += tile_round_up(bytes, TILE_SCRATCH_ALIGNMENT);

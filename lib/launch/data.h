@@ -4,19 +4,42 @@
 
 #include "lib/analysis/variants.h"
 #include "lib/launch/abi.h"
+#include "lib/support/record.h"
 #include "tile/compile.h"
 
-/* A view argument's expressions, with the arguments' names in them. */
-typedef struct tile_abi_shape_text {
-    const char *type;
-    const char *extents[TILE_MAX_RANK];
-    const char *strides[TILE_MAX_RANK];
-} tile_abi_shape_text;
+/* What its JSON holds: abi_json_<record> for each record of abi.def, in which a list `x` has
+ * `x_count` items. Expressions are texts with the arguments' names in them. */
+typedef const char *abi_json_text;
+typedef bool abi_json_flag;
+typedef unsigned abi_json_number;
+typedef int64_t abi_json_integer, abi_json_box;
+typedef struct abi_json_variant abi_json_variant;
+
+#define RECORD(record) typedef struct abi_json_##record {
+#define FIELD(record, kind, field, ...) abi_json_##kind field;
+#define LIST(record, item, field, ...) \
+    abi_json_##item *field; \
+    unsigned field##_count;
+#define END(record, ...) \
+    } \
+    abi_json_##record;
+#include "lib/launch/abi.def"
+#undef RECORD
+#undef FIELD
+#undef LIST
+#undef END
+
+struct abi_json_variant {
+    abi_json_condition *list;
+    unsigned count;
+};
+
+extern const tile_record abi_json_parameter_record, abi_json_root_record;
 
 /* Of a grid, along x, y and z. */
 typedef struct tile_abi_extents {
     const tile_expr *at[3];
-    const char *text[3];
+    const char *text[3]; /* "1" from `rank` on */
     unsigned rank;
 } tile_abi_extents;
 
@@ -25,19 +48,12 @@ typedef struct tile_abi_variant_conditions {
     unsigned count;
 } tile_abi_variant_conditions;
 
-/* A table's expressions, likewise. */
-typedef struct tile_table_text {
-    const char *extents[3];
-    const char *cost;
-} tile_table_text;
-
 struct tile_abi {
     tile_context *context;
     tile_arena arena;
     const char *entry;
     tile_loc loc;
     tile_abi_arg *args;
-    tile_abi_shape_text *shapes; /* one for each argument; of other types `type` alone */
     unsigned arg_count;
     unsigned warps;
     unsigned shared_bytes;
@@ -45,15 +61,16 @@ struct tile_abi {
     tile_abi_extents unfolded; /* the grid that flatten-grid has folded; rank 0: it has not */
     int64_t cluster[3];        /* blocks, each at least 1 */
     tile_scratch *scratch;     /* op is of a kernel that may be gone: do not use it */
-    const char **scratch_text;
+    abi_json_scratch *scratch_texts;
     unsigned scratch_count;
     tile_table *tables; /* op: as of scratch */
-    tile_table_text *table_texts;
+    abi_json_table *table_texts;
     unsigned table_count;
     tile_map *maps; /* op: as of scratch */
-    tile_abi_shape_text *map_texts;
+    abi_json_map *map_texts;
     unsigned map_count;
     tile_abi_parameter *parameters;
+    abi_json_parameter *parameter_texts; /* the arguments' come first */
     unsigned parameter_count;
     tile_abi_variant_conditions variants[TILE_MAX_VARIANTS];
     unsigned variant_count, variant;
@@ -99,6 +116,8 @@ bool tile_abi_grid_fits(const int64_t grid[3]);
 tile_status tile_abi_check_grid(const tile_abi *abi, const int64_t grid[3]);
 /* Whether the grid that the kernel sees has at most so many blocks along y and z. */
 bool tile_abi_fits_condition(const tile_abi *abi, int64_t most, const int64_t *args);
+/* The text of scratch buffer `index`, whose expression is over the arguments of f. */
+void tile_abi_set_scratch_text(tile_abi *abi, unsigned index, const tile_function *f);
 /* The kernel's tables; false after a diagnostic. */
 bool tile_abi_fill_tables(tile_abi *abi, const tile_function *kernel);
 /* Table `index` from a kernel that visits its tiles by their cost. */
@@ -107,7 +126,8 @@ void tile_abi_set_table(tile_abi *abi, unsigned index, const tile_function *walk
 bool tile_abi_fill_maps(tile_abi *abi, const tile_function *kernel);
 /* Map `index`, whose expressions are over the arguments of f. */
 void tile_abi_set_map(tile_abi *abi, unsigned index, const tile_map *map, const tile_function *f);
-/* abi->parameters from its arguments, scratch buffers, tables and tensor maps. */
+/* abi->parameters and the texts of them from its arguments, scratch buffers, tables and tensor
+ * maps. */
 void tile_abi_list_parameters(tile_abi *abi);
 
 #endif

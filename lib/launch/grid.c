@@ -31,7 +31,7 @@ bool tile_abi_is_launch_expr(const tile_expr *expr) {
 /* False after a diagnostic if something must wait for the kernel itself. */
 static bool fill_extents(tile_abi *abi, const tile_function *f, const tile_expr *const *from,
                          unsigned rank, tile_abi_extents *to) {
-    *to = (tile_abi_extents){.rank = rank};
+    *to = (tile_abi_extents){.text = {"1", "1", "1"}, .rank = rank};
     for (unsigned d = 0; d < rank; d++) {
         if (!tile_abi_is_launch_expr(from[d])) {
             return tile_error_at(

@@ -1,4 +1,5 @@
-/* The launch interface as JSON, for whoever loads the PTX without this library:
+/* The launch interface as JSON, for whoever loads the PTX without this library. tile_abi_read takes
+ * the same fields: one that is missing, unknown or there twice is an error.
  *
  *   {
  *     "entry"         name of the .entry
@@ -60,173 +61,75 @@
  *       "value"
  *     "variant"       which of them this is, from 0
  *   } */
-#include <inttypes.h>
-#include <string.h>
-
 #include "lib/launch/data.h"
 
-typedef struct out {
-    tile_writer writer;
-    void *user;
-    tile_arena arena;
-} out;
+const tile_field abi_json_box_item = {
+    .kind = TILE_KIND_INT64, .size = sizeof(int64_t), .min = 1, .max = 256};
+static const tile_field abi_json_variant_item; /* what it holds comes first */
+#define abi_json_text_item tile_text_item
+#define abi_json_integer_item tile_int64_item
 
-static void put(out *o, const char *format, ...) TILE_PRINTF(2, 3);
+#define RECORD(record) static const tile_field record##_fields[] = {
+#define FIELD(record, kind, field, ...) {TILE_FIELD(#field, abi_json_##record, field), __VA_ARGS__},
+#define LIST(record, item_, field, ...) \
+    {TILE_LIST(#field, abi_json_##record, field, field##_count), .item = &abi_json_##item_##_item, \
+     __VA_ARGS__},
+#define END(record_, line_, ...) \
+    } \
+    ; \
+    const tile_record abi_json_##record_##_record = { \
+        TILE_RECORD(abi_json_##record_, record_##_fields), __VA_ARGS__}; \
+    const tile_field abi_json_##record_##_item = { \
+        .kind = TILE_KIND_RECORD, .record = &abi_json_##record_##_record, .line = line_};
+#include "lib/launch/abi.def"
 
-static void put(out *o, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *text = tile_arena_vformat(&o->arena, format, args);
-    va_end(args);
-    o->writer(text, strlen(text), o->user);
-}
+static const tile_field abi_json_variant_item = {
+    TILE_LIST("", abi_json_variant, list, count), .size = sizeof(abi_json_variant),
+    .item = &abi_json_condition_item, .line = "\n    "};
 
-/* Names and expressions hold nothing that JSON would have to escape but quotes and backslashes. */
-static const char *quoted(out *o, const char *text) {
-    char *copy = tile_arena_alloc(&o->arena, 2 * strlen(text) + 3), *at = copy;
-    *at++ = '"';
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') *at++ = '\\';
-        *at++ = *text;
+static abi_json_variant variant_text(const tile_abi *abi, unsigned index, tile_arena *arena) {
+    const tile_abi_variant_conditions *from = &abi->variants[index];
+    abi_json_condition *list = TILE_NEW_ARRAY(arena, abi_json_condition, from->count + 1u);
+    for (unsigned i = 0; i < from->count; i++) {
+        const tile_condition *condition = &from->list[i];
+        bool has_argument = condition->kind != TILE_CONDITION_grid;
+        list[i] = (abi_json_condition){tile_condition_name(condition->kind),
+                                       has_argument ? abi->args[condition->arg].name : NULL,
+                                       condition->value};
     }
-    *at = '"';
-    return copy;
-}
-
-static const char *ptx_type(const tile_type *type) {
-    if (tile_type_is_address(type)) return ".u64";
-    switch (type->scalar) {
-    case TILE_i16: return ".u16";
-    case TILE_i32: return ".u32";
-    case TILE_i64: return ".u64";
-    case TILE_f16:
-    case TILE_bf16: return ".b16";
-    case TILE_f32:
-    case TILE_tf32: return ".f32";
-    case TILE_f64: return ".f64";
-    case TILE_i1:
-    case TILE_i8:
-    case TILE_e4m3:
-    case TILE_e5m2: return ".u8";
-    case TILE_barrier:
-    case TILE_SCALAR_NONE:
-    case TILE_SCALAR_COUNT: break;
-    }
-    return "";
-}
-
-static void put_list(out *o, const char *name, const char *const *texts, unsigned count) {
-    put(o, ",\n     \"%s\": [", name);
-    for (unsigned d = 0; d < count; d++) put(o, "%s%s", d ? ", " : "", quoted(o, texts[d]));
-    put(o, "]");
-}
-
-static void put_argument(out *o, const tile_abi *abi, unsigned index) {
-    const tile_abi_arg *arg = &abi->args[index];
-    put(o, "\"type\": %s, \"ptx\": \"%s\", \"divisible\": %u", quoted(o, abi->shapes[index].type),
-        ptx_type(arg->type), arg->divisible);
-    if (arg->type->kind == TILE_TYPE_VIEW) {
-        put_list(o, "extents", abi->shapes[index].extents, arg->type->rank);
-        put_list(o, "strides", abi->shapes[index].strides, arg->type->rank);
-    }
-}
-
-static void put_parameters(out *o, const tile_abi *abi) {
-    for (unsigned i = 0; i < abi->parameter_count; i++) {
-        const tile_abi_parameter *parameter = &abi->parameters[i];
-        const char *kind = tile_parameter_kind_name(parameter->kind), *name = kind;
-        bool is_argument = parameter->kind == TILE_PARAMETER_argument;
-        bool is_table = parameter->kind == TILE_PARAMETER_table;
-        bool is_map = parameter->kind == TILE_PARAMETER_tensor_map;
-        if (is_argument) name = abi->args[parameter->index].name;
-        if (is_map) name = tile_arena_format(&o->arena, "tensor_map_%u", parameter->index);
-        if (is_table) name = tile_arena_format(&o->arena, "table_%u", parameter->index);
-        put(o, "%s\n    {\"name\": %s, \"kind\": \"%s\", ", i ? "," : "", quoted(o, name), kind);
-        if (is_argument)
-            put_argument(o, abi, parameter->index);
-        else if (is_map)
-            put(o, "\"type\": %s, \"ptx\": \".align %d .b8[%d]\", \"divisible\": 1",
-                quoted(o, abi->map_texts[parameter->index].type), TILE_TENSOR_MAP_ALIGNMENT,
-                TILE_TENSOR_MAP_BYTES);
-        else
-            put(o, "\"type\": \"ptr<%s>\", \"ptx\": \".u64\", \"divisible\": %d",
-                is_table ? "i32" : "i8", is_table ? 4 : TILE_SCRATCH_ALIGNMENT);
-        put(o, "}");
-    }
-}
-
-static void put_grid(out *o, const char *name, const tile_abi_extents *grid) {
-    put(o, ",\n  \"%s\": [", name);
-    for (unsigned d = 0; d < 3; d++)
-        put(o, "%s%s", d ? ", " : "", quoted(o, d < grid->rank ? grid->text[d] : "1"));
-    put(o, "]");
-}
-
-static void put_tables(out *o, const tile_abi *abi) {
-    put(o, ",\n  \"tables\": [");
-    for (unsigned i = 0; i < abi->table_count; i++) {
-        const tile_table_text *table = &abi->table_texts[i];
-        put(o, "%s\n    {\"extents\": [", i ? "," : "");
-        for (unsigned d = 0; d < 3; d++)
-            put(o, "%s%s", d ? ", " : "", quoted(o, table->extents[d]));
-        put(o, "], \"tile_cost\": %s}", quoted(o, table->cost));
-    }
-    put(o, "%s]", abi->table_count ? "\n  " : "");
-}
-
-static void put_maps(out *o, const tile_abi *abi) {
-    put(o, ",\n  \"tensor_maps\": [");
-    for (unsigned i = 0; i < abi->map_count; i++) {
-        const tile_map *map = &abi->maps[i];
-        put(o, "%s\n    {\"argument\": %s, \"element\": \"%s\", \"box\": [", i ? "," : "",
-            quoted(o, abi->args[map->arg].name), tile_scalar_name(map->type->scalar));
-        for (unsigned d = 0; d < map->type->rank; d++)
-            put(o, "%s%" PRId64, d ? ", " : "", tile_type_dim(map->type, d));
-        put(o, "]");
-        put_list(o, "extents", abi->map_texts[i].extents, map->type->rank);
-        put_list(o, "strides", abi->map_texts[i].strides, map->type->rank);
-        put(o, ",\n     \"swizzle\": %u}", map->swizzle);
-    }
-    put(o, "%s]", abi->map_count ? "\n  " : "");
-}
-
-static void put_variants(out *o, const tile_abi *abi) {
-    put(o, ",\n  \"variants\": [");
-    for (unsigned v = 0; v < abi->variant_count; v++) {
-        put(o, "%s\n    [", v ? "," : "");
-        for (unsigned i = 0; i < abi->variants[v].count; i++) {
-            const tile_condition *condition = &abi->variants[v].list[i];
-            put(o, "%s\n      {\"condition\": \"%s\", ", i ? "," : "",
-                tile_condition_name(condition->kind));
-            if (condition->kind != TILE_CONDITION_grid)
-                put(o, "\"argument\": %s, ", quoted(o, abi->args[condition->arg].name));
-            put(o, "\"value\": %" PRId64 "}", condition->value);
-        }
-        put(o, "]");
-    }
-    put(o, "\n  ],\n  \"variant\": %u", abi->variant);
+    return (abi_json_variant){list, from->count};
 }
 
 void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     TILE_GUARD(abi ? abi->context : NULL, )
-    out o = {writer, user, {0}};
+    tile_arena arena = {0};
+    tile_text text = {.arena = &arena};
     if (!abi || !writer) return;
-    put(&o, "{\n  \"entry\": %s,\n  \"parameters\": [", quoted(&o, abi->entry));
-    put_parameters(&o, abi);
-    put(&o, "\n  ]");
-    put_grid(&o, "grid", &abi->grid);
-    if (abi->unfolded.rank) put_grid(&o, "flat", &abi->unfolded);
-    put(&o, ",\n  \"cluster\": [%" PRId64 ", %" PRId64 ", %" PRId64 "]", abi->cluster[0],
-        abi->cluster[1], abi->cluster[2]);
-    put(&o, ",\n  \"block\": %u,\n  \"shared_bytes\": %u,\n  \"scratch\": [", 32 * abi->warps,
-        abi->shared_bytes);
-    for (unsigned i = 0; i < abi->scratch_count; i++)
-        put(&o, "%s\n    {\"clean\": %s, \"bytes\": %s}", i ? "," : "",
-            abi->scratch[i].clean ? "true" : "false", quoted(&o, abi->scratch_text[i]));
-    put(&o, "%s]", abi->scratch_count ? "\n  " : "");
-    put_tables(&o, abi);
-    put_maps(&o, abi);
-    put_variants(&o, abi);
-    put(&o, "\n}\n");
-    tile_arena_reset(&o.arena);
+    abi_json_root all = {.entry = abi->entry,
+                         .parameters = abi->parameter_texts,
+                         .parameters_count = abi->parameter_count,
+                         .grid = (const char **)abi->grid.text,
+                         .grid_count = 3,
+                         .flat = abi->unfolded.rank ? (const char **)abi->unfolded.text : NULL,
+                         .flat_count = 3,
+                         .cluster = (int64_t *)abi->cluster,
+                         .cluster_count = 3,
+                         .block = 32 * abi->warps,
+                         .shared_bytes = abi->shared_bytes,
+                         .scratch = abi->scratch_texts,
+                         .scratch_count = abi->scratch_count,
+                         .tables = abi->table_texts,
+                         .tables_count = abi->table_count,
+                         .tensor_maps = abi->map_texts,
+                         .tensor_maps_count = abi->map_count,
+                         .variants =
+                             TILE_NEW_ARRAY(&arena, abi_json_variant, abi->variant_count + 1u),
+                         .variants_count = abi->variant_count,
+                         .variant = abi->variant};
+    for (unsigned i = 0; i < all.variants_count; i++)
+        all.variants[i] = variant_text(abi, i, &arena);
+    tile_record_print(&abi_json_root_record, &all, &text);
+    tile_text_append("\n", 1, &text);
+    writer(text.data, text.length, user);
+    tile_arena_reset(&arena);
 }

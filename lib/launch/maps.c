@@ -29,12 +29,11 @@ static tile_map map_of(const tile_function *f, tile_op op) {
                     .swizzle = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_swizzle, 0)};
     tile_value base = tile_pointer_source(f, tile_operand_base(f, op));
     if (tile_value_at(f, base)->kind == TILE_VALUE_ARG) map.arg = tile_value_at(f, base)->index;
-    unsigned extents, strides;
-    const tile_value *extent = tile_operands_extents(f, op, &extents);
-    const tile_value *stride = tile_operands_strides(f, op, &strides);
-    for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent[d]);
-    for (unsigned d = 0; d < strides; d++) map.strides[d] = expr_of(f, stride[d]);
-    if (!strides) set_row_major(f, &map);
+    const tile_values extent = tile_operands_extents(f, op);
+    const tile_values stride = tile_operands_strides(f, op);
+    for (unsigned d = 0; d < map.type->rank; d++) map.extents[d] = expr_of(f, extent.at[d]);
+    for (unsigned d = 0; d < stride.count; d++) map.strides[d] = expr_of(f, stride.at[d]);
+    if (!stride.count) set_row_major(f, &map);
     return map;
 }
 
@@ -109,17 +108,28 @@ bool tile_map_check(const tile_function *f, const tile_map *list, unsigned count
 
 static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {
     const tile_map *map = &abi->maps[index];
-    tile_abi_shape_text *text = &abi->map_texts[index];
-    text->type = tile_type_text(NULL, map->type, NULL, &abi->arena);
-    for (unsigned d = 0; d < map->type->rank; d++) {
-        text->extents[d] = tile_expr_text(f, map->extents[d], &abi->arena);
-        text->strides[d] = tile_expr_text(f, map->strides[d], &abi->arena);
+    tile_arena *arena = &abi->arena;
+    unsigned rank = map->type->rank;
+    abi_json_map *text = &abi->map_texts[index];
+    *text = (abi_json_map){.argument = abi->args[map->arg].name,
+                           .element = tile_scalar_name(map->type->scalar),
+                           .box = TILE_NEW_ARRAY(arena, int64_t, rank),
+                           .box_count = rank,
+                           .extents = TILE_NEW_ARRAY(arena, const char *, rank),
+                           .strides = TILE_NEW_ARRAY(arena, const char *, rank),
+                           .extents_count = rank,
+                           .strides_count = rank,
+                           .swizzle = map->swizzle};
+    for (unsigned d = 0; d < rank; d++) {
+        text->box[d] = tile_type_dim(map->type, d);
+        text->extents[d] = tile_expr_text(f, map->extents[d], arena);
+        text->strides[d] = tile_expr_text(f, map->strides[d], arena);
     }
 }
 
 bool tile_abi_fill_maps(tile_abi *abi, const tile_function *f) {
     abi->maps = tile_map_list(f, &abi->arena, &abi->map_count);
-    abi->map_texts = TILE_NEW_ARRAY(&abi->arena, tile_abi_shape_text, abi->map_count + 1u);
+    abi->map_texts = TILE_NEW_ARRAY(&abi->arena, abi_json_map, abi->map_count + 1u);
     if (!tile_map_check(f, abi->maps, abi->map_count)) return false;
     for (unsigned i = 0; i < abi->map_count; i++) set_texts(abi, i, f);
     return true;
@@ -135,7 +145,7 @@ unsigned tile_abi_tensor_map_count(const tile_abi *abi) {
 }
 
 static tile_status fail(const tile_abi *abi, unsigned index, bool is_stride, unsigned d) {
-    const tile_abi_shape_text *text = &abi->map_texts[index];
+    const abi_json_map *text = &abi->map_texts[index];
     tile_report(abi->context, TILE_ERROR, abi->loc,
                 "@%s: with these arguments the tensor map of %%%s has no %s %u: '%s' divides by "
                 "zero",

@@ -1,4 +1,5 @@
 /* The parameters of a kernel's .entry. */
+#include "lib/ir/describe.h"
 #include "lib/launch/data.h"
 
 const char *tile_parameter_kind_name(tile_parameter_kind kind) {
@@ -36,10 +37,65 @@ tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *sc
     return list;
 }
 
+static const char *ptx_type(const tile_type *type) {
+    if (tile_type_is_address(type)) return ".u64";
+    switch (type->scalar) {
+    case TILE_i16: return ".u16";
+    case TILE_i32: return ".u32";
+    case TILE_i64: return ".u64";
+    case TILE_f16:
+    case TILE_bf16: return ".b16";
+    case TILE_f32:
+    case TILE_tf32: return ".f32";
+    case TILE_f64: return ".f64";
+    case TILE_i1:
+    case TILE_i8:
+    case TILE_e4m3:
+    case TILE_e5m2: return ".u8";
+    case TILE_barrier:
+    case TILE_SCALAR_NONE:
+    case TILE_SCALAR_COUNT: break;
+    }
+    return "";
+}
+
+static void set_text(tile_abi *abi, unsigned index) {
+    const tile_abi_parameter *parameter = &abi->parameters[index];
+    tile_arena *arena = &abi->arena;
+    abi_json_parameter *text = &abi->parameter_texts[index];
+    text->kind = text->name = tile_parameter_kind_name(parameter->kind);
+    switch (parameter->kind) {
+    case TILE_PARAMETER_argument:
+        text->name = abi->args[parameter->index].name;
+        text->ptx = ptx_type(abi->args[parameter->index].type);
+        text->divisible = abi->args[parameter->index].divisible;
+        return;
+    case TILE_PARAMETER_clean_scratch:
+    case TILE_PARAMETER_scratch:
+        text->type = "ptr<i8>";
+        text->divisible = TILE_SCRATCH_ALIGNMENT;
+        break;
+    case TILE_PARAMETER_table:
+        text->name = tile_arena_format(arena, "table_%u", parameter->index);
+        text->type = "ptr<i32>";
+        text->divisible = 4;
+        break;
+    case TILE_PARAMETER_tensor_map:
+        text->name = tile_arena_format(arena, "tensor_map_%u", parameter->index);
+        text->type = tile_type_text(NULL, abi->maps[parameter->index].type, NULL, arena);
+        text->ptx = tile_arena_format(arena, ".align %d .b8[%d]", TILE_TENSOR_MAP_ALIGNMENT,
+                                      TILE_TENSOR_MAP_BYTES);
+        text->divisible = 1;
+        return;
+    }
+    text->ptx = ".u64";
+}
+
 void tile_abi_list_parameters(tile_abi *abi) {
     abi->parameters =
         tile_parameter_list(abi->arg_count, abi->scratch, abi->scratch_count, abi->table_count,
                             abi->map_count, &abi->arena, &abi->parameter_count);
+    for (unsigned i = 0; i < abi->parameter_count; i++) set_text(abi, i);
 }
 
 unsigned tile_abi_parameter_count(const tile_abi *abi) {

@@ -54,16 +54,16 @@ static tile_given *values_of(maker *m, tile_op op, unsigned *count) {
 
 static void add_scratch(maker *m, tile_op op) {
     tile_value value = tile_op_result(m->f, op, 0);
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(m->f, op, &count);
+    const tile_values extents = tile_operands_extents(m->f, op);
     tile_step_scratch *scratch = PUSH(m->to, scratch, scratch_count, scratch_capacity);
     const char *name = tile_value_at(m->f, value)->name;
     *scratch = (tile_step_scratch){.name = name ? name : "",
                                    .loc = tile_op_loc(m->f, op),
                                    .scalar = tile_value_type(m->f, value)->scalar,
-                                   .rank = count,
+                                   .rank = extents.count,
                                    .first = 1};
-    for (unsigned d = 0; d < count; d++) scratch->extents[d] = tile_value_as_expr(m->f, extents[d]);
+    for (unsigned d = 0; d < extents.count; d++)
+        scratch->extents[d] = tile_value_as_expr(m->f, extents.at[d]);
     m->scratch_of[value.id] = (unsigned)m->to->scratch_count;
 }
 

@@ -14,12 +14,11 @@ static bool is_same(const tile_table *a, const tile_table *b) {
 }
 
 static tile_table table_of(const tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(f, op, &count);
+    const tile_values extents = tile_operands_extents(f, op);
     tile_table table = {.op = op, .cost = tile_op_attr(f, op, TILE_ATTR_cost)->expr};
     for (unsigned d = 0; d < 3; d++) {
-        const tile_expr *extent = d < count ? tile_value_as_expr(f, extents[d])
-                                            : tile_expr_int(tile_function_context(f), 1);
+        const tile_expr *extent = d < extents.count ? tile_value_as_expr(f, extents.at[d])
+                                                    : tile_expr_int(tile_function_context(f), 1);
         table.extents[d] = extent && tile_expr_is_of_arguments(extent) ? extent : NULL;
     }
     return table;
@@ -72,15 +71,17 @@ bool tile_table_check(const tile_function *f, const tile_table *list, unsigned c
 
 static void set_texts(tile_abi *abi, unsigned index, const tile_function *f) {
     const tile_table *table = &abi->tables[index];
-    tile_table_text *text = &abi->table_texts[index];
+    abi_json_table *text = &abi->table_texts[index];
+    text->extents = TILE_NEW_ARRAY(&abi->arena, const char *, 3);
+    text->extents_count = 3;
     for (unsigned d = 0; d < 3; d++)
         text->extents[d] = tile_expr_text(f, table->extents[d], &abi->arena);
-    text->cost = tile_expr_text(f, table->cost, &abi->arena);
+    text->tile_cost = tile_expr_text(f, table->cost, &abi->arena);
 }
 
 bool tile_abi_fill_tables(tile_abi *abi, const tile_function *f) {
     abi->tables = tile_table_list(f, &abi->arena, &abi->table_count);
-    abi->table_texts = TILE_NEW_ARRAY(&abi->arena, tile_table_text, abi->table_count + 1u);
+    abi->table_texts = TILE_NEW_ARRAY(&abi->arena, abi_json_table, abi->table_count + 1u);
     if (!tile_table_check(f, abi->tables, abi->table_count)) return false;
     for (unsigned i = 0; i < abi->table_count; i++) set_texts(abi, i, f);
     return true;
@@ -142,7 +143,7 @@ static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args
                             "@%s: with these arguments the tile %d %d %d has no cost: %s divides "
                             "by zero",
                             abi->entry, (int)at[0], (int)at[1], (int)at[2],
-                            abi->table_texts[index].cost);
+                            abi->table_texts[index].tile_cost);
                 return false;
             }
     return true;

@@ -13,7 +13,7 @@ static tile_status fail(const tile_abi *abi, unsigned index, const char *why) {
 static tile_status find_value(const tile_abi *abi, unsigned index, bool is_stride, unsigned d,
                               const int64_t *args, int64_t *value) {
     const tile_abi_arg *arg = &abi->args[index];
-    const tile_abi_shape_text *text = &abi->shapes[index];
+    const abi_json_parameter *text = &abi->parameter_texts[index];
     const char *word = is_stride ? "stride" : "extent";
     tile_arena arena = {0};
     tile_status status = TILE_OK;

@@ -6,7 +6,6 @@
 #include "lib/ir/syntax.h"
 #include "lib/layout/mma.h"
 #include "lib/layout/wgmma.h"
-#include "lib/manual/launch.h"
 #include "lib/manual/text.h"
 #include "lib/ops/error.h"
 #include "lib/support/out.h"
@@ -194,7 +193,7 @@ static void print_names(const tile_out *out, const char *names) {
 }
 
 static void print_contracts(const tile_out *out) {
-    out->writer(tile_manual_contracts, strlen(tile_manual_contracts), out->user);
+    tile_out_text(out, tile_manual_contracts);
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const tile_attr_info *info = tile_attr_get_info((tile_attr_id)i);
         if (!info->name || strstr(info->by, "any")) continue;
@@ -208,7 +207,7 @@ static void print_contracts(const tile_out *out) {
 static void print_products(const tile_out *out) {
     char targets[TILE_TARGETS_TEXT];
     tile_out_print(out, "\n## Products\n\n");
-    out->writer(tile_manual_products, strlen(tile_manual_products), out->user);
+    tile_out_text(out, tile_manual_products);
     for (unsigned i = 0; tile_mma_at(i); i++) {
         const tile_mma *row = tile_mma_at(i);
         tile_out_print(out, "| `%s` | %s%s | %s%s | %s | %s |\n", row->shape,
@@ -269,40 +268,54 @@ static void print_glossary(const tile_out *out) {
         tile_out_print(out, "| %s | %s |\n", words[i].name, words[i].meaning);
 }
 
+static void print_grammar(const tile_out *out) {
+    tile_out_print(out, "# Tile IR\n\n## Grammar\n\n```\n%s```\n\n", tile_manual_grammar);
+}
+
+/* In order: a file of chapters/, or what is printed of tables. */
+static const struct {
+    const char *text;
+    void (*print)(const tile_out *out);
+} chapters[] = {
+    {.print = print_grammar},
+    {.text = tile_manual_notes},
+    {.text = tile_manual_statements},
+    {.print = print_infix},
+    {.text = tile_manual_parallel},
+    {.text = tile_manual_levels},
+    {.text = tile_manual_walk},
+    {.text = tile_manual_pipelines},
+    {.text = tile_manual_splits},
+    {.text = tile_manual_points},
+    {.text = tile_manual_executors},
+    {.text = tile_manual_clusters},
+    {.text = tile_manual_barriers},
+    {.text = tile_manual_plans},
+    {.text = tile_manual_computes},
+    {.text = tile_manual_walks},
+    {.text = tile_manual_sums},
+    {.text = tile_manual_weights},
+    {.text = tile_manual_given},
+    {.text = tile_manual_check},
+    {.print = print_scalars},
+    {.print = print_ops},
+    {.print = print_costs},
+    {.print = print_attrs},
+    {.print = print_contracts},
+    {.print = print_conditions},
+    {.print = print_products},
+    {.print = print_limits},
+    {.print = tile_manual_print_launch},
+    {.print = print_glossary},
+};
+
 void tile_manual_print(tile_writer writer, void *user) {
     TILE_GUARD(NULL, )
     tile_out out = {writer, user};
     if (!writer) return;
-    tile_out_print(&out, "# Tile IR\n\n## Grammar\n\n```\n");
-    writer(tile_manual_grammar, strlen(tile_manual_grammar), user);
-    tile_out_print(&out, "```\n\n");
-    writer(tile_manual_notes, strlen(tile_manual_notes), user);
-    writer(tile_manual_statements, strlen(tile_manual_statements), user);
-    print_infix(&out);
-    writer(tile_manual_parallel, strlen(tile_manual_parallel), user);
-    writer(tile_manual_levels, strlen(tile_manual_levels), user);
-    writer(tile_manual_walk, strlen(tile_manual_walk), user);
-    writer(tile_manual_pipelines, strlen(tile_manual_pipelines), user);
-    writer(tile_manual_splits, strlen(tile_manual_splits), user);
-    writer(tile_manual_points, strlen(tile_manual_points), user);
-    writer(tile_manual_executors, strlen(tile_manual_executors), user);
-    writer(tile_manual_clusters, strlen(tile_manual_clusters), user);
-    writer(tile_manual_barriers, strlen(tile_manual_barriers), user);
-    writer(tile_manual_plans, strlen(tile_manual_plans), user);
-    writer(tile_manual_computes, strlen(tile_manual_computes), user);
-    writer(tile_manual_walks, strlen(tile_manual_walks), user);
-    writer(tile_manual_sums, strlen(tile_manual_sums), user);
-    writer(tile_manual_weights, strlen(tile_manual_weights), user);
-    writer(tile_manual_given, strlen(tile_manual_given), user);
-    writer(tile_manual_check, strlen(tile_manual_check), user);
-    print_scalars(&out);
-    print_ops(&out);
-    print_costs(&out);
-    print_attrs(&out);
-    print_contracts(&out);
-    print_conditions(&out);
-    print_products(&out);
-    print_limits(&out);
-    tile_manual_print_launch(&out);
-    print_glossary(&out);
+    for (unsigned i = 0; i < sizeof chapters / sizeof *chapters; i++)
+        if (chapters[i].print)
+            chapters[i].print(&out);
+        else
+            tile_out_text(&out, chapters[i].text);
 }

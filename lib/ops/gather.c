@@ -16,12 +16,11 @@ static bool find_memory(const tile_function *f, tile_op op, unsigned *operand) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     bool found = false;
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, i, &count);
+        const tile_values values = tile_op_segment(f, op, i);
         tile_operand_form form = info->operands[i].form;
-        bool fits = (form == TILE_FORM_element || form == TILE_FORM_part) && count &&
-                    is_memory(tile_value_type(f, values[0]));
-        if (!fits || (found && tile_value_type(f, values[0])->kind != TILE_TYPE_VIEW)) continue;
+        bool fits = (form == TILE_FORM_element || form == TILE_FORM_part) && values.count &&
+                    is_memory(tile_value_type(f, values.at[0]));
+        if (!fits || (found && tile_value_type(f, values.at[0])->kind != TILE_TYPE_VIEW)) continue;
         *operand = i;
         found = true;
     }
@@ -31,11 +30,10 @@ static bool find_memory(const tile_function *f, tile_op op, unsigned *operand) {
 tile_value tile_op_predicate(const tile_function *f, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, i, &count);
+        const tile_values values = tile_op_segment(f, op, i);
         bool fits = info->operands[i].form == TILE_FORM_optional &&
                     info->operands[i].class_ == TILE_CLASS_boolean;
-        if (fits && count) return values[0];
+        if (fits && values.count) return values.at[0];
     }
     return TILE_NO_VALUE;
 }
@@ -43,28 +41,26 @@ tile_value tile_op_predicate(const tile_function *f, tile_op op) {
 /* What is moved between the memory and registers, or a shared buffer. */
 static const tile_type *find_moved(const tile_function *f, tile_op op, unsigned memory) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
-    unsigned count;
     for (unsigned i = 0; i < info->operand_count; i++) {
-        const tile_value *values = tile_op_segment(f, op, i, &count);
+        const tile_values values = tile_op_segment(f, op, i);
         bool moved = info->operands[i].form == TILE_FORM_value ||
                      (info->operands[i].form == TILE_FORM_element && i != memory);
-        if (moved && count) return tile_value_type(f, values[0]);
+        if (moved && values.count) return tile_value_type(f, values.at[0]);
     }
     return tile_value_type(f, tile_op_result(f, op, 0));
 }
 
 bool tile_gather_of(const tile_function *f, tile_op op, tile_gather *gather) {
-    unsigned count;
     tile_gather g = {0};
     if (!tile_op_has_trait(tile_op_opcode(f, op), TILE_TRAIT_GATHERS) ||
         !find_memory(f, op, &g.operand))
         return false;
-    const tile_value *values = tile_op_segment(f, op, g.operand, &count);
-    const tile_type *memory = tile_value_type(f, values[0]);
+    const tile_values values = tile_op_segment(f, op, g.operand);
+    const tile_type *memory = tile_value_type(f, values.at[0]);
     unsigned stages = memory->stages != NULL;
-    g.memory = values[0];
+    g.memory = values.at[0];
     g.rank = memory->rank;
-    if (count == 1u + stages + g.rank) g.index = values + 1 + stages;
+    if (values.count == 1u + stages + g.rank) g.index = values.at + 1 + stages;
     g.type = find_moved(f, op, g.operand);
     g.predicate = tile_op_predicate(f, op);
     for (unsigned d = 0; g.index && d < g.rank; d++) {

@@ -19,12 +19,10 @@ bool tile_is_rearrangement(const tile_function *f, tile_op op) {
 }
 
 tile_value tile_rearranging_buffer(const tile_function *f, tile_op op) {
-    unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_reshape && opcode != TILE_OP_slice) return TILE_NO_VALUE;
-    const tile_value *buffer =
-        tile_op_segment(f, op, tile_op_get_info(opcode)->operand_count - 1u, &count);
-    return count ? buffer[0] : TILE_NO_VALUE;
+    const tile_values buffer = tile_op_segment(f, op, tile_op_get_info(opcode)->operand_count - 1u);
+    return buffer.count ? buffer.at[0] : TILE_NO_VALUE;
 }
 
 unsigned tile_concat_axis(const tile_function *f, tile_op op) {
@@ -66,10 +64,10 @@ tile_placement tile_rearrange(const tile_function *f, tile_op op, unsigned opera
 tile_placement tile_placement_of(const tile_function *f, tile_op op, unsigned operand,
                                  unsigned result) {
     int64_t first[TILE_MAX_RANK] = {0}, before = 0;
-    unsigned count, axis = tile_concat_axis(f, op);
+    unsigned axis = tile_concat_axis(f, op);
     if (tile_op_opcode(f, op) == TILE_OP_slice) {
-        const tile_value *values = tile_operands_first(f, op, &count);
-        for (unsigned d = 0; d < count; d++) tile_value_is_int(f, values[d], &first[d]);
+        const tile_values values = tile_operands_first(f, op);
+        for (unsigned d = 0; d < values.count; d++) tile_value_is_int(f, values.at[d], &first[d]);
     }
     for (unsigned i = 0; tile_op_opcode(f, op) == TILE_OP_concat && i < operand; i++)
         before += tile_type_dim(tile_value_type(f, tile_op_operand(f, op, i)), axis);

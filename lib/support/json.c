@@ -10,13 +10,18 @@ enum { MAX_DEPTH = 64 };
 typedef struct reader {
     tile_arena *arena;
     const char *at, *end;
-    unsigned depth;
+    unsigned depth, line;
+    const char *line_start;
 } reader;
 
 static bool read_value(reader *r, tile_json *value);
 
 static void skip_blanks(reader *r) {
-    while (r->at < r->end && memchr(" \t\r\n", *r->at, 4)) r->at++;
+    for (; r->at < r->end && memchr(" \t\r\n", *r->at, 4); r->at++) {
+        if (*r->at != '\n') continue;
+        r->line++;
+        r->line_start = r->at + 1;
+    }
 }
 
 static bool take(reader *r, const char *word) {
@@ -151,6 +156,8 @@ static bool read_nested(reader *r, tile_json *value, tile_json_kind kind, const 
 
 static bool read_value(reader *r, tile_json *value) {
     skip_blanks(r);
+    value->line = r->line;
+    value->column = (unsigned)(r->at - r->line_start) + 1;
     if (r->at == r->end) return false;
     if (take(r, "null")) return true;
     if (take(r, "{")) return read_nested(r, value, TILE_JSON_OBJECT, "}");
@@ -167,52 +174,35 @@ static bool read_value(reader *r, tile_json *value) {
 }
 
 const tile_json *tile_json_read(tile_arena *arena, const char *text, size_t length) {
-    reader r = {.arena = arena, .at = text, .end = text + length};
+    reader r = {.arena = arena, .at = text, .end = text + length, .line = 1, .line_start = text};
     tile_json *value = TILE_NEW(arena, tile_json);
     if (!read_value(&r, value)) return NULL;
     skip_blanks(&r);
     return r.at == r.end ? value : NULL;
 }
 
-/* Looking up ---------------------------------------------------------------------------------- */
+/* Numbers ------------------------------------------------------------------------------------- */
 
-const tile_json *tile_json_find(const tile_json *object, const char *key, tile_json_kind kind) {
-    if (!object || object->kind != TILE_JSON_OBJECT) return NULL;
-    for (const tile_json *at = object->first; at; at = at->next)
-        if (strcmp(at->key, key) == 0) return at->kind == kind ? at : NULL;
-    return NULL;
-}
-
-const char *tile_json_find_text(const tile_json *object, const char *key) {
-    const tile_json *found = tile_json_find(object, key, TILE_JSON_STRING);
-    return found ? found->text : NULL;
-}
-
-bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
-                        int64_t *value) {
-    return tile_json_is_int(tile_json_find(object, key, TILE_JSON_NUMBER), min, max, value);
-}
-
-bool tile_json_is_int(const tile_json *found, int64_t min, int64_t max, int64_t *value) {
+bool tile_json_is_int(const tile_json *json, int64_t *value) {
     char *end;
-    if (!found || found->kind != TILE_JSON_NUMBER) return false;
+    if (json->kind != TILE_JSON_NUMBER) return false;
     errno = 0;
-    *value = strtoll(found->text, &end, 10);
-    return !*end && !errno && *value >= min && *value <= max;
+    *value = strtoll(json->text, &end, 10);
+    return !*end && !errno;
 }
 
 /* Writing ------------------------------------------------------------------------------------- */
 
 void tile_json_put_string(tile_text *to, const char *text) {
     tile_text_append("\"", 1, to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            tile_text_format(to, "\\%c", c);
-        else if (c < ' ')
-            tile_text_format(to, "\\u%04x", c);
-        else
-            tile_text_append(text, 1, to);
+    for (size_t plain;; text += plain + 1) {
+        plain = 0;
+        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
+            plain++;
+        tile_text_append(text, plain, to);
+        unsigned char c = (unsigned char)text[plain];
+        if (!c) break;
+        tile_text_format(to, c < ' ' ? "\\u%04x" : "\\%c", c);
     }
     tile_text_append("\"", 1, to);
 }

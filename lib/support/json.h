@@ -20,23 +20,15 @@ typedef struct tile_json {
     const struct tile_json *first; /* ARRAY, OBJECT: its elements, in order */
     const struct tile_json *next;  /* the element after this one */
     const char *key;               /* of an object's element */
+    unsigned line, column;         /* where it begins in the text */
 } tile_json;
 
 /* The value that the text is; in the arena, and nothing of it in `text`. NULL if it is not JSON, if
  * it is nested more than 64 deep, or a string holds a zero byte. */
 const tile_json *tile_json_read(tile_arena *arena, const char *text, size_t length);
 
-/* An object's element of this name, NULL if there is none or it is of another kind. object may be
- * NULL. */
-const tile_json *tile_json_find(const tile_json *object, const char *key, tile_json_kind kind);
-/* The same for a string; NULL if it is not there. */
-const char *tile_json_find_text(const tile_json *object, const char *key);
-/* True and *value if there is such a whole number from min to max. */
-bool tile_json_find_int(const tile_json *object, const char *key, int64_t min, int64_t max,
-                        int64_t *value);
-
-/* True and *value if it (NULL is fine) is such a whole number. */
-bool tile_json_is_int(const tile_json *json, int64_t min, int64_t max, int64_t *value);
+/* True and *value if it is a whole number of 64 bits. */
+bool tile_json_is_int(const tile_json *json, int64_t *value);
 
 /* The text as a string, in quotes. */
 void tile_json_put_string(tile_text *to, const char *text);

@@ -2,8 +2,13 @@
 #include "lib/support/out.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/support/arena.h"
+
+void tile_out_text(const tile_out *out, const char *text) {
+    out->writer(text, strlen(text), out->user);
+}
 
 void tile_out_print(const tile_out *out, const char *format, ...) {
     char small[256];

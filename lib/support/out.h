@@ -9,6 +9,7 @@ typedef struct tile_out {
     void *user;
 } tile_out;
 
+void tile_out_text(const tile_out *out, const char *text);
 /* printf's format. */
 void tile_out_print(const tile_out *out, const char *format, ...) TILE_PRINTF(2, 3);
 

@@ -54,11 +54,10 @@ static void print_operand(tile_printer *p, tile_operand_form form, const tile_va
 static void print_operands(tile_printer *p, tile_op op, const tile_op_info *info) {
     const char *before = " ";
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(p->f, op, i, &count);
-        if (!count && info->operands[i].form != TILE_FORM_list) continue;
+        const tile_values values = tile_op_segment(p->f, op, i);
+        if (!values.count && info->operands[i].form != TILE_FORM_list) continue;
         PRINT(p, "%s", before);
-        print_operand(p, info->operands[i].form, values, count);
+        print_operand(p, info->operands[i].form, values.at, values.count);
         before = ", ";
     }
 }
@@ -204,13 +203,13 @@ static void print_sync_explicit(tile_printer *p, tile_op op) {
 }
 
 /* One clause of a role, unless it says what goes without saying. */
-static void print_role_clause(tile_printer *p, tile_op op, unsigned list, unsigned r,
+static void print_role_clause(tile_printer *p, tile_op op, tile_operand_name list, unsigned r,
                               int64_t implied) {
-    unsigned count;
     int64_t integer;
-    tile_value value = tile_op_segment(p->f, op, list, &count)[r];
+    tile_value value = tile_named_operands(p->f, op, list).at[r];
     if (tile_value_is_int(p->f, value, &integer) && integer == implied) return;
-    PRINT(p, "%s ", tile_op_get_info(TILE_OP_roles)->operands[list].name);
+    PRINT(p, "%s ",
+          tile_op_get_info(TILE_OP_roles)->operands[tile_place_of(TILE_OP_roles, list)].name);
     tile_print_value(p, value);
     PRINT(p, " ");
 }
@@ -222,9 +221,9 @@ static void print_roles(tile_printer *p, tile_op op) {
         tile_region region = tile_op_region(p->f, op, r);
         tile_value group = tile_region_arg(p->f, region, 0);
         PRINT(p, "%*s", (int)(2 * p->depth), "");
-        print_role_clause(p, op, 0, r, 0);
-        print_role_clause(p, op, 1, r, 1);
-        print_role_clause(p, op, 2, r, 0);
+        print_role_clause(p, op, TILE_OPERAND_warps, r, 0);
+        print_role_clause(p, op, TILE_OPERAND_groups, r, 1);
+        print_role_clause(p, op, TILE_OPERAND_registers, r, 0);
         if (group.id && (tile_value_at(p->f, group)->name || tile_value_is_used(p->f, group))) {
             PRINT(p, "as ");
             tile_print_value(p, group);

@@ -8,16 +8,16 @@
 void visit_parts(const tile_function *f, tile_op op, tile_part_visitor *visit, void *user) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
         if (info->operands[i].form != TILE_FORM_part) continue;
-        const tile_value *part = tile_op_segment(f, op, i, &count);
-        const tile_type *memory = tile_value_type(f, part[0]);
+        const tile_values part = tile_op_segment(f, op, i);
+        const tile_type *memory = tile_value_type(f, part.at[0]);
         tile_value tile = i == 0 ? tile_op_result(f, op, 0) : tile_moved_operand(f, op);
         const tile_type *type = tile_value_type(f, tile);
-        bool whole = memory->kind != TILE_TYPE_SHARED || count == 1u + (memory->stages != NULL);
+        bool whole =
+            memory->kind != TILE_TYPE_SHARED || part.count == 1u + (memory->stages != NULL);
         tile_gather gather;
         if (whole || type->kind != TILE_TYPE_TILE) continue;
-        if (!tile_gather_of(f, op, &gather) || !gather.tiles) visit(op, part, type, user);
+        if (!tile_gather_of(f, op, &gather) || !gather.tiles) visit(op, part.at, type, user);
     }
 }
 

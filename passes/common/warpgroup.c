@@ -21,10 +21,9 @@ bool warpgroup_is_declined(const tile_function *f, tile_op op) {
 
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
     bool *read = TILE_NEW_ARRAY(arena, bool, f->value_count);
-    unsigned count;
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
-            read[tile_op_segment(f, op, operand, &count)[0].id] = true;
+            read[tile_op_segment(f, op, operand).at[0].id] = true;
     return read;
 }
 
@@ -43,8 +42,7 @@ bool *copied_buffers(tile_function *f, tile_arena *arena) {
 }
 
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand) {
-    unsigned count;
-    return tile_value_type(f, tile_op_segment(f, dot, operand, &count)[0]);
+    return tile_value_type(f, tile_op_segment(f, dot, operand).at[0]);
 }
 
 unsigned warpgroup_first(unsigned row_dim) {
@@ -131,8 +129,7 @@ static bool is_computed_from_shared(const tile_function *f, tile_value tile, uns
 
 tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim) {
     enum { STEPS = 12 };
-    unsigned count;
-    tile_value first = tile_op_segment(f, dot, warpgroup_first(row_dim), &count)[0];
+    tile_value first = tile_op_segment(f, dot, warpgroup_first(row_dim)).at[0];
     return is_computed_from_shared(f, first, STEPS) ? first : (tile_value){0};
 }
 

@@ -34,15 +34,15 @@ static bool is_power_of_two(int64_t n) {
 }
 
 /* Parts of a buffer can be read where its extents are powers of two; else all of it is, once. */
-static void load_operand(tile_function *f, tile_op op, unsigned operand) {
-    unsigned count;
+static void load_operand(tile_function *f, tile_op op, tile_operand_name name) {
     bool parts = true;
-    const tile_value *element = tile_op_segment(f, op, operand, &count);
-    const tile_type *type = tile_value_type(f, element[0]);
+    const tile_values element = tile_named_operands(f, op, name);
+    const tile_type *type = tile_value_type(f, element.at[0]);
     for (unsigned d = 0; d < type->rank; d++) parts &= is_power_of_two(tile_type_dim(type, d));
     if (type->kind != TILE_TYPE_SHARED || parts) return;
     tile_builder b = tile_builder_before(f, op);
-    prepare_set_operand(f, op, operand, prepare_tile(&b, element, count));
+    prepare_set_operand(f, op, tile_place_of(TILE_OP_dot, name),
+                        prepare_tile(&b, element.at, element.count));
 }
 
 typedef struct batch {
@@ -74,14 +74,13 @@ static const tile_type *single_type(const batch *x, const tile_type *type) {
 }
 
 /* Matrix i of an operand: a part of a shared buffer, or of a tile. */
-static tile_value take(batch *x, unsigned operand, int64_t i) {
+static tile_value take(batch *x, tile_operand_name operand, int64_t i) {
     enum { STAGE = 1, DIMS = 3 };
-    unsigned count;
-    const tile_value *element = tile_op_segment(x->b.function, x->op, operand, &count);
-    tile_value first[STAGE + DIMS], memory = element[0];
+    const tile_values element = tile_named_operands(x->b.function, x->op, operand);
+    tile_value first[STAGE + DIMS], memory = element.at[0];
     const tile_type *type = tile_value_type(x->b.function, memory), *single = single_type(x, type);
     unsigned stages = type->stages != NULL;
-    if (stages) first[0] = element[1];
+    if (stages) first[0] = element.at[1];
     for (unsigned d = 0; d < DIMS; d++)
         first[stages + d] = tile_build_int(&x->b, d || tile_type_dim(type, 0) == 1 ? 0 : i);
     tile_value part = type->kind == TILE_TYPE_SHARED
@@ -92,7 +91,8 @@ static tile_value take(batch *x, unsigned operand, int64_t i) {
 
 static tile_value multiply(batch *x, int64_t i) {
     tile_function *f = x->b.function;
-    tile_value lhs = take(x, 0, i), rhs = take(x, 1, i), acc = take(x, 2, i);
+    tile_value lhs = take(x, TILE_OPERAND_lhs, i), rhs = take(x, TILE_OPERAND_rhs, i),
+               acc = take(x, TILE_OPERAND_acc, i);
     tile_value sum = tile_build_dot(&x->b, lhs, NULL, 0, rhs, NULL, 0, acc);
     tile_op_data *dot = tile_op_at(f, tile_value_def(f, sum));
     dot->attrs = tile_op_at(f, x->op)->attrs; /* none of them is changed */
@@ -105,8 +105,8 @@ static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
     tile_value result = tile_op_result(f, op, 0);
     const tile_type *type = tile_value_type(f, result);
     if (type->rank == 2) return true;
-    load_operand(f, op, 0);
-    load_operand(f, op, 1);
+    load_operand(f, op, TILE_OPERAND_lhs);
+    load_operand(f, op, TILE_OPERAND_rhs);
     batch x = {tile_builder_before(f, op), pass->context, op};
     if (tile_op_has_attr(f, op, TILE_ATTR_async)) {
         return tile_error_at(

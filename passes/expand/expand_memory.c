@@ -152,18 +152,17 @@ static void expand_pick(expansion *e, tile_op op, const tile_value *element, uns
 /* A load, or whether it is inside. What elements get that do not come here does not matter; where
  * its own predicate does not hold they get the pad. */
 void expand_load(expansion *e, tile_op op) {
-    unsigned count, own;
-    const tile_value *element = tile_operands_src(e->f, op, &count);
-    if (tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED) {
-        expand_pick(e, op, element, count);
+    const tile_values element = tile_operands_src(e->f, op);
+    if (tile_value_type(e->f, element.at[0])->kind == TILE_TYPE_SHARED) {
+        expand_pick(e, op, element.at, element.count);
         return;
     }
-    spread_access a = access_of(e, element, count, 0);
+    spread_access a = access_of(e, element.at, element.count, 0);
     spread predicate = predicate_of(e, op);
-    tile_operands_predicate(e->f, op, &own);
+    unsigned own = tile_operands_predicate(e->f, op).count;
     if (own && predicate.dims & ~a.dims)
-        a = access_of(e, element, count, predicate.dims | a.dims | SPREAD_TILE);
-    tile_segment segments[2] = {{element[0], a.index, a.rank}, {{0}, NULL, 0}};
+        a = access_of(e, element.at, element.count, predicate.dims | a.dims | SPREAD_TILE);
+    tile_segment segments[2] = {{element.at[0], a.index, a.rank}, {{0}, NULL, 0}};
     bool known = !(predicate.dims & ~a.dims) && a.order.rank;
     if (own || known) segments[1].head = in_order(e, predicate, &a);
     tile_value old = tile_op_result(e->f, op, 0);
@@ -214,31 +213,32 @@ static tile_value stored_value(expansion *e, spread s, const spread_access *a) {
 
 /* What is stored, combined, or compared and swapped: by all elements that come here. */
 void expand_store(expansion *e, tile_op op) {
-    unsigned count;
     tile_value brackets[TILE_MAX_RANK + 1];
     bool atomic = tile_op_opcode(e->f, op) != TILE_OP_store;
     bool swaps = tile_op_opcode(e->f, op) == TILE_OP_atomic_cas;
     unsigned memory = tile_place_of(tile_op_opcode(e->f, op), TILE_OPERAND_dst);
-    const tile_value *element = tile_operands_dst(e->f, op, &count);
+    const tile_values element = tile_operands_dst(e->f, op);
     spread source = expand_value(e, tile_moved_operand(e->f, op)),
            last = swaps ? expand_value(e, tile_operand_desired(e->f, op)) : source;
     spread predicate = predicate_of(e, op);
-    bool shared = tile_value_type(e->f, element[0])->kind == TILE_TYPE_SHARED;
-    if (has_stage(e, element) && expand_value(e, element[1]).dims &&
+    bool shared = tile_value_type(e->f, element.at[0])->kind == TILE_TYPE_SHARED;
+    if (has_stage(e, element.at) && expand_value(e, element.at[1]).dims &&
         !expand_refuse_varying(e, op, "the stage of a shared buffer"))
         return;
-    if (shared && !atomic && !predicate.value.id && store_whole(e, element, count, source)) return;
-    spread_access a = access_of(e, element, count, shared ? e->x.full : 0);
+    if (shared && !atomic && !predicate.value.id &&
+        store_whole(e, element.at, element.count, source))
+        return;
+    spread_access a = access_of(e, element.at, element.count, shared ? e->x.full : 0);
     uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
     if (missing & ~predicate.dims && !atomic) {
         refuse_store(e, op, missing & ~predicate.dims);
         return;
     }
     bool tiles = source.dims || last.dims || predicate.dims; /* of one element each, perhaps */
-    if (missing || (tiles && !a.order.rank)) a = access_of(e, element, count, e->x.full);
+    if (missing || (tiles && !a.order.rank)) a = access_of(e, element.at, element.count, e->x.full);
     tile_segment segments[TILE_MAX_OPERANDS] = {{stored_value(e, source, &a), NULL, 0}};
     if (swaps) segments[memory - 1].head = stored_value(e, last, &a);
-    segments[memory] = element_of(e, element, &a, brackets);
+    segments[memory] = element_of(e, element.at, &a, brackets);
     segments[memory + 1].head = in_order(e, predicate, &a);
     tile_op made = expand_rebuild(e, op, segments, NULL);
     if (made.id && shared) say_within(e, made);

@@ -149,9 +149,8 @@ bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
 
 static void expand_element(expansion *e, tile_op op) {
     spread_place places[TILE_MAX_RANK];
-    unsigned rank;
-    const tile_value *at = tile_operands_at(e->f, op, &rank);
-    for (unsigned d = 0; d < rank; d++) places[d] = expand_place(e, at[d]);
+    const tile_values at = tile_operands_at(e->f, op);
+    for (unsigned d = 0; d < at.count; d++) places[d] = expand_place(e, at.at[d]);
     spread taken = spread_take(&e->x, tile_operand_src(e->f, op), places, e->predicate);
     e->failed |= !taken.value.id;
     if (!e->failed) expand_set(e, tile_op_result(e->f, op, 0), taken);

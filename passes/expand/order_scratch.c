@@ -25,23 +25,21 @@ static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value 
 }
 
 static void look_at(const tile_function *f, tile_op op, scratch_use *u) {
-    unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
     bool stores = opcode == TILE_OP_store;
-    const tile_value *element =
-        stores ? tile_operands_dst(f, op, &count) : tile_operands_src(f, op, &count);
-    if (element[0].id != u->memory.id) return;
+    const tile_values element = stores ? tile_operands_dst(f, op) : tile_operands_src(f, op);
+    if (element.at[0].id != u->memory.id) return;
     u->fits &= tile_is_plain_access(f, op);
     if (!u->fits) return;
     const tile_type *tile =
         tile_value_type(f, stores ? tile_operand_src(f, op) : tile_op_result(f, op, 0));
-    unsigned first = count - 1 - u->held->rank;
+    unsigned first = element.count - 1 - u->held->rank;
     u->fits &= tile->rank == u->held->rank;
     for (unsigned d = 0; d < tile->rank && u->fits; d++) {
         int64_t extent = tile_type_dim(tile, d);
         u->fits &= extent <= (int64_t)tile_layout_extent(u->held, d) &&
-                   is_aligned(u, f, element[1 + first + d], d, extent);
+                   is_aligned(u, f, element.at[1 + first + d], d, extent);
         if (extent < (int64_t)u->piece[d]) u->piece[d] = (uint32_t)extent;
     }
 }

@@ -37,25 +37,24 @@ static void take_attrs(tile_function *f, const tile_builder *b, tile_op copy) {
 }
 
 static void copy_through_registers(tile_function *f, tile_op op) {
-    unsigned from_count, to_count;
     tile_gather g;
-    const tile_value *from = tile_operands_src(f, op, &from_count),
-                     *to = tile_operands_dst(f, op, &to_count);
+    const tile_values from = tile_operands_src(f, op), to = tile_operands_dst(f, op);
     tile_gather_of(f, op, &g);
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     const tile_type *buffer = g.type, *view = tile_value_type(f, g.memory);
     if (g.operand == 0) {
         const tile_type *type = tile_of(f, buffer, view->scalar);
-        tile_value tile = tile_build_load(&b, from[0], from + 1, from_count - 1, g.predicate, type);
+        tile_value tile =
+            tile_build_load(&b, from.at[0], from.at + 1, from.count - 1, g.predicate, type);
         take_attrs(f, &b, op);
         if (buffer->scalar != view->scalar)
             tile = tile_build_cast(&b, tile, tile_of(f, buffer, buffer->scalar));
-        tile_build_store_shared(&b, tile, to[0], to + 1, to_count - 1);
+        tile_build_store_shared(&b, tile, to.at[0], to.at + 1, to.count - 1);
     } else {
-        tile_value tile = tile_build_load_shared(&b, from[0], from + 1, from_count - 1,
+        tile_value tile = tile_build_load_shared(&b, from.at[0], from.at + 1, from.count - 1,
                                                  tile_of(f, buffer, buffer->scalar));
-        tile_build_store(&b, tile, to[0], to + 1, to_count - 1, g.predicate);
+        tile_build_store(&b, tile, to.at[0], to.at + 1, to.count - 1, g.predicate);
         take_attrs(f, &b, op);
     }
     tile_erase_op(f, op);

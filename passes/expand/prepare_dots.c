@@ -43,23 +43,21 @@ tile_value prepare_tile(tile_builder *b, const tile_value *element, unsigned cou
 }
 
 void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, tile_scalar to) {
-    unsigned count;
-    const tile_value *element = tile_op_segment(f, op, operand, &count);
-    if (tile_value_type(f, element[0])->scalar == to) return;
+    const tile_values element = tile_op_segment(f, op, operand);
+    if (tile_value_type(f, element.at[0])->scalar == to) return;
     tile_builder b = tile_builder_before(f, op);
-    tile_value tile = prepare_tile(&b, element, count);
+    tile_value tile = prepare_tile(&b, element.at, element.count);
     const tile_type *type =
         tile_type_with_scalar(tile_function_context(f), tile_value_type(f, tile), to);
     prepare_set_operand(f, op, operand, tile_build_cast(&b, tile, type));
 }
 
 void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand) {
-    unsigned count;
     tile_builder b = tile_builder_before(f, op);
     tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
     if (!tile_op_has_attr(f, op, trans)) return;
-    const tile_value *element = tile_op_segment(f, op, operand, &count);
-    tile_value tile = prepare_tile(&b, element, count);
+    const tile_values element = tile_op_segment(f, op, operand);
+    tile_value tile = prepare_tile(&b, element.at, element.count);
     prepare_set_operand(f, op, operand, tile_build_transpose(&b, tile, NULL));
     tile_op_remove_attr(f, op, trans);
 }

@@ -40,11 +40,10 @@ static tile_value read_rounded(tile_builder *b, const tile_value *element, unsig
 }
 
 static void round_load(tile_pass *pass, tile_function *f, tile_op op) {
-    unsigned count;
-    const tile_value *element = tile_operands_src(f, op, &count);
+    const tile_values element = tile_operands_src(f, op);
     tile_value result = tile_op_result(f, op, 0);
     tile_builder b = tile_builder_before(f, op);
-    tile_value rounded = read_rounded(&b, element, count, tile_value_type(f, result));
+    tile_value rounded = read_rounded(&b, element.at, element.count, tile_value_type(f, result));
     tile_value *map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
     tile_value_at(f, rounded)->name = tile_value_at(f, result)->name;
     map[result.id] = rounded;
@@ -54,9 +53,8 @@ static void round_load(tile_pass *pass, tile_function *f, tile_op op) {
 
 static void round_operands(tile_function *f, tile_op dot, tile_value buffer) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        unsigned count;
-        const tile_value *element = tile_op_segment(f, dot, operand, &count);
-        if (element[0].id == buffer.id) prepare_convert_operand(f, dot, operand, TILE_tf32);
+        const tile_values element = tile_op_segment(f, dot, operand);
+        if (element.at[0].id == buffer.id) prepare_convert_operand(f, dot, operand, TILE_tf32);
     }
 }
 

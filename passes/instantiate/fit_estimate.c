@@ -37,16 +37,18 @@ static double bytes_of(const scan *s, const tile_type *type) {
     return elements_of(s, type) * width_of(s, type);
 }
 
-static const tile_type *operand_type(const scan *s, const tile_op_data *op, unsigned operand) {
-    unsigned at = 0;
-    for (unsigned i = 0; i < operand; i++) at += op->segment[i];
+static const tile_type *operand_type(const scan *s, const tile_op_data *op,
+                                     tile_operand_name name) {
+    unsigned at = 0, place = tile_place_of((tile_opcode)op->opcode, name);
+    for (unsigned i = 0; i < place; i++) at += op->segment[i];
     return tile_value_type(s->f, op->operands[at]);
 }
 
 /* Products of 16- and 8-bit operands are instructions of a warp, others are computed by fma. */
 static double instructions_of_dot(const scan *s, const tile_op_data *op) {
     enum { OF_A_WARP = 32 };
-    const tile_type *lhs = operand_type(s, op, 0), *acc = tile_value_type(s->f, op->first_result);
+    const tile_type *lhs = operand_type(s, op, TILE_OPERAND_lhs),
+                    *acc = tile_value_type(s->f, op->first_result);
     double depth = lhs->rank ? (double)eval_or(s, lhs->dims[lhs->rank - 1], 1) : 1;
     double all = elements_of(s, acc) * depth / s->threads;
     return width_of(s, lhs) < 4 ? all / OF_A_WARP : all;
@@ -75,9 +77,10 @@ static double instructions_of(const scan *s, const tile_op_data *op) {
 static double staged_bytes(const scan *s, const tile_op_data *op, int64_t stages) {
     bool copies = op->opcode == TILE_OP_copy || op->opcode == TILE_OP_copy_async;
     bool loads = op->opcode == TILE_OP_load && stages > 1;
-    if ((!copies && !loads) || operand_type(s, op, 0)->kind != TILE_TYPE_VIEW) return 0;
+    if ((!copies && !loads) || operand_type(s, op, TILE_OPERAND_src)->kind != TILE_TYPE_VIEW)
+        return 0;
     if (loads) return bytes_of(s, tile_value_type(s->f, op->first_result)) * (double)stages;
-    const tile_type *to = operand_type(s, op, 1);
+    const tile_type *to = operand_type(s, op, TILE_OPERAND_dst);
     return to->stages ? 0 : bytes_of(s, to) * (double)(stages - 1);
 }
 

@@ -45,17 +45,16 @@ static bool stands_in_parallel(const tile_function *f, tile_op op) {
 }
 
 static void visit_store(tile_function *f, tile_op op, const search *s) {
-    unsigned count;
     if (tile_op_opcode(f, op) != TILE_OP_store || stands_in_parallel(f, op)) return;
     tile_value src = tile_operand_src(f, op);
     tile_op load = tile_value_def(f, src);
-    const tile_value *to = tile_operands_dst(f, op, &count);
+    const tile_values to = tile_operands_dst(f, op);
     if (!load.id || tile_op_opcode(f, load) != TILE_OP_load || s->uses[src.id] != 1 ||
         tile_value_type(f, src)->kind != TILE_TYPE_SCALAR ||
-        tile_value_type(f, to[0])->kind != TILE_TYPE_VIEW)
+        tile_value_type(f, to.at[0])->kind != TILE_TYPE_VIEW)
         return;
-    for (unsigned d = 1; d < count; d++) {
-        int64_t factor = find_factor(f, to[d], DEPTH);
+    for (unsigned d = 1; d < to.count; d++) {
+        int64_t factor = find_factor(f, to.at[d], DEPTH);
         if (factor <= 1) continue;
         char remedy[64];
         snprintf(remedy, sizeof remedy, "for a tile write `load .. : [%lld]`", (long long)factor);

@@ -75,10 +75,9 @@ tile_value layouts_moved_tile(const tile_function *f, tile_op op) {
 
 bool layouts_of_copy(const tile_function *f, const tile_range *ranges, tile_op op,
                      tile_layout *layout) {
-    unsigned count;
     tile_gather g;
     if (tile_op_opcode(f, op) != TILE_OP_copy_async || !tile_gather_of(f, op, &g)) return false;
-    *layout = tile_copy_layout(f, ranges, tile_op_segment(f, op, g.operand, &count), g.type,
+    *layout = tile_copy_layout(f, ranges, tile_op_segment(f, op, g.operand).at, g.type,
                                tile_executors_of(f, op).warps);
     return true;
 }
@@ -125,9 +124,9 @@ static void unite_carried(assignment *a, tile_op op) {
 static void unite_values(assignment *a, tile_op op) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(a->f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(a->f, op, i, &count);
-        if (count == 1) unite(a, tile_op_result(a->f, op, 0), values[0]); /* not with memory */
+        const tile_values values = tile_op_segment(a->f, op, i);
+        if (values.count == 1)
+            unite(a, tile_op_result(a->f, op, 0), values.at[0]); /* not with memory */
     }
 }
 

@@ -184,9 +184,8 @@ static tile_value convert(conversions *c, tile_op op, tile_value tile, const til
     if (tile_op_opcode(c->f, def) == TILE_OP_broadcast)
         return tile_build_broadcast(&b, repeatable(c, op, tile_operand_src(c->f, def), layout), to);
     if (tile_op_opcode(c->f, def) == TILE_OP_inside && tile_is_plain_access(c->f, def)) {
-        const tile_op_data *data = tile_op_at(c->f, def);
-        return tile_build_inside(&b, data->operands[0], data->operands + 1, data->operand_count - 1,
-                                 to);
+        const tile_values src = tile_operands_src(c->f, def);
+        return tile_build_inside(&b, src.at[0], src.at + 1, src.count - 1, to);
     }
     return share_exchange(c, op, tile, to);
 }
@@ -228,8 +227,7 @@ static void explain_layout(conversions *c, tile_op op) {
 }
 
 static void take_fragment(conversions *c, tile_op op, unsigned operand, const tile_layout *layout) {
-    unsigned count;
-    tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+    tile_value value = tile_op_segment(c->f, op, operand).at[0];
     if (!tile_layout_equal(layout, tile_value_type(c->f, value)->layout))
         prepare_set_operand(c->f, op, operand, convert(c, op, value, layout));
 }
@@ -238,13 +236,12 @@ static void take_fragment(conversions *c, tile_op op, unsigned operand, const ti
  * turned in registers. */
 static void turn_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
     static const unsigned source[] = {1, 0};
-    unsigned count;
     uint32_t dims[TILE_MAX_RANK];
     tile_layout turned;
     if (!tile_op_has_attr(c->f, op, trans)) return;
-    const tile_value *element = tile_op_segment(c->f, op, operand, &count);
+    const tile_values element = tile_op_segment(c->f, op, operand);
     tile_builder b = tile_builder_before(c->f, op);
-    tile_value tile = prepare_tile(&b, element, count);
+    tile_value tile = prepare_tile(&b, element.at, element.count);
     const tile_type *type = tile_value_type(c->f, tile);
     tile_type_dims(type, dims);
     tile_layout layout = tile_layout_blocked(dims, 2, 1, 1, tile_executors_of(c->f, op).warps);
@@ -260,7 +257,7 @@ static void turn_operand(conversions *c, tile_op op, unsigned operand, tile_attr
 
 /* False if the layouts have become such that the dot is left to mma. */
 static bool convert_for_warpgroup(conversions *c, tile_op op) {
-    unsigned count, row_dim = TILE_WGMMA_PLAIN;
+    unsigned row_dim = TILE_WGMMA_PLAIN;
     uint32_t columns;
     warpgroup_plan plan;
     tile_layout fragment;
@@ -268,7 +265,7 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
         row_dim = TILE_WGMMA_EXCHANGED;
     unsigned first = warpgroup_first(row_dim);
-    tile_value second = tile_op_segment(c->f, op, 1 - first, &count)[0];
+    tile_value second = tile_op_segment(c->f, op, 1 - first).at[0];
     if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
         if (tile_value_type(c->f, second)->kind == TILE_TYPE_TILE) {
             put_operand_in_shared(c, op, 1 - first, second);
@@ -290,13 +287,12 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
 }
 
 static void convert_dot_operands(conversions *c, tile_op op) {
-    unsigned count;
     if (warpgroup_takes(c->f, op) && convert_for_warpgroup(c, op)) return;
     const tile_layout *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     const tile_mma *row = layouts_choose_mma(c->pass, c->f, op, true);
     if (!row) explain_layout(c, op);
     for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value value = tile_op_segment(c->f, op, operand, &count)[0];
+        tile_value value = tile_op_segment(c->f, op, operand).at[0];
         const tile_type *type = tile_value_type(c->f, value);
         if (type->kind != TILE_TYPE_TILE) continue;
         if (!row) {
@@ -310,11 +306,12 @@ static void convert_dot_operands(conversions *c, tile_op op) {
 
 static void convert_repeated(conversions *c, tile_op op) {
     const tile_layout *result = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    prepare_set_operand(c->f, op, 0, repeatable(c, op, tile_operand_src(c->f, op), result));
+    tile_set_operand(c->f, op, TILE_OPERAND_src,
+                     repeatable(c, op, tile_operand_src(c->f, op), result));
 }
 
 /* A buffer of its own for op, its row's last operand. */
-static void append_buffer(conversions *c, tile_op op, unsigned operand, const tile_type *type) {
+static void append_buffer(conversions *c, tile_op op, unsigned place, const tile_type *type) {
     tile_builder b = tile_builder_before(c->f, op);
     tile_value buffer = tile_build_alloc_shared(&b, type);
     tile_op_data *data = tile_op_at(c->f, op);
@@ -323,9 +320,14 @@ static void append_buffer(conversions *c, tile_op op, unsigned operand, const ti
     memcpy(operands, data->operands, sizeof *operands * data->operand_count);
     operands[data->operand_count++] = buffer;
     data->operands = operands;
-    data->segment[operand] = 1;
+    data->segment[place] = 1;
     b.before = data->next;
     tile_build_free_shared(&b, buffer);
+}
+
+static void give_named_buffer(conversions *c, tile_op op, tile_operand_name name,
+                              const tile_type *type) {
+    append_buffer(c, op, tile_place_of(tile_op_opcode(c->f, op), name), type);
 }
 
 /* Rearranged elements -------------------------------------------------------------------------- */
@@ -371,7 +373,7 @@ static void give_row_buffer(conversions *c, tile_op op) {
     const tile_op_data *data = tile_op_at(c->f, op);
     unsigned place = tile_op_get_info((tile_opcode)data->opcode)->operand_count - 1u;
     if (data->segment[place]) return;
-    tile_type draft = *tile_value_type(c->f, data->operands[0]);
+    tile_type draft = *tile_value_type(c->f, tile_operand_src(c->f, op));
     int64_t elements = tile_type_elements(&draft);
     while (!tile_layout_admits_extent(elements)) elements++;
     draft.rank = 1;
@@ -435,7 +437,7 @@ static void convert_for_pieces(conversions *c, tile_op op) {
     tile_layout layout = layouts_of_pieces(c->f, op, extents);
     if (!tile_pieces_cut(tile_value_type(c->f, tile)->layout, extents, &pieces) &&
         tile_pieces_cut(&layout, extents, &pieces))
-        prepare_set_operand(c->f, op, 0, convert(c, op, tile, &layout));
+        tile_set_operand(c->f, op, TILE_OPERAND_src, convert(c, op, tile, &layout));
 }
 
 /* What one thread gets and others need, too, goes through a buffer. */
@@ -461,13 +463,14 @@ static void give_cells(conversions *c, tile_op op) {
     tile_reduction reduction;
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
-    if (tile_op_at(c->f, op)->segment[1] || !tile_reduction_of(c->f, op, &reduction)) return;
+    if (tile_operands_buffer(c->f, op).count || !tile_reduction_of(c->f, op, &reduction)) return;
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
     if (!tile_reduce_exchanges(&plan, to->layout)) return;
     tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
-    append_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
+    give_named_buffer(c, op, TILE_OPERAND_buffer, tile_reduction_buffer(c->f, op, scalar, &plan));
     if (tile_op_opcode(c->f, op) == TILE_OP_reduce_arg)
-        append_buffer(c, op, 2, tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+        give_named_buffer(c, op, TILE_OPERAND_places,
+                          tile_reduction_buffer(c->f, op, TILE_i32, &plan));
 }
 
 /* The result is made in this layout, and converted for its users. */
@@ -492,10 +495,12 @@ static void convert_rows(conversions *c, tile_op op) {
     else if (tile_rows_fit(c->f, op, held))
         layout = *held;
     if (!tile_layout_equal(&layout, held))
-        prepare_set_operand(c->f, op, 0, convert(c, op, src, &layout));
+        tile_set_operand(c->f, op, TILE_OPERAND_src, convert(c, op, src, &layout));
     make_result(c, op, &layout);
     const tile_type *buffer = tile_rows_buffer(c->f, op, &layout);
-    if (buffer && !tile_op_at(c->f, op)->segment[1]) append_buffer(c, op, 1, buffer);
+    bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
+    tile_operand_name name = sorts ? TILE_OPERAND_buffer : TILE_OPERAND_totals;
+    if (buffer && !tile_named_operand(c->f, op, name).id) give_named_buffer(c, op, name, buffer);
 }
 
 /* What others hold is found in a buffer. */
@@ -503,22 +508,23 @@ static void give_source(conversions *c, tile_op op) {
     const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_value at = tile_operand_at(c->f, op);
     if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
-        prepare_set_operand(c->f, op, 1, convert(c, op, at, layout));
+        tile_set_operand(c->f, op, TILE_OPERAND_at, convert(c, op, at, layout));
     tile_lookup_plan plan;
     const tile_type *src = tile_value_type(c->f, tile_operand_src(c->f, op));
     unsigned axis = (unsigned)tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0);
-    if (tile_op_at(c->f, op)->segment[2] || tile_gather_shuffles(src, layout, axis, &plan)) return;
-    append_buffer(c, op, 2, buffer_type(c, src));
+    if (tile_operands_buffer(c->f, op).count || tile_gather_shuffles(src, layout, axis, &plan))
+        return;
+    give_named_buffer(c, op, TILE_OPERAND_buffer, buffer_type(c, src));
 }
 
 /* One that the text has without a buffer. */
 static void give_exchange(conversions *c, tile_op op) {
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
-    if (tile_op_at(c->f, op)->segment[1] ||
+    if (tile_operands_buffer(c->f, op).count ||
         tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
         return;
-    append_buffer(c, op, 1, exchange_type(c, from, to->layout));
+    give_named_buffer(c, op, TILE_OPERAND_buffer, exchange_type(c, from, to->layout));
     tile_pass_count(c->pass, "conversions", 1);
 }
 
@@ -530,7 +536,8 @@ static void convert_region(conversions *c, tile_region region) {
         if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
         if (opcode == TILE_OP_convert_layout) give_exchange(c, op);
         if (opcode == TILE_OP_store && widen_store(&c->widening, op, &wide))
-            prepare_set_operand(c->f, op, 0, convert(c, op, tile_operand_src(c->f, op), &wide));
+            tile_set_operand(c->f, op, TILE_OPERAND_src,
+                             convert(c, op, tile_operand_src(c->f, op), &wide));
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);

@@ -68,13 +68,12 @@ static void check_offsets(plan *p, tile_op op) {
     tile_function *f = p->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, i, &count);
-        if (info->operands[i].form != TILE_FORM_address || count != 2) continue;
-        const tile_type *type = tile_value_type(f, values[0]);
+        const tile_values values = tile_op_segment(f, op, i);
+        if (info->operands[i].form != TILE_FORM_address || values.count != 2) continue;
+        const tile_type *type = tile_value_type(f, values.at[0]);
         bool flat = type->rank == 1 && !type->stages; /* its coordinate is the offset */
         if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
-        if (!p->shared[tile_shared_source(f, values[0]).id].rank) continue;
+        if (!p->shared[tile_shared_source(f, values.at[0]).id].rank) continue;
         p->status = TILE_INVALID;
         tile_error_at(
             f, op,
@@ -96,15 +95,13 @@ static void lay_operands(plan *p, tile_op op) {
 
 static void lay_copied(plan *p, tile_op op) {
     tile_function *f = p->f;
-    unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool stores = opcode == TILE_OP_store_async;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async && !stores) return;
-    const tile_value *from = stores ? tile_operands_ring(f, op, &count)
-                                    : tile_operands_src(f, op, &count),
-                     *to = tile_operands_dst(f, op, &count);
-    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    const tile_values from = stores ? tile_operands_ring(f, op) : tile_operands_src(f, op),
+                      to = tile_operands_dst(f, op);
+    bool in = tile_value_type(f, from.at[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
     tile_access_facts facts = tile_view_access(f, p->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(f, view[0])->rank, rank);
@@ -114,9 +111,8 @@ static void lay_copied(plan *p, tile_op op) {
 /* What wgmma reads and no copy fills may lie as it likes best. */
 static void lay_read(plan *p, tile_op op) {
     tile_function *f = p->f;
-    unsigned count;
     for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++) {
-        tile_value value = tile_op_segment(f, op, operand, &count)[0];
+        tile_value value = tile_op_segment(f, op, operand).at[0];
         const tile_type *type = tile_value_type(f, value);
         if (type->kind == TILE_TYPE_SHARED) lay_buffer(p, value, warpgroup_fastest(f, op, operand));
     }

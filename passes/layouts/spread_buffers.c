@@ -47,23 +47,19 @@ static void fix(spreading *s, tile_op op) {
 }
 
 static void add_transfer(spreading *s, tile_op op, bool loads) {
-    unsigned count;
     tile_value tile = loads ? tile_op_result(s->f, op, 0) : tile_operand_src(s->f, op);
-    const tile_value *element =
-        loads ? tile_operands_src(s->f, op, &count) : tile_operands_dst(s->f, op, &count);
+    const tile_values element = loads ? tile_operands_src(s->f, op) : tile_operands_dst(s->f, op);
     const tile_type *type = tile_value_type(s->f, tile);
     if (type->kind != TILE_TYPE_TILE || !type->layout)
         fix(s, op);
     else
-        add_use(s, element[0], type->layout, loads);
+        add_use(s, element.at[0], type->layout, loads);
 }
 
 static void add_copy(spreading *s, tile_op op) {
-    unsigned count;
-    const tile_value *from = tile_operands_src(s->f, op, &count),
-                     *to = tile_operands_dst(s->f, op, &count);
-    bool in = tile_value_type(s->f, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    const tile_values from = tile_operands_src(s->f, op), to = tile_operands_dst(s->f, op);
+    bool in = tile_value_type(s->f, from.at[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     if (tile_value_type(s->f, view[0])->kind != TILE_TYPE_VIEW) {
         fix(s, op);
         return;

@@ -46,21 +46,21 @@ static bool has_room(const store_widening *w, tile_op op, const tile_type *tile)
  * be takes more of them. */
 bool widen_store(const store_widening *w, tile_op op, tile_layout *wide) {
     enum { SECTOR = 32 };
-    unsigned count;
     tile_gather g;
     tile_value tile = tile_operand_src(w->f, op);
     const tile_type *type = tile_value_type(w->f, tile);
     if (type->kind != TILE_TYPE_TILE || !tile_gather_of(w->f, op, &g)) return false;
-    const tile_value *element = tile_operands_dst(w->f, op, &count);
-    const tile_type *view = tile_value_type(w->f, element[0]);
+    const tile_values element = tile_operands_dst(w->f, op);
+    const tile_type *view = tile_value_type(w->f, element.at[0]);
     if (view->kind != TILE_TYPE_VIEW || view->layout) return false;
-    tile_access_facts facts = tile_view_access(w->f, w->ranges, element);
-    unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element[0])->rank, type->rank);
+    tile_access_facts facts = tile_view_access(w->f, w->ranges, element.at);
+    unsigned d = tile_unit_dim(&facts, tile_value_type(w->f, element.at[0])->rank, type->rank);
     if (d == type->rank) return false;
     if (g.predicate.id && !tile_is_repeated(w->f, g.predicate, d))
         return false; /* one by one anyway */
     unsigned now = run_along(type->layout, d), bytes = tile_scalar_bytes(type->scalar);
-    *wide = tile_access_layout(w->f, w->ranges, element, type, tile_executors_of(w->f, op).warps);
+    *wide =
+        tile_access_layout(w->f, w->ranges, element.at, type, tile_executors_of(w->f, op).warps);
     unsigned then = run_along(wide, d);
     bool narrow = now < facts.width && now < then;
     bool scattered = reach_along(type->layout, d) * bytes < SECTOR &&

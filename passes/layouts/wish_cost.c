@@ -158,15 +158,13 @@ static void add_access(sheet *s, tile_op op, tile_value tile, const tile_value *
 
 static void add_shared(sheet *s, tile_op op) {
     assignment *a = s->a;
-    unsigned count;
     bool loads = tile_op_opcode(a->f, op) == TILE_OP_load_shared;
-    const tile_value *element =
-        loads ? tile_operands_src(a->f, op, &count) : tile_operands_dst(a->f, op, &count);
+    const tile_values element = loads ? tile_operands_src(a->f, op) : tile_operands_dst(a->f, op);
     tile_value tile = loads ? tile_op_result(a->f, op, 0) : tile_operand_src(a->f, op);
-    const tile_type *buffer = tile_value_type(a->f, element[0]),
+    const tile_type *buffer = tile_value_type(a->f, element.at[0]),
                     *type = tile_value_type(a->f, tile);
     const tile_layout *order =
-        buffer->layout ? buffer->layout : &a->shared[tile_shared_source(a->f, element[0]).id];
+        buffer->layout ? buffer->layout : &a->shared[tile_shared_source(a->f, element.at[0]).id];
     if (!is_mine(s, tile) || !order->rank || order->rank != type->rank) return;
     term t = {.kind = TERM_SHARED, .type = type, .other = *order, .op = op};
     t.width = loads;
@@ -189,7 +187,6 @@ static void add_put_in_shared(sheet *s, tile_op op, unsigned operand, tile_value
 
 static void add_dot(sheet *s, tile_op op) {
     assignment *a = s->a;
-    unsigned count;
     tile_layout fragment;
     tile_value result = tile_op_result(a->f, op, 0);
     const tile_layout *sum = wish_layout_of(a, result);
@@ -200,7 +197,7 @@ static void add_dot(sheet *s, tile_op op) {
         return;
     }
     for (unsigned i = 0; i < 2 && sum; i++) {
-        tile_value tile = tile_op_segment(a->f, op, i, &count)[0];
+        tile_value tile = tile_op_segment(a->f, op, i).at[0];
         if (!is_mine(s, tile)) continue;
         if (wish_fragment(a, op, i, sum, &fragment))
             add_conversion(s, op, tile, &fragment);
@@ -321,7 +318,6 @@ static void add_points(sheet *s, tile_op op, const tile_gather *g) {
 
 static void add_memory(sheet *s, tile_op op) {
     assignment *a = s->a;
-    unsigned count;
     tile_gather g;
     tile_value tile;
     const tile_value *element = wish_transfer(a->f, op, &tile);
@@ -329,7 +325,7 @@ static void add_memory(sheet *s, tile_op op) {
         add_access(s, op, tile, element, tile_op_opcode(a->f, op) == TILE_OP_store);
     if (layouts_is_atomic_tile(a->f, op)) {
         tile = tile_moved_operand(a->f, op);
-        element = tile_operands_dst(a->f, op, &count);
+        element = tile_operands_dst(a->f, op).at;
         if (is_mine(s, tile) && tile_value_type(a->f, element[0])->kind == TILE_TYPE_VIEW)
             add_access(s, op, tile, element, false);
     }

@@ -106,8 +106,7 @@ static bool takes_fragment(const assignment *a, tile_op op, unsigned operand,
 
 bool wish_fragment(const assignment *a, tile_op op, unsigned operand, const tile_layout *sum,
                    tile_layout *fragment) {
-    unsigned count;
-    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
     if (!wish_is_tile(a, value)) return false;
     if (warpgroup_takes(a->f, op)) return takes_fragment(a, op, operand, sum, fragment);
     tile_mma_query query = tile_product_query(a->f, op);
@@ -120,8 +119,8 @@ bool wish_fragment(const assignment *a, tile_op op, unsigned operand, const tile
 
 /* Whether the operand can be had in fragments at once. */
 static bool comes_in_fragments(const assignment *a, tile_op op, unsigned operand) {
-    unsigned count, row_dim;
-    tile_value value = tile_op_segment(a->f, op, operand, &count)[0];
+    unsigned row_dim;
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
     if (!wish_is_tile(a, value)) return false;
     if (!warpgroup_takes(a->f, op)) return is_read_from_shared(a, value);
     return warpgroup_row_dim(a->f, op, &row_dim) && operand == warpgroup_first(row_dim) &&
@@ -129,34 +128,32 @@ static bool comes_in_fragments(const assignment *a, tile_op op, unsigned operand
 }
 
 static void wish_operands(assignment *a, tile_op op) {
-    unsigned count;
     tile_layout fragment;
     const tile_layout *sum = wish_layout_of(a, tile_op_result(a->f, op, 0));
     for (unsigned operand = 0; operand < 2 && sum; operand++)
         if (comes_in_fragments(a, op, operand) && wish_fragment(a, op, operand, sum, &fragment))
-            wish(a, tile_op_segment(a->f, op, operand, &count)[0], WISH_OPERAND, &fragment);
+            wish(a, tile_op_segment(a->f, op, operand).at[0], WISH_OPERAND, &fragment);
 }
 
 /* As a store of the tile. */
 static void wish_atomic(assignment *a, tile_op op) {
-    unsigned count;
     tile_value tile = tile_moved_operand(a->f, op);
-    const tile_value *memory = tile_operands_dst(a->f, op, &count);
-    if (!wish_is_tile(a, tile) || tile_value_type(a->f, memory[0])->kind != TILE_TYPE_VIEW) return;
-    tile_layout layout = tile_access_layout(a->f, a->ranges, memory, tile_value_type(a->f, tile),
+    const tile_values memory = tile_operands_dst(a->f, op);
+    if (!wish_is_tile(a, tile) || tile_value_type(a->f, memory.at[0])->kind != TILE_TYPE_VIEW)
+        return;
+    tile_layout layout = tile_access_layout(a->f, a->ranges, memory.at, tile_value_type(a->f, tile),
                                             wish_warps_at(a, op));
     wish(a, tile, WISH_STORE, &layout);
 }
 
 const tile_value *wish_transfer(const tile_function *f, tile_op op, tile_value *tile) {
-    unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
     bool loads = opcode == TILE_OP_load;
-    const tile_value *element =
-        loads ? tile_operands_src(f, op, &count) : tile_operands_dst(f, op, &count);
+    const tile_values element = loads ? tile_operands_src(f, op) : tile_operands_dst(f, op);
     *tile = layouts_moved_tile(f, op);
-    return tile->id && tile_value_type(f, element[0])->kind == TILE_TYPE_VIEW ? element : NULL;
+    return tile->id && tile_value_type(f, element.at[0])->kind == TILE_TYPE_VIEW ? element.at
+                                                                                 : NULL;
 }
 
 static bool is_opaque(const tile_function *f, tile_value memory) {

@@ -340,11 +340,10 @@ static void build_ring(ring *r) {
 /* One stage, no ring: a load for a dot goes through a buffer at its own place. */
 static void build_plain_copies(ring *r) {
     for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        unsigned size;
         tile_op op = r->plan.copies[i].op;
         tile_builder b = tile_builder_before(r->f, op);
-        const tile_value *source = tile_operands_src(r->f, op, &size);
-        tile_build_copy(&b, source[0], source + 1, size - 1, r->buffers[i], NULL, 0,
+        const tile_values source = tile_operands_src(r->f, op);
+        tile_build_copy(&b, source.at[0], source.at + 1, source.count - 1, r->buffers[i], NULL, 0,
                         ring_predicate(r, op));
         ring_keep_attrs(r, &b, op);
     }

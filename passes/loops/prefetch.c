@@ -172,9 +172,9 @@ static void name_stage(const prefetch *p, tile_op copy) {
     tile_function *f = p->f;
     tile_op_data *data = tile_op_at(f, copy);
     int64_t numbers[4] = {0};
-    unsigned count, at = 0;
-    const tile_value *target = tile_operands_dst(f, copy, &count);
-    tile_value value = count == 2 ? target[1] : TILE_NO_VALUE;
+    unsigned at = 0;
+    const tile_values target = tile_operands_dst(f, copy);
+    tile_value value = target.count == 2 ? target.at[1] : TILE_NO_VALUE;
     static const tile_opcode wanted[4] = {TILE_OP_mod, TILE_OP_add, TILE_OP_mod, TILE_OP_add};
     for (; value.id && at < 4; at++) {
         tile_op def = tile_value_def(f, value);
@@ -188,7 +188,7 @@ static void name_stage(const prefetch *p, tile_op copy) {
         (numbers[1] + numbers[3]) % stages != 0 || p->ranges[value.id].min < 0 ||
         p->ranges[value.id].max >= stages)
         return;
-    data->operands[target + 1 - data->operands] = value;
+    data->operands[target.at + 1 - data->operands] = value;
 }
 
 /* i1: there is the iteration that the map describes. */
@@ -364,10 +364,9 @@ typedef struct last_step {
  * which have the memory's queue busy. */
 static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
     dot_plan *product = &p->products[index];
-    unsigned count;
     tile_builder b = tile_builder_before(p->f, product->dot);
     tile_builder head = tile_builder_before(p->f, tile_region_first(p->f, p->body));
-    last_step last = {.acc = *tile_op_segment(p->f, product->dot, TILE_MMA_ACC, &count)};
+    last_step last = {.acc = tile_op_segment(p->f, product->dot, TILE_MMA_ACC).at[0]};
     for (int64_t s = 0; s < product->steps; s++) {
         tile_value now[2];
         for (unsigned i = 0; i < 2; i++) {

@@ -156,24 +156,23 @@ static uint32_t use_count(const prefetch *p, tile_value value) {
  */
 static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned operand,
                                      tile_op *load) {
-    unsigned count;
-    const tile_value *element = tile_op_segment(p->f, dot, operand, &count);
+    tile_values element = tile_op_segment(p->f, dot, operand);
     *load = TILE_NO_OP;
-    if (tile_value_type(p->f, element[0])->kind == TILE_TYPE_TILE) {
-        *load = tile_value_def(p->f, element[0]);
+    if (tile_value_type(p->f, element.at[0])->kind == TILE_TYPE_TILE) {
+        *load = tile_value_def(p->f, element.at[0]);
         if (tile_op_opcode(p->f, *load) != TILE_OP_load_shared ||
-            tile_op_at(p->f, *load)->parent.id != p->body.id || use_count(p, element[0]) != 1)
+            tile_op_at(p->f, *load)->parent.id != p->body.id || use_count(p, element.at[0]) != 1)
             return NULL;
-        element = tile_operands_src(p->f, *load, &count);
+        element = tile_operands_src(p->f, *load);
     }
-    const tile_type *buffer = tile_value_type(p->f, element[0]);
+    const tile_type *buffer = tile_value_type(p->f, element.at[0]);
     bool staged = buffer->stages != NULL;
-    tile_op alloc = tile_value_def(p->f, element[0]);
-    if (count != 1u + staged || !buffer->layout || !alloc.id ||
-        tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element[0]) ||
-        (staged && !can_foresee(p, element[1], buffer)))
+    tile_op alloc = tile_value_def(p->f, element.at[0]);
+    if (element.count != 1u + staged || !buffer->layout || !alloc.id ||
+        tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element.at[0]) ||
+        (staged && !can_foresee(p, element.at[1], buffer)))
         return NULL;
-    return element;
+    return element.at;
 }
 
 static int64_t registers_of(const tile_type *tile) {
@@ -243,11 +242,10 @@ static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
 }
 
 tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i) {
-    unsigned count;
     tile_op load = product->operands[i].load;
-    const tile_value *element = load.id ? tile_operands_src(p->f, load, &count)
-                                        : tile_op_segment(p->f, product->dot, i, &count);
-    return count > 1 ? element[1] : TILE_NO_VALUE;
+    const tile_values element =
+        load.id ? tile_operands_src(p->f, load) : tile_op_segment(p->f, product->dot, i);
+    return element.count > 1 ? element.at[1] : TILE_NO_VALUE;
 }
 
 /* An operand of an earlier dot that is the same tile of the same stage. */

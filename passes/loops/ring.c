@@ -62,10 +62,10 @@ void ring_keep_attrs(ring *r, const tile_builder *b, tile_op op) {
 /* Makes operand `operand` of op the buffer's stage. */
 static void set_stage_operand(ring *r, tile_op op, unsigned operand, tile_value buffer) {
     tile_function *f = r->f;
-    unsigned size;
-    const tile_value *segment = tile_op_segment(f, op, operand, &size);
+    const tile_values segment = tile_op_segment(f, op, operand);
     tile_op_data *data = tile_op_at(f, op);
-    unsigned start = (unsigned)(segment - data->operands), taken = size + (r->stage.id != 0);
+    unsigned start = (unsigned)(segment.at - data->operands),
+             taken = segment.count + (r->stage.id != 0);
     tile_value *operands = TILE_NEW_ARRAY(&f->module->arena, tile_value, data->operand_count + 2u);
     unsigned at = 0;
     for (unsigned i = 0; i < start; i++) operands[at++] = data->operands[i];
@@ -93,11 +93,10 @@ static void visit_reader(ring *r, tile_op op) {
     tile_function *f = r->f;
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned size;
-        const tile_value *values = tile_op_segment(f, op, i, &size);
+        const tile_values values = tile_op_segment(f, op, i);
         bool part = info->operands[i].form == TILE_FORM_part; /* its coordinates stay */
-        if (!part && (info->operands[i].form != TILE_FORM_element || size != 1)) continue;
-        tile_value buffer = staged_buffer(r, op, i, *values);
+        if (!part && (info->operands[i].form != TILE_FORM_element || values.count != 1)) continue;
+        tile_value buffer = staged_buffer(r, op, i, values.at[0]);
         if (buffer.id) set_stage_operand(r, op, i, buffer);
     }
 }

@@ -24,18 +24,17 @@ tile_value ring_predicate(const ring *r, tile_op copy) {
 
 static void build_copy(site *at, unsigned index, tile_value stage) {
     ring *r = at->r;
-    unsigned size;
     tile_op op = r->plan.copies[index].op;
-    const tile_value *source = tile_operands_src(r->f, op, &size);
+    const tile_values source = tile_operands_src(r->f, op);
     tile_value from[1 + TILE_MAX_RANK];
-    for (unsigned i = 0; i < size; i++) from[i] = source[i];
-    for (unsigned i = 0; i < size; i++)
+    for (unsigned i = 0; i < source.count; i++) from[i] = source.at[i];
+    for (unsigned i = 0; i < source.count; i++)
         from[i] = ring_clone_address(r, &at->b, from[i], at->map, at->map_count);
     tile_value predicate = ring_predicate(r, op);
     if (predicate.id) predicate = ring_clone_address(r, &at->b, predicate, at->map, at->map_count);
     tile_builder place = at->b;
     place.loc = tile_op_loc(r->f, op);
-    tile_build_copy_async(&place, from[0], from + 1, size - 1, r->buffers[index], &stage, 1,
+    tile_build_copy_async(&place, from[0], from + 1, source.count - 1, r->buffers[index], &stage, 1,
                           TILE_NO_VALUE, NULL, 0, predicate);
     ring_keep_attrs(r, &place, op);
 }

@@ -18,9 +18,8 @@ typedef struct products {
  * so. */
 static int carried_sum(const products *p, tile_op dot) {
     const tile_function *f = p->r->f;
-    unsigned count;
     tile_op loop = p->r->plan.loop;
-    tile_value acc = tile_op_segment(f, dot, TILE_MMA_ACC, &count)[0];
+    tile_value acc = tile_op_segment(f, dot, TILE_MMA_ACC).at[0];
     tile_value sum = tile_op_result(f, dot, 0);
     for (unsigned i = 0; i < tile_carried_count(f, loop); i++)
         if (tile_carried_received(f, loop, 0, i).id == acc.id)
@@ -61,8 +60,7 @@ static bool is_written(const ring *r, tile_value buffer) {
 bool ring_may_pend(const ring *r, tile_op dot) {
     bool staged[2], fit = true;
     for (unsigned o = 0; o < 2; o++) {
-        unsigned count;
-        tile_value value = tile_op_segment(r->f, dot, o, &count)[0];
+        tile_value value = tile_op_segment(r->f, dot, o).at[0];
         bool buffer = tile_value_type(r->f, value)->kind == TILE_TYPE_SHARED;
         staged[o] = is_staged(r, value);
         fit &= !buffer || staged[o] || !is_written(r, value);
@@ -85,13 +83,12 @@ static bool goes_by_elements(const ring *r) {
     const tile_range *ranges = NULL;
     bool found = false;
     for (unsigned i = 0; i < r->plan.copy_count; i++) {
-        unsigned count;
         tile_op op = r->plan.copies[i].op;
         if (tile_is_plain_access(r->f, op)) continue;
-        const tile_value *view = tile_operands_src(r->f, op, &count);
+        const tile_values view = tile_operands_src(r->f, op);
         if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
-        unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, view[0])->scalar);
-        found |= tile_view_access(r->f, ranges, view).width * bytes < LEAST;
+        unsigned bytes = tile_scalar_bytes(tile_value_type(r->f, view.at[0])->scalar);
+        found |= tile_view_access(r->f, ranges, view.at).width * bytes < LEAST;
     }
     return found;
 }

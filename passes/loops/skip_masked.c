@@ -199,10 +199,10 @@ static known combine(const skipper *s, tile_op op, known a, known otherwise) {
 /* Of an operation that is not in the list nothing is known: its result is itself. */
 static known follow(const skipper *s, tile_op op) {
     known itself = same(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
-    unsigned rows = tile_op_get_info(tile_op_opcode(s->f, op))->operand_count, count;
+    unsigned rows = tile_op_get_info(tile_op_opcode(s->f, op))->operand_count;
     for (unsigned i = 0; i < 3 && i < rows; i++) {
-        const tile_value *values = tile_op_segment(s->f, op, i, &count);
-        if (count) from[i] = known_of(s, values[0]);
+        const tile_values values = tile_op_segment(s->f, op, i);
+        if (values.count) from[i] = known_of(s, values.at[0]);
     }
     known a = from[0], b = from[1], c = from[2];
     switch (tile_op_opcode(s->f, op)) {

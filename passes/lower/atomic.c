@@ -11,9 +11,8 @@
 
 typedef struct atomic_op {
     tile_op op;
-    bool swaps;               /* compare and swap */
-    const tile_value *memory; /* in the old body */
-    unsigned memory_count;
+    bool swaps;         /* compare and swap */
+    tile_values memory; /* in the old body */
     const tile_type *type;
     tile_value src, desired, predicate; /* lowered */
     tile_value buffer;                  /* of the old body; 0: there is none */
@@ -28,7 +27,7 @@ static atomic_op read_op(lowering *l, tile_op op) {
     atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
     tile_value src = tile_moved_operand(&l->old, op);
     a.buffer = tile_operand_buffer(&l->old, op);
-    a.memory = tile_operands_dst(&l->old, op, &a.memory_count);
+    a.memory = tile_operands_dst(&l->old, op);
     a.type = tile_value_type(&l->old, src);
     a.src = lower_mapped(l, src);
     if (a.swaps) a.desired = lower_mapped(l, tile_operand_desired(&l->old, op));
@@ -79,7 +78,7 @@ static unsigned widest(lowering *l, const atomic_op *a, bool shared) {
 
 static tile_value update_view(lowering *l, const atomic_op *a, tile_value holder) {
     lower_view_access v =
-        lower_start_view(l, a->memory, a->type->layout, a->type->rank, widest(l, a, false));
+        lower_start_view(l, a->memory.at, a->type->layout, a->type->rank, widest(l, a, false));
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, v.cut.count);
     v.predicate = lower_and(l, v.predicate, holder);
     for (unsigned i = 0; i < v.cut.count; i++) {
@@ -93,7 +92,7 @@ static tile_value update_view(lowering *l, const atomic_op *a, tile_value holder
 }
 
 static tile_value update_shared(lowering *l, const atomic_op *a, tile_value holder) {
-    lower_shared_map map = lower_map_shared(l, a->memory, a->memory_count, a->type->layout);
+    lower_shared_map map = lower_map_shared(l, a->memory.at, a->memory.count, a->type->layout);
     lower_shared_access s = lower_start_shared(l, &map, a->type->layout, widest(l, a, true));
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s.cut.count);
     for (unsigned i = 0; i < s.cut.count; i++) {
@@ -116,7 +115,7 @@ static tile_value update_points(lowering *l, const atomic_op *a, tile_value hold
             offset = lower_point_offset(l, &p, tile_cut_register(&cut, i, 0), &predicate);
         tile_value mask = element_of(l, a->predicate, &cut, i);
         if (tile_op_has_attr(&l->old, a->op, TILE_ATTR_within))
-            lower_rely_within(l, a->memory[0], predicate, mask);
+            lower_rely_within(l, a->memory.at[0], predicate, mask);
         predicate = lower_and(l, predicate, holder);
         predicate = lower_and(l, predicate, mask);
         parts[i] = build_access(l, &l->builder, a, element_of(l, a->src, &cut, i),
@@ -127,7 +126,7 @@ static tile_value update_points(lowering *l, const atomic_op *a, tile_value hold
 
 static tile_value update_tile(lowering *l, const atomic_op *a) {
     tile_gather gather;
-    bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
+    bool shared = tile_value_type(&l->old, a->memory.at[0])->kind == TILE_TYPE_SHARED;
     bool points = shared && tile_gather_of(&l->old, a->op, &gather) && gather.tiles;
     tile_value holder = lower_first_holder(l, a->type->layout);
     tile_value old = points   ? update_points(l, a, holder)
@@ -144,12 +143,12 @@ static tile_value update_tile(lowering *l, const atomic_op *a) {
 
 /* i1: all coordinates are inside of the view. */
 static tile_value inside_view(lowering *l, const atomic_op *a) {
-    const lower_view *view = l->views[a->memory[0].id];
+    const lower_view *view = l->views[a->memory.at[0].id];
     tile_value inside = TILE_NO_VALUE;
-    for (unsigned d = 0; d + 1 < a->memory_count; d++)
+    for (unsigned d = 0; d + 1 < a->memory.count; d++)
         inside = lower_and(
             l, inside,
-            tile_build_ult(&l->builder, lower_mapped(l, a->memory[1 + d]), view->limits[d]));
+            tile_build_ult(&l->builder, lower_mapped(l, a->memory.at[1 + d]), view->limits[d]));
     return inside;
 }
 
@@ -165,13 +164,14 @@ static bool is_first_access(const lowering *l, tile_op op) {
 }
 
 static tile_value update_scalar(lowering *l, const atomic_op *a) {
-    bool shared = tile_value_type(&l->old, a->memory[0])->kind == TILE_TYPE_SHARED;
-    tile_value base = shared ? lower_mapped(l, a->memory[0]) : l->views[a->memory[0].id]->base;
-    tile_value offset = shared ? lower_buffer_offset(l, a->memory)
-                               : lower_view_offset(l, a->memory, a->memory_count);
+    bool shared = tile_value_type(&l->old, a->memory.at[0])->kind == TILE_TYPE_SHARED;
+    tile_value base =
+        shared ? lower_mapped(l, a->memory.at[0]) : l->views[a->memory.at[0].id]->base;
+    tile_value offset = shared ? lower_buffer_offset(l, a->memory.at)
+                               : lower_view_offset(l, a->memory.at, a->memory.count);
     tile_value zero = lower_int(l, 0), inside = shared ? TILE_NO_VALUE : inside_view(l, a);
     tile_value predicate = lower_and(l, inside, a->predicate);
-    if (shared) lower_rely_on_element(l, a->op, a->memory, 1);
+    if (shared) lower_rely_on_element(l, a->op, a->memory.at, 1);
     if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op) && !is_first_access(l, a->op))
         lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);

@@ -138,25 +138,23 @@ static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile
 
 /* The lanes meet first: the arrival orders what its own thread did. */
 void lower_barrier_arrive(lowering *l, tile_op op) {
-    unsigned count;
-    const tile_value *element = tile_operands_bar(&l->old, op, &count);
-    tile_value index = lower_mapped(l, element[1]);
+    const tile_values element = tile_operands_bar(&l->old, op);
+    tile_value index = lower_mapped(l, element.at[1]);
     tile_build_sync_warp(&l->builder);
     tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, LANES - 1));
     tile_value first = tile_build_eq(&l->builder, lane, lower_int(l, 0));
     int64_t bytes = lower_arriving_bytes(l, op);
-    if (bytes) first = expect_and_arrive(l, element, index, first, bytes);
+    if (bytes) first = expect_and_arrive(l, element.at, index, first, bytes);
     if (!first.id) return;
-    tile_build_mbarrier_arrive(&l->builder, lower_mapped(l, element[0]), &index, 1, first);
+    tile_build_mbarrier_arrive(&l->builder, lower_mapped(l, element.at[0]), &index, 1, first);
     keep_scope(l, op);
 }
 
 void lower_barrier_wait(lowering *l, tile_op op) {
-    unsigned count;
-    const tile_value *element = tile_operands_bar(&l->old, op, &count);
-    tile_value index = lower_mapped(l, element[1]);
+    const tile_values element = tile_operands_bar(&l->old, op);
+    tile_value index = lower_mapped(l, element.at[1]);
     tile_value parity = lower_mapped(l, tile_operand_parity(&l->old, op));
-    tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element[0]), &index, 1, parity);
+    tile_build_mbarrier_wait(&l->builder, lower_mapped(l, element.at[0]), &index, 1, parity);
     keep_scope(l, op);
 }
 

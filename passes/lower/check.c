@@ -53,7 +53,6 @@ enum { MAX_ACC_REGISTERS = 1024 };
 
 /* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
 static void check_dot(checker *c, tile_op op) {
-    unsigned count;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     const tile_mma *row = lower_instruction(c->pass, c->f, op);
     if (tile_type_registers(acc) > MAX_ACC_REGISTERS)
@@ -70,8 +69,7 @@ static void check_dot(checker *c, tile_op op) {
         return;
     }
     for (unsigned operand = 0; operand < 2; operand++) {
-        const tile_type *type =
-            tile_value_type(c->f, tile_op_segment(c->f, op, operand, &count)[0]);
+        const tile_type *type = tile_value_type(c->f, tile_op_segment(c->f, op, operand).at[0]);
         if (type->kind != TILE_TYPE_TILE) continue;
         tile_layout wanted;
         if (row) wanted = tile_product_fragment(row, acc->layout, operand, type);
@@ -86,12 +84,10 @@ static void check_dot(checker *c, tile_op op) {
 }
 
 static void check_convert(checker *c, tile_op op) {
-    unsigned count;
     tile_shuffle_plan plan;
     const tile_type *tile = tile_value_type(c->f, tile_operand_src(c->f, op));
     const tile_layout *to = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
-    tile_operands_buffer(c->f, op, &count);
-    if (!count && !tile_layout_same_threads(tile->layout, to) &&
+    if (!tile_operands_buffer(c->f, op).count && !tile_layout_same_threads(tile->layout, to) &&
         !tile_conversion_shuffles(tile, to, &plan))
         c->ok = tile_error_at(
             c->f, op,
@@ -144,12 +140,11 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
 
 /* Through a buffer, or by shuffles; and indices lie where the result does. */
 static bool can_gather(const tile_function *f, tile_op op) {
-    unsigned buffers, axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
+    unsigned axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     tile_lookup_plan plan;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
-    tile_operands_buffer(f, op, &buffers);
     return tile_layout_equal(tile_value_type(f, tile_operand_at(f, op))->layout, to) &&
-           (buffers ||
+           (tile_operands_buffer(f, op).count ||
             tile_gather_shuffles(tile_value_type(f, tile_operand_src(f, op)), to, axis, &plan));
 }
 
@@ -195,11 +190,11 @@ static void fail_buffer(checker *c, tile_op op, bool missing) {
 }
 
 /* wanted: NULL if there need not be one. */
-static void check_row_buffer(checker *c, tile_op op, unsigned operand, const tile_type *wanted) {
-    unsigned count;
-    const tile_value *buffer = tile_op_segment(c->f, op, operand, &count);
-    if (wanted && (!count || tile_value_type(c->f, buffer[0]) != wanted))
-        fail_buffer(c, op, !count);
+static void check_row_buffer(checker *c, tile_op op, tile_operand_name name,
+                             const tile_type *wanted) {
+    const tile_values buffer = tile_named_operands(c->f, op, name);
+    if (wanted && (!buffer.count || tile_value_type(c->f, buffer.at[0]) != wanted))
+        fail_buffer(c, op, !buffer.count);
 }
 
 static void check_reduce(checker *c, tile_op op) {
@@ -216,9 +211,10 @@ static void check_reduce(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "reduce_arg: both results must have one layout");
     if (!tile_reduce_exchanges(&plan, to)) return;
     tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
-    check_row_buffer(c, op, 1, tile_reduction_buffer(c->f, op, scalar, &plan));
+    check_row_buffer(c, op, TILE_OPERAND_buffer, tile_reduction_buffer(c->f, op, scalar, &plan));
     if (finds && c->ok)
-        check_row_buffer(c, op, 2, tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+        check_row_buffer(c, op, TILE_OPERAND_places,
+                         tile_reduction_buffer(c->f, op, TILE_i32, &plan));
 }
 
 static void check_rows(checker *c, tile_op op) {
@@ -233,7 +229,8 @@ static void check_rows(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op,
                               "threads do not hold the rows as it takes them; run assign-layouts");
     else
-        check_row_buffer(c, op, 1, tile_rows_buffer(c->f, op, layout));
+        check_row_buffer(c, op, sorts ? TILE_OPERAND_buffer : TILE_OPERAND_totals,
+                         tile_rows_buffer(c->f, op, layout));
 }
 
 /* A stage that is never one of the buffer's. What may be one is checked by the CPU device. It can

@@ -121,19 +121,18 @@ static tile_value shuffle_bits(lowering *l, tile_value value, const tile_type *f
 }
 
 tile_value lower_convert(lowering *l, tile_op op) {
-    unsigned sources, buffers;
-    const tile_value *source = tile_operands_src(&l->old, op, &sources);
-    const tile_value *buffer = tile_operands_buffer(&l->old, op, &buffers);
-    const tile_type *from = tile_value_type(&l->old, source[0]);
+    const tile_values source = tile_operands_src(&l->old, op);
+    const tile_values buffer = tile_operands_buffer(&l->old, op);
+    const tile_type *from = tile_value_type(&l->old, source.at[0]);
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
-    tile_value value = lower_mapped(l, source[0]);
-    if (!buffers && tile_layout_same_threads(from->layout, to->layout))
+    tile_value value = lower_mapped(l, source.at[0]);
+    if (!buffer.count && tile_layout_same_threads(from->layout, to->layout))
         return lower_reorder(l, value, from, to);
-    if (!buffers)
+    if (!buffer.count)
         return from->scalar == TILE_i1 ? shuffle_bits(l, value, from, to)
                                        : shuffle_all(l, value, from, to);
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
-    lower_store_shared(l, value, from, buffer, 1);
+    lower_store_shared(l, value, from, buffer.at, 1);
     tile_build_sync_for(&l->builder, l->who);
-    return lower_load_shared(l, buffer, 1, to, true);
+    return lower_load_shared(l, buffer.at, 1, to, true);
 }

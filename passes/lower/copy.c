@@ -116,12 +116,12 @@ static bool holds_points(const tile_function *f, const tile_gather *g, const til
 bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_op op,
                          tile_layout *layout) {
     enum { WIDEST = 16 };
-    unsigned count, warps = tile_executors_of(f, op).warps;
+    unsigned warps = tile_executors_of(f, op).warps;
     tile_gather g;
     if (!tile_gather_of(f, op, &g)) return false;
-    const tile_value *view = tile_op_segment(f, op, g.operand, &count);
+    const tile_values view = tile_op_segment(f, op, g.operand);
     for (unsigned most = WIDEST; most; most /= 2) {
-        *layout = tile_narrow_copy_layout(f, ranges, view, g.type, warps, most);
+        *layout = tile_narrow_copy_layout(f, ranges, view.at, g.type, warps, most);
         if (holds_points(f, &g, layout)) return true;
     }
     return false;
@@ -149,7 +149,6 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
 /* The barrier waits for what each thread has started; ordinary stores come before the arrival. What
  * wgmma reads is complete and fenced before it: no thread could do that later. */
 static void arrive_later(lowering *l, tile_op op) {
-    unsigned count;
     tile_value buffer = tile_operand_dst(&l->old, op);
     if (warpgroup_buffers(&l->old, l->pass->scratch)[tile_shared_source(&l->old, buffer).id]) {
         tile_build_commit_group(&l->builder);
@@ -157,28 +156,27 @@ static void arrive_later(lowering *l, tile_op op) {
         tile_build_fence_async(&l->builder);
         return;
     }
-    const tile_value *bar = tile_operands_bar(&l->old, op, &count);
-    tile_value index = lower_mapped(l, bar[1]);
-    tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar[0]), &index, 1);
+    const tile_values bar = tile_operands_bar(&l->old, op);
+    tile_value index = lower_mapped(l, bar.at[1]);
+    tile_build_mbarrier_cp_async(&l->builder, lower_mapped(l, bar.at[0]), &index, 1);
 }
 
 void lower_copy(lowering *l, tile_op op) {
     tile_mechanism mechanism = tile_op_mechanism(&l->old, op);
     bool counted = mechanism == TILE_MECHANISM_BARRIER;
     if ((counted || mechanism == TILE_MECHANISM_BULK_GROUP) && lower_tma(l, op)) return;
-    unsigned from_count, to_count;
-    const tile_value *from = tile_operands_src(&l->old, op, &from_count);
-    const tile_value *to = tile_operands_dst(&l->old, op, &to_count);
-    bool in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_type *buffer = tile_value_type(&l->old, in ? to[0] : from[0]);
+    const tile_values from = tile_operands_src(&l->old, op);
+    const tile_values to = tile_operands_dst(&l->old, op);
+    bool in = tile_value_type(&l->old, from.at[0])->kind == TILE_TYPE_VIEW;
+    const tile_type *buffer = tile_value_type(&l->old, in ? to.at[0] : from.at[0]);
     unsigned warps = 1u << l->warp_bits;
-    tile_layout layout = in ? tile_copy_layout(&l->old, l->ranges, from, buffer, warps)
-                            : tile_access_layout(&l->old, l->ranges, to, buffer, warps);
+    tile_layout layout = in ? tile_copy_layout(&l->old, l->ranges, from.at, buffer, warps)
+                            : tile_access_layout(&l->old, l->ranges, to.at, buffer, warps);
     if (!tile_is_plain_access(&l->old, op)) lower_gathered_copy(&l->old, l->ranges, op, &layout);
     tile_builder outer;
     tile_op guard = open_guard(l, &layout, &outer);
     if (in) {
-        copy_in(l, op, from, to, to_count, &layout, buffer);
+        copy_in(l, op, from.at, to.at, to.count, &layout, buffer);
     } else {
         tile_type draft = {.kind = TILE_TYPE_TILE,
                            .scalar = buffer->scalar,
@@ -186,7 +184,8 @@ void lower_copy(lowering *l, tile_op op) {
                            .layout = &layout};
         memcpy(draft.dims, buffer->dims, sizeof draft.dims);
         const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-        lower_store_view(l, op, lower_load_shared(l, from, from_count, tile, !guard.id), tile, to);
+        lower_store_view(l, op, lower_load_shared(l, from.at, from.count, tile, !guard.id), tile,
+                         to.at);
     }
     close_guard(l, guard, outer);
     if (counted) arrive_later(l, op);

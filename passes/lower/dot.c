@@ -46,18 +46,19 @@ const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f,
 /* An operand's fragments: a tile has them already, a shared buffer is read. */
 static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operand,
                                         const tile_mma *row, const tile_layout *acc) {
-    unsigned count, size = tile_mma_elements(row, operand);
-    const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
-    const tile_type *type = tile_value_type(&l->old, element[0]);
+    unsigned size = tile_mma_elements(row, operand);
+    const tile_values element = tile_op_segment(&l->old, op, operand);
+    const tile_type *type = tile_value_type(&l->old, element.at[0]);
     if (type->kind == TILE_TYPE_TILE)
-        return cut_fragments(l, l->map[element[0].id], type->layout, size);
+        return cut_fragments(l, l->map[element.at[0].id], type->layout, size);
     tile_layout wanted = tile_product_fragment(row, acc, operand, type);
     tile_type draft = *type;
     draft.kind = TILE_TYPE_TILE;
     draft.stages = NULL;
     draft.layout = &wanted;
     const tile_type *tile = tile_type_get(tile_function_context(l->f), &draft);
-    return cut_fragments(l, lower_load_shared(l, element, count, tile, true), tile->layout, size);
+    return cut_fragments(l, lower_load_shared(l, element.at, element.count, tile, true),
+                         tile->layout, size);
 }
 
 /* The accumulator's fragments in the order of the mma: column by column, up and down in turn. Two
@@ -105,11 +106,10 @@ static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_va
 }
 
 tile_value lower_dot(lowering *l, tile_op op) {
-    unsigned count;
     if (warpgroup_takes(&l->old, op)) return lower_wgmma(l, op);
     const tile_mma *row = lower_instruction(l->pass, &l->old, op);
     if (!row) return lower_fma_loop(l, op);
-    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_layout *layout = tile_value_type(&l->old, acc)->layout;
     fragment_table a = operand_fragments(l, op, TILE_MMA_LHS, row, layout);
     fragment_table b = operand_fragments(l, op, TILE_MMA_RHS, row, layout);

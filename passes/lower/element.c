@@ -23,9 +23,8 @@ typedef struct thread_access {
 static bool find_view(const tile_function *f, tile_op op, unsigned *operand) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(f, op));
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, i, &count);
-        if (!tile_is_placed(f, op, i) || tile_value_type(f, values[0])->kind != TILE_TYPE_VIEW)
+        const tile_values values = tile_op_segment(f, op, i);
+        if (!tile_is_placed(f, op, i) || tile_value_type(f, values.at[0])->kind != TILE_TYPE_VIEW)
             continue;
         *operand = i;
         return true;
@@ -52,8 +51,8 @@ static tile_value inside(lowering *l, const thread_access *a, unsigned d, unsign
 }
 
 static thread_access start_access(lowering *l, tile_op op, unsigned operand) {
-    unsigned count;
-    thread_access a = {.op = op, .element = tile_op_segment(&l->old, op, operand, &count)};
+    const tile_values element = tile_op_segment(&l->old, op, operand);
+    thread_access a = {.op = op, .element = element.at};
     const tile_type *memory = tile_value_type(&l->old, a.element[0]);
     a.last = memory->rank - 1u;
     a.view = l->views[a.element[0].id];
@@ -62,7 +61,7 @@ static thread_access start_access(lowering *l, tile_op op, unsigned operand) {
                                               : tile_op_result(&l->old, op, 0));
     a.elements = (unsigned)tile_type_elements(a.type);
     a.width = choose_width(l, &a);
-    a.offset = lower_view_offset(l, a.element, count);
+    a.offset = lower_view_offset(l, a.element, element.count);
     tile_value predicate = tile_operand_predicate(&l->old, op);
     if (predicate.id) a.predicate = lower_mapped(l, predicate);
     for (unsigned d = 0; d < a.last; d++)

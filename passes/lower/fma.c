@@ -105,13 +105,12 @@ static void number_registers(fma_loop *x, loop_operand *o) {
 static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
     static const tile_attr_id signs[] = {TILE_ATTR_unsigned_lhs, TILE_ATTR_unsigned_rhs};
     lowering *l = x->l;
-    unsigned count;
-    const tile_value *element = tile_op_segment(&l->old, x->op, operand, &count);
-    const tile_type *type = tile_value_type(&l->old, element[0]);
+    const tile_values element = tile_op_segment(&l->old, x->op, operand);
+    const tile_type *type = tile_value_type(&l->old, element.at[0]);
     o->k_dim = operand == TILE_MMA_LHS ? 1 : 0;
     o->is_unsigned = tile_op_has_attr(&l->old, x->op, signs[operand]) && type->scalar != TILE_i1;
     o->layout = operand_layout(x->acc->layout, type, o->k_dim, x->low_bits);
-    lower_shared_map map = lower_map_shared(l, element, count, &o->layout);
+    lower_shared_map map = lower_map_shared(l, element.at, element.count, &o->layout);
     o->access = lower_start_shared(l, &map, &o->layout, lower_widest(type->scalar));
     o->part_stride = o->k_dim == 1 ? 1 : type->layout->count[1];
     o->part_stride <<= tile_layout_part_bits(type->layout);
@@ -310,11 +309,10 @@ int64_t lower_fma_length(const tile_type *acc, const tile_type *lhs) {
 }
 
 tile_value lower_fma_loop(lowering *l, tile_op op) {
-    unsigned count;
-    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_type *type = tile_value_type(&l->old, acc);
     const tile_type *lhs =
-        tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS, &count)[0]);
+        tile_value_type(&l->old, tile_op_segment(&l->old, op, TILE_MMA_LHS).at[0]);
     fma_loop x = {.l = l, .op = op, .acc = type, .vec = run_of(type->layout)};
     x.groups = tile_layout_registers(type->layout) / x.vec;
     plan_rounds(&x, lhs->layout);

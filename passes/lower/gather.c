@@ -214,11 +214,10 @@ static tile_value point_predicate(lowering *l, tile_op op, const tile_gather *ga
 
 bool lower_pick(lowering *l, tile_op op, tile_value *result) {
     tile_gather gather;
-    unsigned count;
     if (!is_in_buffer(l, op, &gather)) return false;
     if (gather.type->kind == TILE_TYPE_SCALAR) {
         tile_value predicate = one_predicate(l, &gather);
-        tile_value offset = lower_buffer_offset(l, tile_operands_src(&l->old, op, &count));
+        tile_value offset = lower_buffer_offset(l, tile_operands_src(&l->old, op).at);
         tile_value loaded = tile_build_ld_shared(&l->builder, lower_mapped(l, gather.memory),
                                                  &offset, 1, predicate, gather.type);
         *result = tile_build_uniform(&l->builder, loaded);
@@ -261,8 +260,7 @@ static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
 static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
     tile_value predicate = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     predicate = lower_and(l, predicate, one_predicate(l, gather));
-    unsigned count;
-    tile_value offset = lower_buffer_offset(l, tile_operands_dst(&l->old, op, &count));
+    tile_value offset = lower_buffer_offset(l, tile_operands_dst(&l->old, op).at);
     tile_build_st_shared(&l->builder, lower_mapped(l, tile_operand_src(&l->old, op)),
                          lower_mapped(l, gather->memory), &offset, 1, predicate);
 }
@@ -306,19 +304,17 @@ tile_value lower_inside(lowering *l, tile_op op) {
 /* By shuffles if there is no buffer. Else what all threads hold is in it; each takes the elements
  * of its coordinates, but for the axis. */
 tile_value lower_gather(lowering *l, tile_op op) {
-    unsigned count;
-    const tile_value *src = tile_operands_src(&l->old, op, &count),
-                     *at = tile_operands_at(&l->old, op, &count),
-                     *buffer = tile_operands_buffer(&l->old, op, &count);
+    const tile_values src = tile_operands_src(&l->old, op), at = tile_operands_at(&l->old, op),
+                      buffer = tile_operands_buffer(&l->old, op);
     unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);
-    if (!count) return lower_lookup(l, op, axis);
-    const tile_type *from = tile_value_type(&l->old, src[0]);
+    if (!buffer.count) return lower_lookup(l, op, axis);
+    const tile_type *from = tile_value_type(&l->old, src.at[0]);
     const tile_type *to = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
-    const tile_type *place = tile_value_type(&l->old, buffer[0]);
-    const tile_type *index = tile_value_type(&l->old, at[0]);
+    const tile_type *place = tile_value_type(&l->old, buffer.at[0]);
+    const tile_type *index = tile_value_type(&l->old, at.at[0]);
     const tile_type *i32 = tile_type_scalar(tile_function_context(l->f), TILE_i32);
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
-    lower_store_shared(l, lower_mapped(l, src[0]), from, buffer, 1);
+    lower_store_shared(l, lower_mapped(l, src.at[0]), from, buffer.at, 1);
     tile_build_sync_for(&l->builder, l->who);
     lower_buffer_points p = {.type = place, .layout = to->layout, .covered = to->rank};
     tile_cut cut = tile_cut_along(to->layout, 0, 1);
@@ -330,12 +326,12 @@ tile_value lower_gather(lowering *l, tile_op op) {
         for (unsigned t = 0; t < to->rank; t++)
             coordinates[t] = t == axis ? zero : lower_own_coordinate(l, &p, t, register_);
         coordinates[axis] =
-            tile_build_extract(&l->builder, lower_mapped(l, at[0]), lower_int(l, register_),
+            tile_build_extract(&l->builder, lower_mapped(l, at.at[0]), lower_int(l, register_),
                                lower_part_type(l, index->scalar, 1));
         if (index->scalar == TILE_i64)
             coordinates[axis] = tile_build_cast(&l->builder, coordinates[axis], i32);
         tile_value offset = lower_laid_out_offset(l, place->layout, coordinates, NULL, NULL);
-        parts[i] = tile_build_ld_shared(&l->builder, lower_mapped(l, buffer[0]), &offset, 1,
+        parts[i] = tile_build_ld_shared(&l->builder, lower_mapped(l, buffer.at[0]), &offset, 1,
                                         TILE_NO_VALUE, lower_part_type(l, to->scalar, 1));
     }
     return lower_assemble(l, parts, &cut);

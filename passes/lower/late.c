@@ -49,16 +49,14 @@ static bool is_held_within(const tile_function *f, tile_value value, const tile_
 
 /* Whether both have the elements at one place of one view. */
 static bool is_same_place(const tile_function *f, tile_op load, tile_op store) {
-    unsigned count, other;
     tile_opcode opcode = tile_op_opcode(f, store);
     if (opcode != TILE_OP_store && opcode != TILE_OP_store_async) return false;
     if (!tile_is_plain_access(f, load) || !tile_is_plain_access(f, store)) return false;
-    const tile_value *from = tile_operands_src(f, load, &count),
-                     *to = tile_operands_dst(f, store, &other);
+    const tile_values from = tile_operands_src(f, load), to = tile_operands_dst(f, store);
     const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0)),
                     *stored = tile_value_type(f, tile_operand_src(f, store));
-    bool same = count == other && tile->rank == stored->rank;
-    for (unsigned i = 0; i < count && same; i++) same = from[i].id == to[i].id;
+    bool same = from.count == to.count && tile->rank == stored->rank;
+    for (unsigned i = 0; i < from.count && same; i++) same = from.at[i].id == to.at[i].id;
     for (unsigned d = 0; d < tile->rank && same; d++) same = tile->dims[d] == stored->dims[d];
     return same;
 }
@@ -321,7 +319,6 @@ static tile_value copy_op(lowering *l, tile_op op, const tile_value *operands,
 }
 
 static void compute_op(lowering *l, const lower_piece *piece, tile_op op) {
-    unsigned count;
     tile_value ahead[TILE_MAX_RANK], operands[TILE_MAX_OPERANDS];
     tile_value old = tile_op_result(&l->old, op, 0), operand;
     const tile_type *type = type_of_piece(l, piece->late, old);
@@ -330,8 +327,8 @@ static void compute_op(lowering *l, const lower_piece *piece, tile_op op) {
     l->builder.loc = tile_op_loc(&l->old, op);
     find_ahead(l, piece, tile_value_type(&l->old, old), ahead);
     if (opcode == TILE_OP_load) {
-        const tile_value *element = tile_operands_src(&l->old, op, &count);
-        piece->known[old.id] = lower_load_piece(l, op, element, type, ahead);
+        const tile_values element = tile_operands_src(&l->old, op);
+        piece->known[old.id] = lower_load_piece(l, op, element.at, type, ahead);
     } else if (opcode == TILE_OP_iota) {
         piece->known[old.id] = lower_count(l, op, type, ahead);
     } else if (opcode == TILE_OP_broadcast) {

@@ -67,23 +67,23 @@ static tile_value limit_of(lowering *l, tile_value extent) {
 
 static void lower_view_op(lowering *l, tile_op op) {
     bool is_scratch = tile_op_opcode(&l->old, op) == TILE_OP_scratch;
-    unsigned extents, strides = 0;
-    const tile_value *extent = tile_operands_extents(&l->old, op, &extents);
-    const tile_value *stride = is_scratch ? NULL : tile_operands_strides(&l->old, op, &strides);
+    const tile_values extent = tile_operands_extents(&l->old, op);
+    const tile_values stride =
+        is_scratch ? (tile_values){NULL, 0} : tile_operands_strides(&l->old, op);
     lower_view *view = TILE_NEW(l->pass->scratch, lower_view);
     view->layout = tile_value_type(&l->old, tile_op_result(&l->old, op, 0))->layout;
-    tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extents + 1u);
-    for (unsigned d = 0; d < extents; d++)
-        mapped_extents[d] = view->extents[d] = lower_mapped(l, extent[d]);
-    for (unsigned d = 0; d < extents; d++) view->limits[d] = limit_of(l, view->extents[d]);
-    contiguous_strides(l, view, extents);
-    for (unsigned d = 0; d < strides; d++)
-        view->strides[d] = lower_to_long(l, lower_mapped(l, stride[d]));
+    tile_value *mapped_extents = TILE_NEW_ARRAY(l->pass->scratch, tile_value, extent.count + 1u);
+    for (unsigned d = 0; d < extent.count; d++)
+        mapped_extents[d] = view->extents[d] = lower_mapped(l, extent.at[d]);
+    for (unsigned d = 0; d < extent.count; d++) view->limits[d] = limit_of(l, view->extents[d]);
+    contiguous_strides(l, view, extent.count);
+    for (unsigned d = 0; d < stride.count; d++)
+        view->strides[d] = lower_to_long(l, lower_mapped(l, stride.at[d]));
     tile_value result = tile_op_result(&l->old, op, 0);
     if (is_scratch) {
         const tile_type *type =
             tile_type_ptr(tile_function_context(l->f), tile_value_type(&l->old, result)->scalar);
-        view->base = tile_build_scratch(&l->builder, mapped_extents, extents, type);
+        view->base = tile_build_scratch(&l->builder, mapped_extents, extent.count, type);
         l->map[result.id] = view->base; /* what level 3 means by scratch */
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_clean))
             tile_op_set_flag(l->f, tile_value_def(l->f, view->base), TILE_ATTR_clean);
@@ -208,13 +208,12 @@ void lower_end_in_sync(lowering *l) {
  * release has all threads' stores done. bar.sync orders them, the fence of the release is
  * cumulative (PTX ISA, "Memory Consistency Model", causality order). */
 static void lower_semaphore(lowering *l, tile_op op) {
-    unsigned count;
     bool waits = tile_op_opcode(&l->old, op) == TILE_OP_wait_value;
-    const tile_value *element = waits ? tile_operands_src(&l->old, op, &count)
-                                      : tile_operands_semaphore(&l->old, op, &count);
+    const tile_values element =
+        waits ? tile_operands_src(&l->old, op) : tile_operands_semaphore(&l->old, op);
     tile_value value = lower_mapped(l, tile_operand_value(&l->old, op));
-    tile_value base = l->views[element[0].id]->base;
-    tile_value offset = lower_view_offset(l, element, count);
+    tile_value base = l->views[element.at[0].id]->base;
+    tile_value offset = lower_view_offset(l, element.at, element.count);
     bool lock = tile_op_acquires(&l->old, op);
     if (!lock) lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
@@ -313,24 +312,24 @@ static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     }
     if (lower_scalar_transfer(l, op, opcode)) return;
     bool is_load = opcode == TILE_OP_load || opcode == TILE_OP_load_shared;
-    unsigned count;
-    const tile_value *element =
-        is_load ? tile_operands_src(&l->old, op, &count) : tile_operands_dst(&l->old, op, &count);
+    const tile_values element =
+        is_load ? tile_operands_src(&l->old, op) : tile_operands_dst(&l->old, op);
     if (is_load) {
         const tile_type *tile = tile_value_type(&l->old, tile_op_result(&l->old, op, 0));
         tile_op before = tile_region_at(l->f, l->builder.region)->last;
         set_result(l, op,
-                   opcode == TILE_OP_load ? lower_load_view(l, op, element, tile)
-                                          : lower_load_shared(l, element, count, tile, true));
+                   opcode == TILE_OP_load
+                       ? lower_load_view(l, op, element.at, tile)
+                       : lower_load_shared(l, element.at, element.count, tile, true));
         if (tile_op_has_attr(&l->old, op, TILE_ATTR_speculative)) mark_speculative(l, before);
         return;
     }
     tile_value source = tile_operand_src(&l->old, op);
     const tile_type *tile = tile_value_type(&l->old, source);
     if (opcode == TILE_OP_store)
-        lower_store_view(l, op, lower_mapped(l, source), tile, element);
+        lower_store_view(l, op, lower_mapped(l, source), tile, element.at);
     else
-        lower_store_shared(l, lower_mapped(l, source), tile, element, count);
+        lower_store_shared(l, lower_mapped(l, source), tile, element.at, element.count);
 }
 
 static void lower_find(lowering *l, tile_op op) {

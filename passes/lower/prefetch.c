@@ -93,26 +93,25 @@ static void set_along(sectors *s, unsigned bytes) {
 }
 
 void lower_prefetch(lowering *l, tile_op op) {
-    unsigned count, rank;
-    const tile_value *element = tile_operands_src(&l->old, op, &count),
-                     *extents = tile_operands_extents(&l->old, op, &rank);
-    const tile_type *view = tile_value_type(&l->old, element[0]);
-    tile_access_facts facts = tile_view_access(&l->old, l->ranges, element);
-    sectors s = {.l = l, .view = l->views[element[0].id], .rank = rank};
-    s.first = view->rank - rank;
-    s.along = tile_unit_dim(&facts, view->rank, rank);
-    s.offset = lower_view_offset(l, element, 1 + s.first);
+    const tile_values element = tile_operands_src(&l->old, op),
+                      extents = tile_operands_extents(&l->old, op);
+    const tile_type *view = tile_value_type(&l->old, element.at[0]);
+    tile_access_facts facts = tile_view_access(&l->old, l->ranges, element.at);
+    sectors s = {.l = l, .view = l->views[element.at[0].id], .rank = extents.count};
+    s.first = view->rank - extents.count;
+    s.along = tile_unit_dim(&facts, view->rank, extents.count);
+    s.offset = lower_view_offset(l, element.at, 1 + s.first);
     for (unsigned d = 0; d < s.first; d++)
         s.predicate = lower_and(
             l, s.predicate,
-            tile_build_ult(&l->builder, lower_mapped(l, element[1 + d]), s.view->limits[d]));
-    for (unsigned d = 0; d < rank; d++) {
-        s.start[d] = lower_mapped(l, element[1 + s.first + d]);
+            tile_build_ult(&l->builder, lower_mapped(l, element.at[1 + d]), s.view->limits[d]));
+    for (unsigned d = 0; d < extents.count; d++) {
+        s.start[d] = lower_mapped(l, element.at[1 + s.first + d]);
         s.step[d] = s.extent[d] = 1;
-        tile_value_is_int(&l->old, extents[d], &s.extent[d]);
+        tile_value_is_int(&l->old, extents.at[d], &s.extent[d]);
         s.points[d] = s.extent[d];
     }
-    if (s.along < rank) set_along(&s, tile_scalar_bytes(view->scalar));
+    if (s.along < extents.count) set_along(&s, tile_scalar_bytes(view->scalar));
     ask_for_all(&s, false);
-    if (s.along < rank && s.extent[s.along] > 1) ask_for_all(&s, true);
+    if (s.along < extents.count && s.extent[s.along] > 1) ask_for_all(&s, true);
 }

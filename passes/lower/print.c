@@ -30,17 +30,16 @@ static void end_branch(lowering *l, tile_builder *inner, tile_op branch) {
 }
 
 static void print_scalars(lowering *l, tile_op op) {
-    unsigned coordinates, count;
-    const tile_value *at = tile_operands_at(&l->old, op, &coordinates);
-    const tile_value *src = tile_operands_src(&l->old, op, &count);
-    tile_value *places = TILE_NEW_ARRAY(l->pass->scratch, tile_value, coordinates + 1u);
-    tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, count + 1u);
-    for (unsigned i = 0; i < coordinates; i++) places[i] = lower_mapped(l, at[i]);
-    for (unsigned i = 0; i < count; i++) values[i] = lower_mapped(l, src[i]);
+    const tile_values at = tile_operands_at(&l->old, op);
+    const tile_values src = tile_operands_src(&l->old, op);
+    tile_value *places = TILE_NEW_ARRAY(l->pass->scratch, tile_value, at.count + 1u);
+    tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, src.count + 1u);
+    for (unsigned i = 0; i < at.count; i++) places[i] = lower_mapped(l, at.at[i]);
+    for (unsigned i = 0; i < src.count; i++) values[i] = lower_mapped(l, src.at[i]);
     tile_builder inner;
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = begin_branch(l, &inner, first);
-    tile_build_print(&inner, places, coordinates, values, count);
+    tile_build_print(&inner, places, at.count, values, src.count);
     copy_text(l, op, tile_region_at(l->f, inner.region)->last);
     end_branch(l, &inner, branch);
 }
@@ -104,11 +103,9 @@ static void print_tile(lowering *l, tile_op op, tile_value src) {
 }
 
 void lower_print(lowering *l, tile_op op) {
-    unsigned coordinates, count;
-    tile_operands_at(&l->old, op, &coordinates);
-    const tile_value *src = tile_operands_src(&l->old, op, &count);
-    if (count == 1 && tile_value_type(&l->old, src[0])->kind == TILE_TYPE_TILE)
-        print_tile(l, op, src[0]);
+    const tile_values src = tile_operands_src(&l->old, op);
+    if (src.count == 1 && tile_value_type(&l->old, src.at[0])->kind == TILE_TYPE_TILE)
+        print_tile(l, op, src.at[0]);
     else
         print_scalars(l, op);
 }

@@ -197,11 +197,10 @@ enum { VALUES = 1, PLACES = 2 }; /* of the row's operands: the buffers */
 /* operand: the buffer through which values go. */
 static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, tile_op op,
                             unsigned operand, const tile_layout *to, bundle sum) {
-    unsigned count;
     lowering *l = c->l;
-    const tile_value *buffer = tile_op_segment(&l->old, op, operand, &count), *places = NULL;
+    const tile_value *buffer = tile_op_segment(&l->old, op, operand).at, *places = NULL;
     tile_layout gathered = tile_reduce_gathered(plan, to);
-    if (sum.place.id) places = tile_op_segment(&l->old, op, PLACES, &count);
+    if (sum.place.id) places = tile_op_segment(&l->old, op, PLACES).at;
     if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
     lower_store_shared(l, sum.value, laid_out(c, c->scalar, &plan->partial), buffer, 1);
     if (places) lower_store_shared(l, sum.place, laid_out(c, TILE_i32, &plan->partial), places, 1);

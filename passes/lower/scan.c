@@ -172,11 +172,10 @@ static tile_value add_up_cells(const scanning *s, const tile_layout *cells, tile
 }
 
 static tile_value exchange_warps(const scanning *s, tile_value sum) {
-    unsigned count;
     lowering *l = s->l;
     tile_along along;
     tile_layout held = lay_out_cells(s, false), all = lay_out_cells(s, true);
-    const tile_value *buffer = tile_operands_totals(&l->old, s->op, &count);
+    const tile_values buffer = tile_operands_totals(&l->old, s->op);
     unsigned width = s->rounds * s->rows;
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, width);
     tile_along_find(&held, s->along.axis, &along);
@@ -186,9 +185,9 @@ static tile_value exchange_warps(const scanning *s, tile_value sum) {
                 q * s->rows + row;
     sum = lower_permute(l, sum, order, width);
     if (tile_sync_is_explicit(&l->old, s->op)) lower_end_in_sync(l);
-    lower_store_shared(l, sum, lower_laid_out(l, s->scalar, &held), buffer, 1);
+    lower_store_shared(l, sum, lower_laid_out(l, s->scalar, &held), buffer.at, 1);
     tile_build_sync_for(&l->builder, l->who);
-    sum = lower_load_shared(l, buffer, 1, lower_laid_out(l, s->scalar, &all), true);
+    sum = lower_load_shared(l, buffer.at, 1, lower_laid_out(l, s->scalar, &all), true);
     return add_up_cells(s, &all, sum);
 }
 

@@ -115,9 +115,9 @@ static tile_value sort_with(const sorting *s, tile_value all, tile_value other, 
 /* Through shared memory, register by register: threads side by side. */
 static tile_value from_other_warp(const sorting *s, tile_value all, unsigned b) {
     lowering *l = s->l;
-    unsigned count, total = s->rows * s->steps, threads = 32u << s->layout->warp_bits;
-    const tile_value *buffer = tile_operands_buffer(&l->old, s->op, &count);
-    tile_value shared = lower_mapped(l, buffer[0]);
+    unsigned total = s->rows * s->steps, threads = 32u << s->layout->warp_bits;
+    const tile_values buffer = tile_operands_buffer(&l->old, s->op);
+    tile_value shared = lower_mapped(l, buffer.at[0]);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, total);
     const tile_type *one = lower_part_type(l, s->scalar, 1);
     tile_value partner = tile_build_xor(&l->builder, l->thread,

@@ -288,10 +288,9 @@ static unsigned least(unsigned a, unsigned b) {
 }
 
 static void take_operands(const lowering *l, tile_op op, store *s) {
-    unsigned count;
     uint32_t extents[TILE_MAX_RANK];
     *s = (store){.op = op};
-    s->element = tile_operands_dst(&l->old, op, &count);
+    s->element = tile_operands_dst(&l->old, op).at;
     s->buffer = tile_operand_ring(&l->old, op);
     s->type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
     s->ring = tile_value_type(&l->old, s->buffer);

@@ -116,13 +116,13 @@ bool lower_thread_operands(lowering *l, tile_op op, tile_value *operands, unsign
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(&l->old, op));
     *count = 0;
     for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned size, kept;
-        const tile_value *values = tile_op_segment(&l->old, op, i, &size);
+        unsigned kept;
+        const tile_values values = tile_op_segment(&l->old, op, i);
         bool placed = tile_is_placed(&l->old, op, i);
-        segments[i] = (uint16_t)(placed ? 2 : size);
-        for (kept = 0; kept < (placed ? 1 : size); kept++)
-            operands[(*count)++] = lower_mapped(l, values[kept]);
-        if (placed && !find_offset(l, op, values, &operands[(*count)++])) return false;
+        segments[i] = (uint16_t)(placed ? 2 : values.count);
+        for (kept = 0; kept < (placed ? 1 : values.count); kept++)
+            operands[(*count)++] = lower_mapped(l, values.at[kept]);
+        if (placed && !find_offset(l, op, values.at, &operands[(*count)++])) return false;
     }
     return true;
 }

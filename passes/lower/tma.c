@@ -43,16 +43,15 @@ struct lower_boxes {
 };
 
 static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
-    unsigned count, barriers = 0;
     bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
-    const tile_value *from =
-        ring ? tile_operands_ring(&l->old, op, &count) : tile_operands_src(&l->old, op, &count);
-    const tile_value *to = tile_operands_dst(&l->old, op, &count);
-    const tile_value *bar = ring ? NULL : tile_operands_bar(&l->old, op, &barriers);
-    c->in = tile_value_type(&l->old, from[0])->kind == TILE_TYPE_VIEW;
-    c->view = c->in ? from : to;
-    c->buffer = c->in ? to : from;
-    c->bar = barriers ? bar : NULL;
+    const tile_values from =
+        ring ? tile_operands_ring(&l->old, op) : tile_operands_src(&l->old, op);
+    const tile_values to = tile_operands_dst(&l->old, op);
+    const tile_values bar = ring ? (tile_values){NULL, 0} : tile_operands_bar(&l->old, op);
+    c->in = tile_value_type(&l->old, from.at[0])->kind == TILE_TYPE_VIEW;
+    c->view = c->in ? from.at : to.at;
+    c->buffer = c->in ? to.at : from.at;
+    c->bar = bar.count ? bar.at : NULL;
     c->view_type = tile_value_type(&l->old, c->view[0]);
     c->type = tile_value_type(&l->old, c->buffer[0]);
     c->leading = c->view_type->rank - c->type->rank;
@@ -461,10 +460,9 @@ bool lower_tma(lowering *l, tile_op op) {
 /* Arrivals ------------------------------------------------------------------------------------- */
 
 static bool same_element(const lowering *l, tile_op a, unsigned i, tile_op b, unsigned k) {
-    unsigned m, n;
-    const tile_value *x = tile_op_segment(&l->old, a, i, &m),
-                     *y = tile_op_segment(&l->old, b, k, &n);
-    return m == n && m == 2 && x[0].id == y[0].id && x[1].id == y[1].id;
+    const tile_values x = tile_op_segment(&l->old, a, i), y = tile_op_segment(&l->old, b, k);
+    return x.count == y.count && x.count == 2 && x.at[0].id == y.at[0].id &&
+           x.at[1].id == y.at[1].id;
 }
 
 /* Between the two only more copies and arithmetic stand: nobody can tell when bytes are expected.

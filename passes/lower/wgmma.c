@@ -66,19 +66,18 @@ static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layou
 
 static source find_source(lowering *l, tile_op op, unsigned operand, const warpgroup_plan *plan,
                           const tile_layout *acc) {
-    unsigned count;
-    const tile_value *element = tile_op_segment(&l->old, op, operand, &count);
-    const tile_type *type = tile_value_type(&l->old, element[0]);
+    const tile_values element = tile_op_segment(&l->old, op, operand);
+    const tile_type *type = tile_value_type(&l->old, element.at[0]);
     source s = {.layout = type->layout,
                 .scalar = type->scalar,
                 .k_dim = tile_product_k_dim(&l->old, op, operand)};
     if (type->kind == TILE_TYPE_TILE) {
-        s.fragment = lower_mapped(l, element[0]);
+        s.fragment = lower_mapped(l, element.at[0]);
         return s;
     }
-    s.buffer = lower_mapped(l, element[0]);
+    s.buffer = lower_mapped(l, element.at[0]);
     s.matrix = &plan->matrix[operand];
-    tile_value stage = type->stages ? lower_mapped(l, element[1]) : lower_int(l, 0);
+    tile_value stage = type->stages ? lower_mapped(l, element.at[1]) : lower_int(l, 0);
     stage = lower_mul(l, stage, lower_int(l, tile_type_elements(type)));
     unsigned acc_dim = operand == TILE_MMA_LHS ? 0 : 1;
     s.begin = lower_add(l, stage, warpgroup_begin(l, &s, acc, acc_dim));
@@ -250,7 +249,7 @@ static bool has_own_bounds(const tile_function *f, tile_op loop) {
 
 bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     const tile_function *f = &l->old;
-    unsigned uses = 0, count;
+    unsigned uses = 0;
     if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_surely_runs(f, loop) ||
         has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
         return false;
@@ -261,7 +260,7 @@ bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
             if (tile_op_operand(f, op, i).id != sums.id) continue;
             bool product = warpgroup_takes(f, op) && tile_op_has_attr(f, op, TILE_ATTR_async) &&
                            !warpgroup_promotes(f, op) &&
-                           tile_op_segment(f, op, TILE_MMA_ACC, &count)->id == sums.id &&
+                           tile_op_segment(f, op, TILE_MMA_ACC).at[0].id == sums.id &&
                            tile_op_at(f, op)->parent.id == tile_op_region(f, loop, 0).id;
             if (!product) return false;
             uses++;
@@ -344,9 +343,9 @@ static void multiply_promoted(lowering *l, tile_op op, const warpgroup_plan *pla
  * registers, and what is added to are repeated along them. */
 static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *plan) {
     const tile_function *f = &l->old;
-    unsigned count, order = warpgroup_first(plan->row_dim);
-    tile_value first = tile_op_segment(f, op, order, &count)[0];
-    tile_value acc = tile_op_segment(f, op, TILE_MMA_ACC, &count)[0];
+    unsigned order = warpgroup_first(plan->row_dim);
+    tile_value first = tile_op_segment(f, op, order).at[0];
+    tile_value acc = tile_op_segment(f, op, TILE_MMA_ACC).at[0];
     if (tile_value_type(f, first)->kind != TILE_TYPE_TILE ||
         !tile_is_repeated(f, first, 1 - tile_product_k_dim(f, op, order)))
         return false;
@@ -383,11 +382,10 @@ static void repeat_rows(block_list *list, const block_list *first) {
 }
 
 tile_value lower_wgmma(lowering *l, tile_op op) {
-    unsigned count;
     warpgroup_plan plan;
     const char *fault = warpgroup_find_plan(&l->old, op, &plan);
     (void)fault; /* check.c has seen to it */
-    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC, &count)[0];
+    tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_type *type = tile_value_type(&l->old, acc);
     bool starts = is_zero(&l->old, acc);
     unsigned order = warpgroup_first(plan.row_dim);

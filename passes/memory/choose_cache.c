@@ -170,18 +170,18 @@ static const tile_expr *count_readers(const chooser *c, unsigned readers) {
 
 static void choose(chooser *c, tile_op op) {
     tile_function *f = c->f;
-    unsigned count, dims = 0;
+    unsigned dims = 0;
     int64_t known;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool copies = opcode == TILE_OP_copy || opcode == TILE_OP_copy_async;
     if ((!copies && opcode != TILE_OP_load) || tile_op_has_attr(f, op, TILE_ATTR_cache)) return;
     if (!tile_is_plain_access(f, op)) return; /* who reads what, is in memory */
-    const tile_value *source = tile_operands_src(f, op, &count);
-    const tile_value_data *view = tile_value_at(f, source[0]);
+    const tile_values source = tile_operands_src(f, op);
+    const tile_value_data *view = tile_value_at(f, source.at[0]);
     if (view->kind != TILE_VALUE_ARG || view->type->kind != TILE_TYPE_VIEW ||
         !tile_is_pipelined(f, op))
         return;
-    for (unsigned i = 1; i < count; i++) dims |= dims_of(c, source[i]);
+    for (unsigned i = 1; i < source.count; i++) dims |= dims_of(c, source.at[i]);
     unsigned readers = ((1u << f->grid_rank) - 1) & ~dims;
     const tile_expr *blocks = dims & UNKNOWN ? NULL : count_readers(c, readers);
     if (!blocks) return;

@@ -165,17 +165,17 @@ static void complete(barriers *b, tile_op wait, access_state *s) {
  * is done with values before all that follows. *places: that buffer. */
 static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *places) {
     enum { VALUES = 1, PLACES = 2 };
-    unsigned values, count;
     tile_reduction reduction;
     if (tile_op_opcode(f, op) != TILE_OP_reduce_arg) return false;
-    tile_op_segment(f, op, VALUES, &values);
-    const tile_value *buffer = tile_op_segment(f, op, PLACES, &count);
-    if (!values || !count || !tile_reduction_of(f, op, &reduction)) return false;
+    const tile_values buffer = tile_op_segment(f, op, PLACES);
+    if (!tile_op_segment(f, op, VALUES).count || !buffer.count ||
+        !tile_reduction_of(f, op, &reduction))
+        return false;
     const tile_layout *from = tile_value_type(f, tile_operand_src(f, op))->layout;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
     if (!from || !to) return false;
     tile_reduce_plan plan = tile_reduce_make_plan(from, reduction.axis);
-    *places = buffer[0];
+    *places = buffer.at[0];
     return tile_reduce_in_turn(&plan, to) && tile_reduce_exchanges(&plan, to);
 }
 

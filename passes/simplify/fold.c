@@ -26,16 +26,13 @@ typedef struct context {
 
 /* Looking at operands ------------------------------------------------------------------------ */
 
-static const tile_op_data *definition(const context *x, tile_value value) {
-    return tile_op_at(x->f, tile_value_def(x->f, value));
-}
-
 /* The constant that each element is; NULL if it is not one. */
 static const tile_expr *constant_of(const context *x, tile_value value) {
     const tile_value_data *data = tile_value_at(x->f, value);
     if (data->kind == TILE_VALUE_CONSTANT) return data->expr;
-    const tile_op_data *def = definition(x, value);
-    return def->opcode == TILE_OP_splat ? constant_of(x, def->operands[0]) : NULL;
+    tile_op def = tile_value_def(x->f, value);
+    bool is_splat = tile_op_at(x->f, def)->opcode == TILE_OP_splat;
+    return is_splat ? constant_of(x, tile_operand_src(x->f, def)) : NULL;
 }
 
 static bool is_int(const context *x, tile_value value, int64_t *integer) {
@@ -172,13 +169,14 @@ static tile_value fold_right_constant(context *x, int64_t b) {
 
 /* (x + c) + d becomes x + (c + d): sums wrap, so that this holds for all. */
 static void merge_sums(context *x) {
-    const tile_op_data *inner = definition(x, x->a);
+    tile_op inner = tile_value_def(x->f, x->a);
     int64_t c, d;
     if (x->opcode != TILE_OP_add || x->type->kind != TILE_TYPE_SCALAR ||
-        inner->opcode != TILE_OP_add || !is_int(x, x->b, &d) || !is_int(x, inner->operands[1], &c))
+        tile_op_at(x->f, inner)->opcode != TILE_OP_add || !is_int(x, x->b, &d) ||
+        !is_int(x, tile_operand_rhs(x->f, inner), &c))
         return;
     int64_t sum = (int64_t)((uint64_t)c + (uint64_t)d);
-    rewrite(x, TILE_OP_add, inner->operands[0], int_constant(x, x->type->scalar, sum));
+    rewrite(x, TILE_OP_add, tile_operand_lhs(x->f, inner), int_constant(x, x->type->scalar, sum));
 }
 
 static tile_value fold_by_range(context *x) {
@@ -215,18 +213,20 @@ static tile_opcode negated_comparison(unsigned opcode) {
     }
 }
 
-static bool compares_integers(const context *x, const tile_op_data *op) {
-    return negated_comparison(op->opcode) &&
-           !tile_scalar_is_floating(tile_value_type(x->f, op->operands[0])->scalar);
+static bool compares_integers(const context *x, tile_op op) {
+    return negated_comparison(tile_op_at(x->f, op)->opcode) &&
+           !tile_scalar_is_floating(tile_value_type(x->f, tile_operand_lhs(x->f, op))->scalar);
 }
 
 /* -(-x), ~~x, and ~ of a comparison of integers (of floats it would be wrong for NaN). */
 static tile_value fold_unary(context *x) {
-    const tile_op_data *inner = definition(x, x->a);
-    if ((x->opcode == TILE_OP_neg || x->opcode == TILE_OP_not) && inner->opcode == x->opcode)
-        return inner->operands[0];
+    tile_op inner = tile_value_def(x->f, x->a);
+    unsigned opcode = tile_op_at(x->f, inner)->opcode;
+    if ((x->opcode == TILE_OP_neg || x->opcode == TILE_OP_not) && opcode == x->opcode)
+        return tile_operand_src(x->f, inner);
     if (x->opcode == TILE_OP_not && x->type->scalar == TILE_i1 && compares_integers(x, inner))
-        rewrite(x, negated_comparison(inner->opcode), inner->operands[0], inner->operands[1]);
+        rewrite(x, negated_comparison(opcode), tile_operand_lhs(x->f, inner),
+                tile_operand_rhs(x->f, inner));
     return TILE_NO_VALUE;
 }
 
@@ -243,7 +243,7 @@ static bool cannot_wrap(const tile_expr *expr) {
 
 /* A block's coordinate against the extent that the grid has there. */
 static tile_value fold_block_bound(context *x) {
-    const tile_op_data *id = definition(x, x->a);
+    const tile_op_data *id = tile_op_at(x->f, tile_value_def(x->f, x->a));
     if (id->opcode != TILE_OP_block_id ||
         (x->opcode != TILE_OP_lt && x->opcode != TILE_OP_ult && x->opcode != TILE_OP_ge))
         return TILE_NO_VALUE;
@@ -352,11 +352,11 @@ static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
 
 static tile_value fold_bitcast(context *x) {
     const tile_expr *expr = constant_of(x, x->a);
-    const tile_op_data *inner = definition(x, x->a);
+    tile_op inner = tile_value_def(x->f, x->a);
     if (tile_value_type(x->f, x->a) == x->type) return x->a;
     if (expr) return fold_constant_cast(x, expr);
-    if (inner->opcode == TILE_OP_bitcast)
-        rewrite(x, TILE_OP_bitcast, inner->operands[0], TILE_NO_VALUE);
+    if (tile_op_at(x->f, inner)->opcode == TILE_OP_bitcast)
+        rewrite(x, TILE_OP_bitcast, tile_operand_src(x->f, inner), TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 
@@ -365,14 +365,15 @@ static tile_value fold_cast(context *x) {
     bool plain = !x->data->attr_count;
     if (tile_value_type(x->f, x->a) == x->type && plain) return x->a;
     if (expr) return fold_constant_cast(x, expr);
-    const tile_op_data *inner = definition(x, x->a);
+    tile_op def = tile_value_def(x->f, x->a);
+    const tile_op_data *inner = tile_op_at(x->f, def);
     if (inner->opcode != TILE_OP_cast || inner->attr_count || !plain) return TILE_NO_VALUE;
-    const tile_type *first = tile_value_type(x->f, inner->operands[0]);
+    tile_value src = tile_operand_src(x->f, def);
+    const tile_type *first = tile_value_type(x->f, src);
     tile_scalar middle = tile_value_type(x->f, x->a)->scalar;
     if (!tile_scalar_contains(middle, first->scalar)) return TILE_NO_VALUE;
-    if (first == x->type) return inner->operands[0];
-    if (tile_scalar_contains(x->type->scalar, middle))
-        rewrite(x, TILE_OP_cast, inner->operands[0], TILE_NO_VALUE);
+    if (first == x->type) return src;
+    if (tile_scalar_contains(x->type->scalar, middle)) rewrite(x, TILE_OP_cast, src, TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 
@@ -425,10 +426,11 @@ static void fold_iota(context *x) {
 }
 
 static tile_value fold_broadcast(context *x) {
-    const tile_op_data *inner = definition(x, x->a);
+    tile_op inner = tile_value_def(x->f, x->a);
+    tile_opcode opcode = (tile_opcode)tile_op_at(x->f, inner)->opcode;
     if (tile_value_type(x->f, x->a) == x->type) return x->a;
-    if (inner->opcode == TILE_OP_splat || inner->opcode == TILE_OP_broadcast)
-        rewrite(x, (tile_opcode)inner->opcode, inner->operands[0], TILE_NO_VALUE);
+    if (opcode == TILE_OP_splat || opcode == TILE_OP_broadcast)
+        rewrite(x, opcode, tile_operand_src(x->f, inner), TILE_NO_VALUE);
     return TILE_NO_VALUE;
 }
 

@@ -73,11 +73,11 @@ static bool can_move(const hoist *h, tile_op id, uint32_t loop_depth) {
 
 /* The value of which op gives a sum with a constant; 0: it gives something else. */
 static tile_value summand(const tile_function *f, tile_op op) {
-    const tile_op_data *data = tile_op_at(f, op);
     int64_t constant;
-    bool sum = data->opcode == TILE_OP_add || data->opcode == TILE_OP_or;
-    return sum && tile_value_is_int(f, data->operands[1], &constant) ? data->operands[0]
-                                                                     : TILE_NO_VALUE;
+    tile_opcode opcode = (tile_opcode)tile_op_at(f, op)->opcode;
+    bool sum = (opcode == TILE_OP_add || opcode == TILE_OP_or) &&
+               tile_value_is_int(f, tile_operand_rhs(f, op), &constant);
+    return sum ? tile_operand_lhs(f, op) : TILE_NO_VALUE;
 }
 
 static bool is_around_loop(const tile_function *f, tile_region region) {

@@ -50,11 +50,8 @@ static bool adds_to(checker *c, tile_value value, tile_value carried);
 
 /* The first value of operand `index`. */
 static tile_value operand_at(const tile_function *f, tile_op op, unsigned index) {
-    unsigned at = 0, count;
-    for (unsigned i = 0; i < index; i++) {
-        tile_op_segment(f, op, i, &count);
-        at += count;
-    }
+    unsigned at = 0;
+    for (unsigned i = 0; i < index; i++) at += tile_op_segment(f, op, i).count;
     return tile_op_operand(f, op, at);
 }
 

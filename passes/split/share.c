@@ -255,13 +255,9 @@ split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned cou
 static void move_index(const cutter *c, tile_op op, unsigned element, tile_value first) {
     tile_function *f = c->f;
     tile_builder b = tile_builder_before(f, op);
-    unsigned before = 0, count;
-    for (unsigned i = 0; i < element; i++) {
-        tile_op_segment(f, op, i, &count);
-        before += count;
-    }
-    tile_op_segment(f, op, element, &count);
-    unsigned at = before + count - c->rank + c->pieces->axis;
+    unsigned end = 0;
+    for (unsigned i = 0; i <= element; i++) end += tile_op_segment(f, op, i).count;
+    unsigned at = end - c->rank + c->pieces->axis;
     tile_value index = tile_op_operand(f, op, at);
     int64_t known;
     bool zero = tile_value_is_int(f, index, &known) && known == 0;

@@ -68,16 +68,15 @@ static const tile_expr *outer_expr(const place *p, const tile_expr *expr) {
  */
 static void place_scratch(place *p, tile_op op) {
     tile_value extents[TILE_MAX_RANK], from = tile_op_result(p->plan, op, 0);
-    unsigned count;
-    const tile_value *given = tile_operands_extents(p->plan, op, &count);
+    const tile_values given = tile_operands_extents(p->plan, op);
     tile_builder b = tile_builder_before(p->to, tile_region_first(p->to, p->to->body));
     b.loc = tile_op_loc(p->to, p->launch);
-    for (unsigned d = 0; d < count; d++) {
-        const tile_expr *extent = outer_expr(p, tile_value_as_expr(p->plan, given[d]));
+    for (unsigned d = 0; d < given.count; d++) {
+        const tile_expr *extent = outer_expr(p, tile_value_as_expr(p->plan, given.at[d]));
         extents[d] = host_value_as(&b, host_value(&b, extent), TILE_i32);
     }
     tile_scalar scalar = tile_value_type(p->plan, from)->scalar;
-    tile_value to = tile_build_scratch(&b, extents, count,
+    tile_value to = tile_build_scratch(&b, extents, given.count,
                                        tile_type_scalar(tile_function_context(p->to), scalar));
     const char *name = tile_value_at(p->plan, from)->name;
     if (name) tile_value_set_name(p->to, to, name);

@@ -38,11 +38,10 @@ static bool is_candidate(const tile_function *f, tile_op op) {
 }
 
 static bool is_whole(const tile_function *f, tile_op copy) {
-    unsigned size;
-    tile_value buffer = tile_operands_dst(f, copy, &size)[0];
-    tile_op alloc = tile_value_def(f, buffer);
-    return size == 1 && alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared &&
-           !tile_value_type(f, buffer)->stages;
+    const tile_values buffer = tile_operands_dst(f, copy);
+    tile_op alloc = tile_value_def(f, buffer.at[0]);
+    return buffer.count == 1 && alloc.id && tile_op_opcode(f, alloc) == TILE_OP_alloc_shared &&
+           !tile_value_type(f, buffer.at[0])->stages;
 }
 
 static bool takes(const tile_function *f, tile_op op, tile_value value) {

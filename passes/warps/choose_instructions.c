@@ -120,19 +120,17 @@ static bool cannot_round(const chooser *c, tile_op copy, const tile_value *from,
 
 static void collect(chooser *c, tile_op op) {
     tile_function *f = c->f;
-    unsigned count;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_dot) c->dots[c->count++] = op;
     if (opcode == TILE_OP_print || opcode == TILE_OP_assert) c->call = op;
     if (opcode != TILE_OP_copy && opcode != TILE_OP_copy_async) return;
-    const tile_value *from = tile_operands_src(f, op, &count),
-                     *to = tile_operands_dst(f, op, &count);
-    bool in = tile_value_type(f, from[0])->kind == TILE_TYPE_VIEW;
-    const tile_value *view = in ? from : to, *buffer = in ? to : from;
+    const tile_values from = tile_operands_src(f, op), to = tile_operands_dst(f, op);
+    bool in = tile_value_type(f, from.at[0])->kind == TILE_TYPE_VIEW;
+    const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
     uint8_t along = side_by_side(c, view, rank);
     if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
-    if (cannot_round(c, op, from, to)) c->single[tile_shared_source(f, buffer[0]).id] = true;
+    if (cannot_round(c, op, from.at, to.at)) c->single[tile_shared_source(f, buffer[0]).id] = true;
 }
 
 /* 2. Operands --------------------------------------------------------------------------------- */
@@ -140,14 +138,13 @@ static void collect(chooser *c, tile_op op) {
 /* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
 static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
     tile_op load = tile_value_def(c->f, tile);
-    unsigned count;
     if (!load.id || tile_op_opcode(c->f, load) != TILE_OP_load_shared) return TILE_NO_OP;
-    const tile_value *element = tile_operands_src(c->f, load, &count);
-    const tile_type *buffer = tile_value_type(c->f, element[0]);
-    if (buffer->cluster || count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
+    const tile_values element = tile_operands_src(c->f, load);
+    const tile_type *buffer = tile_value_type(c->f, element.at[0]);
+    if (buffer->cluster || element.count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
     if (c->uses[tile.id] != 1)
         OBSTACLE(o, "give dot the buffer", "an operand's load_shared is used elsewhere, too");
-    else if (!undisturbed_load(c->f, load, element[0], dot))
+    else if (!undisturbed_load(c->f, load, element.at[0], dot))
         OBSTACLE(o, "put the load_shared next to the dot",
                  "between an operand's load_shared and the dot its buffer may be written or freed");
     return o->found ? TILE_NO_OP : load;
@@ -165,13 +162,12 @@ static bool will_be_staged(const chooser *c, tile_value tile) {
  * false if it does not lie there. */
 static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigned *along,
                         obstacle *o) {
-    unsigned count, read;
-    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    tile_value value = tile_op_segment(c->f, dot, operand).at[0];
     const tile_type *type = tile_value_type(c->f, value);
     unsigned known = c->along[value.id];
     if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
-        const tile_value *view = tile_operands_src(c->f, tile_value_def(c->f, value), &read);
-        known = side_by_side(c, view, 2);
+        const tile_values view = tile_operands_src(c->f, tile_value_def(c->f, value));
+        known = side_by_side(c, view.at, 2);
     } else if (type->kind == TILE_TYPE_TILE) {
         tile_op load = load_in_place(c, dot, value, o);
         if (!load.id) return false;
@@ -277,18 +273,17 @@ static void check_extents(const chooser *c, tile_op dot, obstacle *o) {
 /* A tile of the sums' extents that meets them: what arguments hold, or what atomics add. NULL: op
  * moves none. Scratch lies as its tiles are held. */
 static const tile_value *find_other(const tile_function *f, tile_op op, const tile_type *acc) {
-    unsigned count;
     bool loads = tile_op_opcode(f, op) == TILE_OP_load;
     if (!loads && tile_op_opcode(f, op) != TILE_OP_atomic) return NULL;
     const tile_type *tile =
         tile_value_type(f, loads ? tile_op_result(f, op, 0) : tile_operand_src(f, op));
-    const tile_value *memory =
-        loads ? tile_operands_src(f, op, &count) : tile_operands_dst(f, op, &count);
-    tile_value root = tile_memory_root(f, memory[0]);
+    const tile_values memory = loads ? tile_operands_src(f, op) : tile_operands_dst(f, op);
+    tile_value root = tile_memory_root(f, memory.at[0]);
     bool holds = !loads || (root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG);
     bool alike = tile->kind == TILE_TYPE_TILE && tile->rank == 2 && tile->dims[0] == acc->dims[0] &&
                  tile->dims[1] == acc->dims[1];
-    return holds && alike && tile_value_type(f, memory[0])->kind == TILE_TYPE_VIEW ? memory : NULL;
+    return holds && alike && tile_value_type(f, memory.at[0])->kind == TILE_TYPE_VIEW ? memory.at
+                                                                                      : NULL;
 }
 
 /* Which rows let a thread move neighbours of such tiles together: it has them along the
@@ -409,8 +404,7 @@ static const tile_attr_id trans_of[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rh
 
 /* The matrix that the operand is the transpose of, if it can be read in place; else none. */
 static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
-    unsigned count;
-    tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+    tile_value value = tile_op_segment(c->f, dot, operand).at[0];
     tile_op transpose = tile_value_def(c->f, value);
     obstacle ignored = {.found = false};
     if (!transpose.id || tile_op_opcode(c->f, transpose) != TILE_OP_transpose ||
@@ -428,11 +422,10 @@ static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
 /* was: what the operands are, for take_back. */
 static void take_turned(const chooser *c, tile_op dot, tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        unsigned count;
         tile_value source = find_turned(c, dot, operand);
         was[operand] = TILE_NO_VALUE;
         if (!source.id) continue;
-        was[operand] = tile_op_segment(c->f, dot, operand, &count)[0];
+        was[operand] = tile_op_segment(c->f, dot, operand).at[0];
         prepare_set_operand(c->f, dot, operand, source);
         tile_op_set_flag(c->f, dot, trans_of[operand]);
     }
@@ -477,14 +470,13 @@ static void check_others(const chooser *c, tile_op dot, unsigned row_dim, obstac
 /* The dot reads the buffers that its operands were loaded from. */
 static void read_in_place(chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        unsigned count, size;
-        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        tile_value value = tile_op_segment(c->f, dot, operand).at[0];
         obstacle reason = {.found = false};
         if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE) continue;
         tile_op load = load_in_place(c, dot, value, &reason);
         if (!load.id) continue;
-        const tile_value *element = tile_operands_src(c->f, load, &size);
-        prepare_set_element(c->f, dot, operand, element, size);
+        const tile_values element = tile_operands_src(c->f, load);
+        prepare_set_element(c->f, dot, operand, element.at, element.count);
         tile_erase_op(c->f, load);
     }
 }
@@ -492,9 +484,8 @@ static void read_in_place(chooser *c, tile_op dot) {
 /* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
 static void tell_loaded(const chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        unsigned count;
         char part[80];
-        tile_value value = tile_op_segment(c->f, dot, operand, &count)[0];
+        tile_value value = tile_op_segment(c->f, dot, operand).at[0];
         tile_op load = tile_value_def(c->f, value);
         obstacle reason = {.found = false};
         if (tile_value_type(c->f, value)->kind != TILE_TYPE_TILE || !load.id ||

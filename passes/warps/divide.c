@@ -158,10 +158,10 @@ static bool keeps_dims(const tile_function *f, tile_op op) {
 
 /* The sums, and the operand with their rows: dim 0 of lhs, or dim 1 of rhs. */
 static void deal_product(division *d, tile_op op) {
-    unsigned size, dim = d->s->dealt_dim;
-    const tile_value *acc = tile_op_segment(d->f, op, TILE_MMA_ACC, &size);
-    const tile_value values[] = {size ? *acc : TILE_NO_VALUE, tile_op_result(d->f, op, 0),
-                                 *tile_op_segment(d->f, op, warpgroup_first(dim), &size)};
+    unsigned dim = d->s->dealt_dim;
+    const tile_values acc = tile_op_segment(d->f, op, TILE_MMA_ACC);
+    const tile_value values[] = {acc.count ? acc.at[0] : TILE_NO_VALUE, tile_op_result(d->f, op, 0),
+                                 tile_op_segment(d->f, op, warpgroup_first(dim)).at[0]};
     bool any = false;
     for (unsigned i = 0; i < 3; i++) any |= is_dealt(d, values[i]);
     for (unsigned i = 0; i < 3 && any; i++) deal(d, op, values[i], dim);
@@ -222,13 +222,13 @@ static bool is_all_dealt(const division *d, tile_op op) {
 /* The operand of what moves a tile that names memory all can see: TILE_MAX_OPERANDS if none does.
  */
 static unsigned view_of(const tile_function *f, tile_op op) {
-    unsigned size, last = 0;
+    unsigned last = 0;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store && opcode != TILE_OP_copy)
         return TILE_MAX_OPERANDS;
     last = opcode != TILE_OP_load;
     for (unsigned i = 0; i <= last; i++) {
-        tile_value view = *tile_op_segment(f, op, i, &size);
+        tile_value view = tile_op_segment(f, op, i).at[0];
         tile_op def = tile_value_def(f, view);
         if (tile_value_type(f, view)->kind == TILE_TYPE_VIEW &&
             (!def.id || tile_op_opcode(f, def) != TILE_OP_scratch))
@@ -246,12 +246,11 @@ static bool moves(const division *d, tile_op op) {
 /* Whether op names the buffer as a whole, or a stage of it, wherever it does. */
 static bool takes_whole(const tile_function *f, tile_op op) {
     bool whole = true;
-    unsigned size;
     for (unsigned i = 0; i < tile_op_get_info(tile_op_opcode(f, op))->operand_count; i++) {
-        const tile_value *element = tile_op_segment(f, op, i, &size);
-        if (!size) continue;
-        const tile_type *type = tile_value_type(f, *element);
-        whole &= type->kind != TILE_TYPE_SHARED || size == 1u + (type->stages != NULL);
+        const tile_values element = tile_op_segment(f, op, i);
+        if (!element.count) continue;
+        const tile_type *type = tile_value_type(f, element.at[0]);
+        whole &= type->kind != TILE_TYPE_SHARED || element.count == 1u + (type->stages != NULL);
     }
     return whole;
 }
@@ -327,9 +326,9 @@ static bool belongs_to_ring(const specialist *s, tile_op op) {
 /* A product with thirds: of its sums, and of the operand with the rows, which comes through the
  * ring or is each group's own. */
 static void check_product(division *d, tile_op op) {
-    unsigned row_dim, size, first = warpgroup_first(d->s->dealt_dim);
-    tile_value one = *tile_op_segment(d->f, op, first, &size),
-               other = *tile_op_segment(d->f, op, 1 - first, &size);
+    unsigned row_dim, first = warpgroup_first(d->s->dealt_dim);
+    tile_value one = tile_op_segment(d->f, op, first).at[0],
+               other = tile_op_segment(d->f, op, 1 - first).at[0];
     if (!warpgroup_takes(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
         !warpgroup_admits_thirds(d->f, op, d->s->dealt_dim))
         refuse(d, op, "three groups of 4 warps cannot each compute a third of its rows",
@@ -390,21 +389,21 @@ static const tile_type *third_of(const division *d, tile_value value) {
 /* A tile is moved from where the group's third of it begins. */
 static void visit_moved(const division *d, tile_op op) {
     tile_function *f = d->f;
-    unsigned size, i = 0;
+    unsigned i = 0;
     if (!touches_dealt(d, op) || !moves(d, op)) return;
     while (!has_rows(d, tile_of(d, op, i)) || !is_dealt(d, tile_of(d, op, i))) i++;
     const tile_type *type = tile_value_type(f, tile_of(d, op, i));
     unsigned dim = d->dealt[tile_of(d, op, i).id] - 1u;
-    const tile_value *element = tile_op_segment(f, op, view_of(f, op), &size);
-    unsigned at = size - type->rank + dim;
+    const tile_values element = tile_op_segment(f, op, view_of(f, op));
+    unsigned at = element.count - type->rank + dim;
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     tile_value rows = tile_build_int(&b, tile_type_dim(type, dim) / GROUPS);
     tile_value first = tile_build_mul(&b, d->s->group, rows);
-    if (tile_value_type(f, element[at]) != tile_value_type(f, first))
-        first = tile_build_cast(&b, first, tile_value_type(f, element[at]));
-    tile_value moved = tile_build_add(&b, element[at], first);
-    tile_op_at(f, op)->operands[(unsigned)(element - tile_op_at(f, op)->operands) + at] = moved;
+    if (tile_value_type(f, element.at[at]) != tile_value_type(f, first))
+        first = tile_build_cast(&b, first, tile_value_type(f, element.at[at]));
+    tile_value moved = tile_build_add(&b, element.at[at], first);
+    tile_op_at(f, op)->operands[(unsigned)(element.at - tile_op_at(f, op)->operands) + at] = moved;
 }
 
 /* In which all numbers of the tile are exact, or wrap as they do there; floats are rounded once, as

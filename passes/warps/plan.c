@@ -85,10 +85,9 @@ static void check_dots(planner *p) {
  * sums leave the tensor cores waits for itself, and so does one whose operand the next iteration
  * writes. */
 static tile_op next_of_chain(planner *p, tile_value value) {
-    unsigned size;
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
-            tile_op_segment(p->f, op, TILE_MMA_ACC, &size)->id == value.id &&
+            tile_op_segment(p->f, op, TILE_MMA_ACC).at[0].id == value.id &&
             warpgroup_takes(p->f, op) && !warpgroup_promotes(p->f, op) &&
             ring_may_pend(&p->s->ring, op))
             return op;
@@ -120,11 +119,10 @@ static bool is_async(const specialist *s, tile_op op) {
  * (C7515, C7513). */
 static void visit_waiting_dot(planner *p, tile_op op) {
     tile_function *f = p->f;
-    unsigned count;
     if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
     p->ends_at_once |= tile_op_parent(f, op).id != p->loop.id;
     for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value value = tile_op_segment(f, op, operand, &count)[0];
+        tile_value value = tile_op_segment(f, op, operand).at[0];
         tile_op def = tile_value_def(f, value);
         if (tile_value_type(f, value)->kind == TILE_TYPE_TILE &&
             !tile_is_staged(&p->s->ring.plan, def))
@@ -149,10 +147,9 @@ static bool hangs_on_product(const planner *p, tile_op op, bool *seen) {
  * the next iteration: pipeline-dots sees to it, if all wait for themselves. */
 static void find_chain(planner *p) {
     TILE_FOR_EACH_OP (p->f, op, p->body) {
-        unsigned count;
         for (unsigned i = 0; i < 2 && tile_op_opcode(p->f, op) == TILE_OP_dot; i++) {
             bool *seen = TILE_NEW_ARRAY(p->s->ring.pass->scratch, bool, p->f->op_count);
-            tile_op def = tile_value_def(p->f, *tile_op_segment(p->f, op, i, &count));
+            tile_op def = tile_value_def(p->f, tile_op_segment(p->f, op, i).at[0]);
             p->s->chained |= def.id && p->position[def.id] && hangs_on_product(p, def, seen);
         }
     }
@@ -368,9 +365,8 @@ static void check_needed(planner *p, tile_op copy, tile_value value) {
 
 /* known: the view is. */
 static void check_address(planner *p, tile_op copy, bool known) {
-    unsigned size;
-    const tile_value *source = tile_operands_src(p->f, copy, &size);
-    for (unsigned k = known; k < size; k++) check_needed(p, copy, source[k]);
+    const tile_values source = tile_operands_src(p->f, copy);
+    for (unsigned k = known; k < source.count; k++) check_needed(p, copy, source.at[k]);
 }
 
 bool specialize_can_produce(planner *p, tile_op copy) {

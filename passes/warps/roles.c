@@ -111,24 +111,23 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
     producer p = *outer;
     specialist *s = p.s;
     tile_builder b = *before;
-    unsigned size;
     tile_op op = s->ring.plan.copies[i].op;
-    const tile_value *source = tile_operands_src(p.f, op, &size);
+    const tile_values source = tile_operands_src(p.f, op);
     tile_value from[1 + TILE_MAX_RANK];
-    for (unsigned k = 0; k < size; k++) from[k] = source[k];
+    for (unsigned k = 0; k < source.count; k++) from[k] = source.at[k];
     enter_branches(&p, &b, tile_op_at(p.f, op)->parent);
     const tile_part_view *part = &s->parts[i];
     if (part->whole.id) from[0] = part->whole;
-    for (unsigned k = 0; k < size; k++) from[k] = clone_value(&p, &b, from[k]);
+    for (unsigned k = 0; k < source.count; k++) from[k] = clone_value(&p, &b, from[k]);
     b.loc = tile_op_loc(p.f, op);
     if (part->end.id) {
         const part_copy c = {
-            i, from, size, clone_value(&p, &b, part->end), state[0], s->groups[g].full};
+            i, from, source.count, clone_value(&p, &b, part->end), state[0], s->groups[g].full};
         specialize_copy_part(s, &b, &c);
         return;
     }
     for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
-        fill_buffer(&p, &b, i, from, size, share, state, s->groups[g].full);
+        fill_buffer(&p, &b, i, from, source.count, share, state, s->groups[g].full);
 }
 
 /* What says where copies read is loaded while the stage is waited for. */
@@ -179,15 +178,14 @@ static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOS
     unsigned staged = specialize_beside_stage(s, b, state, &stage, &parity);
     tile_builder place = *b;
     for (unsigned i = 0; i < own->ring.plan.copy_count; i++) {
-        unsigned size;
         tile_op op = own->ring.plan.copies[i].op;
-        const tile_value *source = tile_operands_src(p->f, op, &size);
+        const tile_values source = tile_operands_src(p->f, op);
         tile_value from[1 + TILE_MAX_RANK];
-        for (unsigned k = 0; k < size; k++) from[k] = source[k];
-        for (unsigned k = 0; k < size; k++) from[k] = clone_value(p, b, from[k]);
+        for (unsigned k = 0; k < source.count; k++) from[k] = source.at[k];
+        for (unsigned k = 0; k < source.count; k++) from[k] = clone_value(p, b, from[k]);
         place.loc = tile_op_loc(p->f, op);
         if (i == 0 && own->empty.id) tile_build_barrier_wait(&place, own->empty, &stage, 1, parity);
-        copy_beside(p, &place, i, from, size, stage, staged);
+        copy_beside(p, &place, i, from, source.count, stage, staged);
     }
     tile_build_barrier_arrive(&place, own->full, &stage, 1);
 }

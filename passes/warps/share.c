@@ -29,10 +29,9 @@ static bool keeps_step(const specialist *s, const bool *varying) {
 }
 
 static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
-    unsigned count;
     bool same = true;
-    const tile_value *source = tile_operands_src(s->ring.f, copy, &count);
-    for (unsigned i = 0; i < count; i++) same &= !varying[source[i].id];
+    const tile_values source = tile_operands_src(s->ring.f, copy);
+    for (unsigned i = 0; i < source.count; i++) same &= !varying[source.at[i].id];
     return same;
 }
 

@@ -132,14 +132,13 @@ static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
 /* Stores --------------------------------------------------------------------------------------- */
 
 static void replace_store(specialist *s, tile_op op, tile_value buffer) {
-    unsigned size;
     tile_function *f = s->ring.f;
     tile_value to[1 + TILE_MAX_RANK];
-    const tile_value *view = tile_operands_dst(f, op, &size);
-    for (unsigned i = 0; i < size; i++) to[i] = view[i];
+    const tile_values view = tile_operands_dst(f, op);
+    for (unsigned i = 0; i < view.count; i++) to[i] = view.at[i];
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
-    tile_build_store_async(&b, tile_operand_src(f, op), to[0], to + 1, size - 1, buffer);
+    tile_build_store_async(&b, tile_operand_src(f, op), to[0], to + 1, view.count - 1, buffer);
     ring_keep_attrs(&s->ring, &b, op);
     tile_erase_op(f, op);
 }

@@ -46,8 +46,7 @@ static bool is_operand_alone(const specialist *s, tile_value staged, unsigned op
 
 /* The product's operand with the rows, where it comes through the ring, is dealt out there. */
 static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
-    unsigned size;
-    tile_value value = *tile_op_segment(s->ring.f, dot, operand, &size);
+    tile_value value = tile_op_segment(s->ring.f, dot, operand).at[0];
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (staged_value(s, i).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))

@@ -2,7 +2,7 @@
 #ifndef TILE_RUNTIME_CACHE_CACHE_H
 #define TILE_RUNTIME_CACHE_CACHE_H
 
-#include "lib/support/arena.h"
+#include "lib/support/record.h"
 #include "runtime/cache/database.h"
 #include "tile/cache.h"
 
@@ -23,6 +23,14 @@ tile_cache *tile_cache_open(tile_context *context, const char *folder,
 /* tile_cache_keep_artifact with what its build reported (messages.h). */
 bool tile_cache_keep(tile_cache *cache, const tile_artifact_key *key, const tile_artifact *artifact,
                      const char *messages, size_t messages_size);
+
+/* A point with what it is found by, as files have it: the kernel is a digest. */
+typedef struct tile_kept_point {
+    tile_point_key key;
+    tile_tuned_point point; /* `stale` is not kept */
+} tile_kept_point;
+
+extern const tile_record tile_kept_point_record;
 
 /* tile_cache_keep_point of a key whose kernel is a digest already, and of a point that says which
  * compiler made the code, and when. */

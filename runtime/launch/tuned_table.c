@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "lib/support/identity.h"
-#include "lib/support/json.h"
 #include "runtime/cache/cache.h"
 
 enum { FORM = 2 /* of the text; one of form 1 does not say the sizes */ };
 
-typedef struct entry {
-    tile_point_key key; /* kernel: its digest */
-    tile_tuned_point point;
-} entry;
-
 struct tile_tuned_table {
     tile_arena arena;
-    entry *entries;
+    tile_kept_point *entries;
     size_t count, capacity;
 };
 
@@ -68,7 +62,7 @@ static bool is_same_state(const tile_point_key *a, const tile_point_key *b) {
 }
 
 static void add(tile_tuned_table *table, const tile_point_key *key, const tile_tuned_point *point) {
-    entry *e = NULL;
+    tile_kept_point *e = NULL;
     tile_point_key own = {.kernel = copy(table, key->kernel),
                           .bucket = copy(table, key->bucket),
                           .sizes = copy(table, key->sizes),
@@ -86,7 +80,7 @@ static void add(tile_tuned_table *table, const tile_point_key *key, const tile_t
                                          &table->capacity, sizeof *table->entries);
         e = &table->entries[table->count++];
     }
-    *e = (entry){.key = own, .point = *point};
+    *e = (tile_kept_point){.key = own, .point = *point};
     e->point.kernel_name = copy(table, point->kernel_name);
     e->point.bindings = copy(table, point->bindings);
     e->point.driver = copy(table, point->driver);
@@ -147,7 +141,7 @@ bool tile_tuned_table_has_bindings(const tile_tuned_table *table, const tile_poi
     if (!tile_tuned_table_count(table)) return false;
     const tile_point_key wanted = digest_key(key, digest);
     for (size_t i = 0; i < table->count; i++) {
-        const entry *e = &table->entries[i];
+        const tile_kept_point *e = &table->entries[i];
         if (is_same_kernel(&e->key, &wanted) && *e->point.bindings) return true;
     }
     return false;
@@ -160,7 +154,7 @@ void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_poin
     const tile_point_key wanted = digest_key(key, digest);
     for (unsigned other_state = 0; other_state < 2; other_state++)
         for (size_t i = 0; i < table->count; i++) {
-            const entry *e = &table->entries[i];
+            const tile_kept_point *e = &table->entries[i];
             if (is_same_bucket(&e->key, &wanted) && is_same_state(&e->key, &wanted) != other_state)
                 visit(&e->key, &e->point, user);
         }
@@ -168,32 +162,25 @@ void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_poin
 
 /* Text ----------------------------------------------------------------------------------------- */
 
-static void put_entry(tile_text *to, const entry *e) {
-    const tile_point_key *key = &e->key;
-    const tile_tuned_point *point = &e->point;
-    tile_text_format(to,
-                     "  {\"sm_count\": %u, \"memory_clock\": %u, \"power_limit\": %u, "
-                     "\"seconds\": %.9g, \"tuned\": %lld, \"unchecked\": %d",
-                     key->sm_count, key->memory_clock, key->power_limit, point->seconds,
-                     (long long)point->tuned, point->unchecked);
-    tile_json_put_field(to, "device", key->device);
-    tile_json_put_field(to, "name", point->kernel_name);
-    tile_json_put_field(to, "kernel", key->kernel);
-    tile_json_put_field(to, "bucket", key->bucket);
-    tile_json_put_field(to, "sizes", key->sizes);
-    tile_json_put_field(to, "point", point->bindings);
-    tile_json_put_field(to, "driver", point->driver);
-    tile_json_put_field(to, "compiler", point->compiler);
-    tile_text_append("}", 1, to);
-}
+/* The whole text. */
+typedef struct contents {
+    unsigned form;
+    tile_kept_point *points;
+    unsigned count;
+} contents;
+
+static const tile_field point_item = {
+    .kind = TILE_KIND_RECORD, .record = &tile_kept_point_record, .line = "\n  "};
+static const tile_field fields[] = {
+    {TILE_FIELD("tile_tuned_points", contents, form), .min = 1, .max = FORM},
+    {TILE_LIST("points", contents, points, count), .item = &point_item, .end = "\n", .empty = "\n"},
+};
+static const tile_record record = {TILE_RECORD(contents, fields)};
 
 static void put_text(tile_text *to, const tile_tuned_table *table) {
-    tile_text_format(to, "{\"tile_tuned_points\": %d, \"points\": [", FORM);
-    for (size_t i = 0; i < table->count; i++) {
-        tile_text_format(to, i ? ",\n" : "\n");
-        put_entry(to, &table->entries[i]);
-    }
-    tile_text_format(to, "\n]}\n");
+    const contents all = {FORM, table->entries, (unsigned)table->count};
+    tile_record_print(&record, &all, to);
+    tile_text_append("\n", 1, to);
 }
 
 /* A literal for each line. Together they are longer than the 4095 characters that a compiler has to
@@ -237,46 +224,17 @@ void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-static bool read_unsigned(const tile_json *object, const char *name, unsigned *value) {
-    int64_t number = 0;
-    bool ok = tile_json_find_int(object, name, 0, UINT32_MAX, &number);
-    *value = (unsigned)number;
-    return ok;
-}
-
-static bool read_entry(const tile_json *from, int64_t form, tile_tuned_table *table) {
-    const tile_json *seconds = tile_json_find(from, "seconds", TILE_JSON_NUMBER);
-    int64_t unchecked, tuned;
-    tile_point_key key = {.kernel = tile_json_find_text(from, "kernel"),
-                          .bucket = tile_json_find_text(from, "bucket"),
-                          .sizes = form == 1 ? "" : tile_json_find_text(from, "sizes"),
-                          .device = tile_json_find_text(from, "device")};
-    tile_tuned_point point = {.kernel_name = tile_json_find_text(from, "name"),
-                              .bindings = tile_json_find_text(from, "point"),
-                              .driver = tile_json_find_text(from, "driver"),
-                              .compiler = tile_json_find_text(from, "compiler")};
-    if (!key.kernel || !key.bucket || !key.sizes || !key.device || !point.kernel_name ||
-        !point.bindings || !point.driver || !point.compiler || !seconds ||
-        !read_unsigned(from, "sm_count", &key.sm_count) ||
-        !read_unsigned(from, "memory_clock", &key.memory_clock) ||
-        !read_unsigned(from, "power_limit", &key.power_limit) ||
-        !tile_json_find_int(from, "tuned", 0, INT64_MAX, &tuned) ||
-        !tile_json_find_int(from, "unchecked", 0, 1, &unchecked))
-        return false;
-    point.seconds = strtod(seconds->text, NULL);
-    point.tuned = tuned;
-    point.unchecked = unchecked;
-    add(table, &key, &point);
-    return true;
-}
-
-static bool read_all(const tile_json *root, tile_tuned_table *table) {
-    int64_t form = 0;
-    const tile_json *points = tile_json_find(root, "points", TILE_JSON_ARRAY);
-    bool ok = points && tile_json_find_int(root, "tile_tuned_points", 1, FORM, &form);
-    for (const tile_json *at = ok ? points->first : NULL; at && ok; at = at->next)
-        ok = read_entry(at, form, table);
-    return ok;
+/* NULL, or why the text is none. */
+static const char *read_all(const char *text, size_t length, tile_arena *arena,
+                            tile_tuned_table *table) {
+    contents all = {.count = 0};
+    const char *wrong = tile_record_read(&record, text, length, arena, &all);
+    for (unsigned i = 0; i < all.count && !wrong; i++)
+        if (all.form > 1 && !all.points[i].key.sizes)
+            wrong = tile_arena_format(arena, "points[%u]: the field \"sizes\" is missing", i);
+        else
+            add(table, &all.points[i].key, &all.points[i].point);
+    return wrong;
 }
 
 tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
@@ -285,18 +243,17 @@ tile_status tile_tuned_table_read(tile_context *context, const char *text, size_
     tile_arena arena = {0};
     if (out) *out = NULL;
     if (!context || !text || !out) return TILE_INVALID;
-    const tile_json *root = tile_json_read(&arena, text, length);
     tile_tuned_table *table = tile_tuned_table_create();
-    bool ok = root && root->kind == TILE_JSON_OBJECT && read_all(root, table);
-    tile_arena_reset(&arena);
-    if (ok) {
+    const char *wrong = read_all(text, length, &arena, table);
+    if (wrong) {
+        tile_report(context, TILE_ERROR, (tile_loc){0},
+                    "the text is no table of tuned points of form 1 to %d, as "
+                    "tile_tuned_table_write makes it: %s",
+                    FORM, wrong);
+        tile_tuned_table_destroy(table);
+    } else {
         *out = table;
-        return TILE_OK;
     }
-    tile_tuned_table_destroy(table);
-    tile_report(
-        context, TILE_ERROR, (tile_loc){0},
-        "the text is no table of tuned points of form 1 to %d, as tile_tuned_table_write makes it",
-        FORM);
-    return TILE_INVALID;
+    tile_arena_reset(&arena);
+    return wrong ? TILE_INVALID : TILE_OK;
 }

@@ -51,9 +51,8 @@ double *evaluation_create(evaluation *e, tile_value value);
 double *evaluation_create_plane(evaluation *e, plane_kind which, tile_value value);
 void evaluation_drop(evaluation *e, uint32_t value);
 
-/* Shape and elements of operand `index`; NULL after a report. */
-const double *evaluation_operand(evaluation *e, tile_op op, unsigned index,
-                                 tile_compute_array *shape);
+/* Shape and elements of an operand; NULL after a report. */
+const double *evaluation_operand(evaluation *e, tile_value value, tile_compute_array *shape);
 int64_t evaluation_attr(evaluation *e, tile_op op, tile_attr_id id, int64_t otherwise);
 
 static inline tile_interval evaluation_range(const evaluation *e, uint32_t value, size_t i) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/layout/mma.h"
 #include "lib/ops/error.h"
 #include "lib/support/scalar.h"
 #include "runtime/reference/element.h"
@@ -255,7 +256,8 @@ static bool is_exact(tile_scalar precision, double size) {
 static bool find_ranges(product *p) {
     const evaluation *e = p->e;
     tile_scalar precision = evaluation_precision(e, p->result.scalar);
-    const tile_scalar origins[2] = {e->origins[p->operands[0].id], e->origins[p->operands[1].id]};
+    const tile_scalar origins[2] = {e->origins[p->operands[TILE_MMA_LHS].id],
+                                    e->origins[p->operands[TILE_MMA_RHS].id]};
     const tile_error rounding = tile_op_error_of(TILE_OP_add, precision, false);
     bool exact = !p->lhs.planes[PLANE_LOW] && !p->rhs.planes[PLANE_LOW];
     bool whole = exact && is_whole(&p->lhs) && is_whole(&p->rhs);
@@ -294,7 +296,8 @@ static bool multiply(product *p) {
 }
 
 static bool run_batch(product *p, size_t batch) {
-    bool ok = take_matrix(p, 0, batch, &p->lhs) && take_matrix(p, 1, batch, &p->rhs) && multiply(p);
+    bool ok = take_matrix(p, TILE_MMA_LHS, batch, &p->lhs) &&
+              take_matrix(p, TILE_MMA_RHS, batch, &p->rhs) && multiply(p);
     free_matrix(&p->lhs);
     free_matrix(&p->rhs);
     free(p->unspecified);
@@ -308,7 +311,7 @@ static bool open(product *p, evaluation *e, tile_op op) {
     for (unsigned i = 0; i < 2; i++) {
         p->operands[i] = tile_op_operand(e->f, op, i);
         p->turned[i] = tile_op_has_attr(e->f, op, turns[i]);
-        if (!evaluation_operand(e, op, i, &p->shapes[i])) return false;
+        if (!evaluation_operand(e, tile_op_operand(e->f, op, i), &p->shapes[i])) return false;
     }
     tile_value result = tile_op_result(e->f, op, 0);
     if (!evaluation_resolve(e, tile_value_type(e->f, result), &p->result)) return false;

@@ -29,13 +29,15 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
 
 /* Many elements of a reference are only rounded; without the way through every operation that is
  * several times faster. False: it is something else. */
-static bool compute_rounding(const evaluation *e, const tile_op_data *op, tile_scalar from,
-                             tile_scalar scalar, tile_manner manner, double *to) {
+static bool compute_rounding(const evaluation *e, tile_op id, tile_scalar from, tile_scalar scalar,
+                             tile_manner manner, double *to) {
+    const tile_op_data *op = tile_op_at(e->f, id);
+    uint32_t src = tile_first_operand(e->f, id).id;
     size_t count = e->counts[op->first_result.id];
-    const double *x = e->data[op->operands[0].id];
+    const double *x = e->data[src];
     bool rounds = op->opcode == TILE_OP_cast && tile_scalar_is_floating(from) &&
                   tile_scalar_is_floating(scalar) && !manner.saturates && !manner.rounding;
-    if (!rounds || e->counts[op->operands[0].id] != count) return false;
+    if (!rounds || e->counts[src] != count) return false;
     if (scalar == TILE_f32)
         for (size_t i = 0; i < count; i++) to[i] = (float)x[i];
     else
@@ -46,11 +48,11 @@ static bool compute_rounding(const evaluation *e, const tile_op_data *op, tile_s
 /* Element by element; an operand with fewer elements is repeated along the leading dims. */
 static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
-    tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, op->operands[0]));
+    tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, tile_first_operand(e->f, id)));
     tile_scalar scalar = evaluation_scalar_of(e, tile_value_type(e->f, op->first_result));
     tile_manner manner = tile_op_manner(e->f, id);
     size_t count = e->counts[op->first_result.id], at[3] = {0};
-    if (compute_rounding(e, op, from, scalar, manner, to)) return;
+    if (compute_rounding(e, id, from, scalar, manner, to)) return;
     for (size_t i = 0; i < count && !e->failed; i++) {
         double x[3] = {0};
         for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
@@ -62,9 +64,7 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     }
 }
 
-const double *evaluation_operand(evaluation *e, tile_op op, unsigned index,
-                                 tile_compute_array *shape) {
-    tile_value value = tile_op_operand(e->f, op, index);
+const double *evaluation_operand(evaluation *e, tile_value value, tile_compute_array *shape) {
     return evaluation_resolve(e, tile_value_type(e->f, value), shape) ? e->data[value.id] : NULL;
 }
 
@@ -104,7 +104,7 @@ static void compute_iota(evaluation *e, tile_op op, double *to) {
 
 static void compute_broadcast(evaluation *e, tile_op op, double *to) {
     tile_compute_array narrow, wide;
-    const double *from = evaluation_operand(e, op, 0, &narrow);
+    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &narrow);
     if (!from || !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &wide))
         return;
     if (evaluation_count(&wide))
@@ -113,8 +113,8 @@ static void compute_broadcast(evaluation *e, tile_op op, double *to) {
 
 static void compute_gather(evaluation *e, tile_op op, double *to) {
     tile_compute_array a, at;
-    const double *from = evaluation_operand(e, op, 0, &a),
-                 *index = evaluation_operand(e, op, 1, &at);
+    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a),
+                 *index = evaluation_operand(e, tile_operand_at(e->f, op), &at);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || !index || e->failed) return;
     bool fits = axis >= 0 && axis < a.rank && a.rank == at.rank;
@@ -139,13 +139,11 @@ static void compute_gather(evaluation *e, tile_op op, double *to) {
 }
 
 /* The numbers of a list of window, 1 where it is empty; false after a report. */
-static bool read_numbers(evaluation *e, tile_op op, unsigned operand, int64_t least,
+static bool read_numbers(evaluation *e, tile_values values, int64_t least,
                          int64_t numbers[TILE_MAX_RANK]) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(e->f, op, operand, &count);
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) numbers[i] = 1;
-    for (unsigned i = 0; i < count && !e->failed; i++) {
-        numbers[i] = (int64_t)e->data[values[i].id][0];
+    for (unsigned i = 0; i < values.count && !e->failed; i++) {
+        numbers[i] = (int64_t)e->data[values.at[i].id][0];
         if (numbers[i] < least)
             FAIL(
                 e,
@@ -163,9 +161,10 @@ typedef struct windows {
 
 static bool read_windows(evaluation *e, tile_op op, windows *w) {
     w->axis = (unsigned)evaluation_attr(e, op, TILE_ATTR_axis, 0);
-    tile_operands_strides(e->f, op, &w->count);
-    return read_numbers(e, op, 1, 1, w->strides) && read_numbers(e, op, 2, 0, w->pads) &&
-           read_numbers(e, op, 3, 1, w->dilations);
+    w->count = tile_operands_strides(e->f, op).count;
+    return read_numbers(e, tile_operands_strides(e->f, op), 1, w->strides) &&
+           read_numbers(e, tile_operands_pads(e->f, op), 0, w->pads) &&
+           read_numbers(e, tile_operands_dilations(e->f, op), 1, w->dilations);
 }
 
 /* Where in src the element `index` of the result is; false: outside. */
@@ -189,7 +188,7 @@ static bool find_in_window(const windows *w, const tile_compute_array *from,
 static void compute_window(evaluation *e, tile_op op, double *to) {
     tile_compute_array from, result;
     windows w;
-    const double *elements = evaluation_operand(e, op, 0, &from);
+    const double *elements = evaluation_operand(e, tile_operand_src(e->f, op), &from);
     if (!elements || !read_windows(e, op, &w) ||
         !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &result))
         return;
@@ -202,7 +201,7 @@ static void compute_window(evaluation *e, tile_op op, double *to) {
 
 static void compute_reduce(evaluation *e, tile_op op, double *to) {
     tile_compute_array a;
-    const double *from = evaluation_operand(e, op, 0, &a);
+    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a);
     tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;
@@ -229,7 +228,7 @@ static void rearrange(evaluation *e, tile_op op, unsigned index, unsigned operan
     if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, index)), &result))
         return;
     for (unsigned i = 0; i < operands; i++) {
-        const double *elements = evaluation_operand(e, op, i, &from);
+        const double *elements = evaluation_operand(e, tile_op_operand(e->f, op, i), &from);
         if (!elements) return;
         tile_placement placement = tile_rearrange(e->f, op, i, index, axis, first, before);
         tile_place_elements(&placement, from.dims, from.rank, result.dims, sizeof *to, elements,
@@ -251,7 +250,7 @@ static void compute_concat(evaluation *e, tile_op op, double *to) {
     tile_compute_array part, whole;
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0), sum = 0;
     for (unsigned i = 0; i < tile_op_operand_count(e->f, op) && !e->failed; i++)
-        if (evaluation_operand(e, op, i, &part)) sum += part.dims[axis];
+        if (evaluation_operand(e, tile_op_operand(e->f, op, i), &part)) sum += part.dims[axis];
     if (!evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &whole)) return;
     if (sum != whole.dims[axis]) {
         FAIL(e, "@%s: the operands of concat have %lld along the axis, the result %lld", e->f->name,
@@ -265,7 +264,7 @@ static void compute_unjoin(evaluation *e, tile_op op, double *to) {
     tile_compute_array from;
     tile_value second = tile_op_result(e->f, op, 1);
     double *other = evaluation_create(e, second);
-    if (!other || !evaluation_operand(e, op, 0, &from)) return;
+    if (!other || !evaluation_operand(e, tile_operand_src(e->f, op), &from)) return;
     if (from.dims[from.rank - 1] != 2) {
         FAIL(e, "@%s: unjoin needs a last dim of 2, not of %lld", e->f->name,
              (long long)from.dims[from.rank - 1]);
@@ -288,13 +287,12 @@ static void compute_reshape(evaluation *e, tile_op op, double *to) {
 static void compute_slice(evaluation *e, tile_op op, double *to) {
     int64_t first[TILE_MAX_RANK] = {0};
     tile_compute_array whole, part;
-    unsigned count;
-    const tile_value *values = tile_operands_first(e->f, op, &count);
-    if (!evaluation_operand(e, op, 0, &whole) ||
+    const tile_values values = tile_operands_first(e->f, op);
+    if (!evaluation_operand(e, tile_operand_src(e->f, op), &whole) ||
         !evaluation_resolve(e, tile_value_type(e->f, tile_op_result(e->f, op, 0)), &part))
         return;
-    for (unsigned d = 0; d < count && !e->failed; d++) {
-        first[d] = (int64_t)e->data[values[d].id][0];
+    for (unsigned d = 0; d < values.count && !e->failed; d++) {
+        first[d] = (int64_t)e->data[values.at[d].id][0];
         if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
             (part.dims[d] && first[d] % part.dims[d]))
             FAIL(e,
@@ -311,7 +309,7 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
 static void compute_rows(evaluation *e, tile_op op, double *to, double *places) {
     tile_compute_array a;
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    const double *from = evaluation_operand(e, op, 0, &a);
+    const double *from = evaluation_operand(e, tile_operand_src(e->f, op), &a);
     tile_scan scan = tile_scan_of(e->f, op);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!from || e->failed) return;

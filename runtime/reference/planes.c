@@ -83,7 +83,7 @@ static void move_plane(evaluation *e, tile_op op, plane_kind which) {
 /* Of elements of several origins the result has none that is narrower. */
 static void follow_origin(evaluation *e, tile_op op) {
     const tile_op_data *data = tile_op_at(e->f, op);
-    tile_scalar origin = e->origins[data->operands[0].id];
+    tile_scalar origin = e->origins[tile_first_operand(e->f, op).id];
     for (unsigned i = 1; i < moved_operands(e, op); i++)
         if (e->origins[data->operands[i].id] != origin)
             origin = evaluation_scalar(e, data->first_result);
@@ -143,10 +143,10 @@ static bool has_bit(const evaluation *e, const tile_op_data *op, unsigned operan
 }
 
 /* One element, whose operands' places are at[]. */
-static bool is_hidden(const evaluation *e, const tile_op_data *op, const hiding *h,
-                      const size_t *at) {
+static bool is_hidden(const evaluation *e, tile_op id, const hiding *h, const size_t *at) {
+    const tile_op_data *op = tile_op_at(e->f, id);
     if (op->opcode == TILE_OP_select) {
-        unsigned chosen = e->data[op->operands[0].id][at[0]] != 0 ? 1 : 2;
+        unsigned chosen = e->data[tile_operand_condition(e->f, id).id][at[0]] != 0 ? 1 : 2;
         return h->masks[chosen] || has_bit(e, op, chosen, at) ||
                (h->zeros[chosen] && has_bit(e, op, 3 - chosen, at));
     }
@@ -161,7 +161,7 @@ static void follow_masks(evaluation *e, tile_op id) {
     hiding h = find_hiding(e, op);
     double *to = h.any ? evaluation_create_plane(e, PLANE_HIDDEN, op->first_result) : NULL;
     for (size_t i = 0; to && i < count; i++) {
-        to[i] = is_hidden(e, op, &h, at);
+        to[i] = is_hidden(e, id, &h, at);
         for (unsigned o = 0; o < op->operand_count && o < 3; o++)
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
     }
@@ -171,7 +171,7 @@ static void follow_masks(evaluation *e, tile_op id) {
 static void follow_elementwise(evaluation *e, tile_op id) {
     const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar to = evaluation_scalar(e, op->first_result);
-    tile_scalar from = op->operand_count ? e->origins[op->operands[0].id] : to;
+    tile_scalar from = op->operand_count ? e->origins[tile_first_operand(e->f, id).id] : to;
     bool moved = op->opcode == TILE_OP_splat ||
                  (op->opcode == TILE_OP_cast && tile_scalar_contains(to, from));
     e->origins[op->first_result.id] = moved ? from : to;

@@ -128,7 +128,7 @@ static void put(const ranges *to, size_t i, tile_interval r) {
 static bool look(evaluation *e, tile_op op, bool rounds, tile_rows *rows) {
     tile_compute_array a;
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
-    if (!evaluation_operand(e, op, 0, &a)) return false;
+    if (!evaluation_operand(e, tile_operand_src(e->f, op), &a)) return false;
     *rows = tile_rows_along(a.dims, a.rank, (unsigned)axis);
     return e->planes[PLANE_LOW][tile_operand_src(e->f, op).id] ||
            (rounds && tile_scalar_is_floating(a.scalar));

@@ -9,7 +9,7 @@ static range_op describe(const evaluation *e, tile_op id) {
     tile_scalar precision = evaluation_precision(e, to);
     return (range_op){.opcode = (tile_opcode)op->opcode,
                       .operand_count = op->operand_count,
-                      .from = evaluation_scalar(e, op->operands[0]),
+                      .from = evaluation_scalar(e, tile_first_operand(e->f, id)),
                       .to = to,
                       .precision = precision,
                       .manner = tile_op_manner(e->f, id),
@@ -65,7 +65,9 @@ void evaluation_range_gather(evaluation *e, tile_op op) {
     uint32_t from = tile_operand_src(e->f, op).id, index = tile_operand_at(e->f, op).id;
     tile_value result = tile_op_result(e->f, op, 0);
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
-    if (!evaluation_operand(e, op, 0, &a) || !evaluation_operand(e, op, 1, &at)) return;
+    if (!evaluation_operand(e, tile_operand_src(e->f, op), &a) ||
+        !evaluation_operand(e, tile_operand_at(e->f, op), &at))
+        return;
     tile_rows source = tile_rows_along(a.dims, a.rank, (unsigned)axis),
               rows = tile_rows_along(at.dims, at.rank, (unsigned)axis);
     double *low = evaluation_create_plane(e, PLANE_LOW, result);

@@ -52,16 +52,15 @@ static bool send(int file, const tile_text *text) {
 static tune_session *begin(int output, const char *message, size_t size) {
     tile_arena arena = {0};
     tile_text answer = {.arena = &arena};
-    tune_reader reader = {.at = message, .end = message + size, .arena = &arena};
-    const char *identity = tune_get_text(&reader), *why = "";
+    tune_start start;
+    tune_answer why = {""};
     tune_session *session = NULL;
-    size_t length;
-    const char *task = tune_get(&reader, &length);
-    if (!identity || strcmp(identity, tune_protocol(&arena)) != 0)
-        why = "the worker is of another version of Tile";
+    if (!tile_record_unpack(&tune_start_record, message, size, &arena, &start) ||
+        strcmp(start.protocol, tune_protocol(&arena)) != 0)
+        why.refusal = "the worker is of another version of Tile";
     else
-        session = tune_session_open(task, length, &arena, &why);
-    tune_put_text(&answer, why);
+        session = tune_session_open(start.task, start.task_size, &arena, &why.refusal);
+    tile_record_pack(&tune_answer_record, &why, &answer);
     bool sent = send(output, &answer);
     tile_arena_reset(&arena);
     if (sent) return session;
@@ -74,14 +73,13 @@ static bool serve_trial(tune_session *session, int output, const char *message, 
                         tune_serve_hook hook, void *user) {
     tile_arena arena = {0};
     tile_text answer = {.arena = &arena};
-    tune_reader reader = {.at = message, .end = message + size, .arena = &arena};
     tune_trial trial;
     tune_outcome outcome;
-    bool ok = tune_trial_read(&reader, &trial);
+    bool ok = tile_record_unpack(&tune_trial_record, message, size, &arena, &trial);
     if (ok && hook) hook(trial.bindings, user);
     if (ok) {
         tune_session_try(session, &trial, &arena, &outcome);
-        tune_outcome_write(&answer, &outcome);
+        tile_record_pack(&tune_outcome_record, &outcome, &answer);
         ok = send(output, &answer) && !outcome.broken;
     }
     tile_arena_reset(&arena);

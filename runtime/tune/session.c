@@ -72,8 +72,7 @@ tune_session *tune_session_open(const char *task, size_t size, tile_arena *arena
                                 const char **why) {
     tune_session *s = tile_malloc(sizeof *s);
     *s = (tune_session){.context = tile_context_create()};
-    tune_reader reader = {.at = task, .end = task + size, .arena = &s->arena};
-    bool ok = tune_task_read(&reader, &s->task);
+    bool ok = tune_task_read(task, size, &s->arena, &s->task);
     tile_context_set_sink(s->context, take_message, s);
     if (ok) ok = open_device(s) == TILE_OK;
     if (ok) {
@@ -301,7 +300,8 @@ void tune_session_try(tune_session *s, const tune_trial *given, tile_arena *aren
     *outcome = (tune_outcome){.state = TILE_CANDIDATE_refused, .why = ""};
     forget_messages(s);
     for (unsigned i = 0; i < given->artifact_count; i++)
-        tile_store_keep(s->store, given->keys[i], given->data[i], given->sizes[i]);
+        tile_store_keep(s->store, given->artifacts[i].key, given->artifacts[i].data,
+                        given->artifacts[i].size);
     make_bindings(&t);
     run(&t);
     tile_kernel_destroy(t.kernel);

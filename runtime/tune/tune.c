@@ -150,7 +150,7 @@ static tile_status make_task(tuner *u, unsigned count) {
     tile_module_print(u->module, tile_text_append, &text);
     task->text = tile_arena_string(&u->arena, text.data, text.length);
     task->kernel = u->f->name;
-    task->argument_count = count;
+    task->argument_count = task->small_count = count;
     task->arguments =
         tile_arena_copy(&u->arena, u->arguments, sizeof *u->arguments * (count + !count));
     task->small = TILE_NEW_ARRAY(&u->arena, int64_t, count + 1);
@@ -274,14 +274,11 @@ static void fill_trial(tuner *u, tune_point *p, bool again, tile_arena *arena, t
     size_t count = p->log.count;
     *trial = (tune_trial){.bindings = p->c.text, .again = again};
     if (u->best && !u->options.rate) trial->hopeless = u->best->time.median * hopeless_factor;
-    trial->keys = TILE_NEW_ARRAY(arena, const char *, count + 1);
-    trial->data = TILE_NEW_ARRAY(arena, const void *, count + 1);
-    trial->sizes = TILE_NEW_ARRAY(arena, size_t, count + 1);
+    trial->artifacts = TILE_NEW_ARRAY(arena, tune_artifact, count + 1);
     for (size_t i = 0; i < count; i++) {
-        unsigned at = trial->artifact_count;
-        trial->keys[at] = p->log.keys[i];
-        if (tile_store_find(u->store, p->log.keys[i], &trial->data[at], &trial->sizes[at]))
-            trial->artifact_count++;
+        tune_artifact *a = &trial->artifacts[trial->artifact_count];
+        a->key = p->log.keys[i];
+        if (tile_store_find(u->store, a->key, &a->data, &a->size)) trial->artifact_count++;
     }
 }
 

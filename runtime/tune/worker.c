@@ -41,9 +41,9 @@ static bool goes_on(void *user) {
     return !r->most_bytes || count_bytes(r->worker.process) <= r->most_bytes;
 }
 
-/* Sends a message and reads the answer into the arena. */
+/* Sends a message and reads the answer, which is such a record, into the arena. */
 static trouble ask(tune_runner *r, const tile_text *message, double seconds, tile_arena *arena,
-                   tune_reader *answer) {
+                   const tile_record *record, void *answer) {
     static const trouble troubles[] = {
         [TILE_CHILD_GONE] = DIED, [TILE_CHILD_LATE] = TIMEOUT, [TILE_CHILD_GIVEN_UP] = MEMORY};
     uint64_t size = message->length;
@@ -54,8 +54,9 @@ static trouble ask(tune_runner *r, const tile_text *message, double seconds, til
     if (!t && size > TUNE_LONGEST_MESSAGE) return NONSENSE;
     if (t) return troubles[t];
     char *data = tile_arena_alloc(arena, (size_t)size + 1);
-    *answer = (tune_reader){.at = data, .end = data + size, .arena = arena};
-    return troubles[tile_child_get(&r->worker, data, (size_t)size, &patience)];
+    t = tile_child_get(&r->worker, data, (size_t)size, &patience);
+    if (t) return troubles[t];
+    return tile_record_unpack(record, data, (size_t)size, arena, answer) ? NO_TROUBLE : NONSENSE;
 }
 
 /* Starting ------------------------------------------------------------------------------------- */
@@ -112,21 +113,19 @@ static const char *describe_start(trouble t, double seconds, int state, tile_are
  * *killed: it ended by a signal. */
 static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **why, bool *killed) {
     tile_text message = {.arena = arena};
-    tune_reader answer;
+    const tune_start begin = {tune_protocol(arena), r->task, r->task_size};
+    tune_answer answer = {NULL};
     double seconds = fmax(start_factor * r->timeout, least_start_seconds);
     tile_status status = spawn(r);
     if (status != TILE_OK) return status;
-    tune_put_text(&message, tune_protocol(arena));
-    tune_put(&message, r->task, r->task_size);
-    trouble t = ask(r, &message, seconds, arena, &answer);
-    const char *refusal = t ? NULL : tune_get_text(&answer);
-    if (!t && !refusal) t = NONSENSE;
+    tile_record_pack(&tune_start_record, &begin, &message);
+    trouble t = ask(r, &message, seconds, arena, &tune_answer_record, &answer);
     *killed = false;
     *why = NULL;
-    if (!t && !*refusal) return TILE_OK;
+    if (!t && !*answer.refusal) return TILE_OK;
     int state = reap(r, t);
     *killed = t == DIED && WIFSIGNALED(state);
-    *why = refusal ? refusal : describe_start(t, seconds, state, arena);
+    *why = !t ? answer.refusal : describe_start(t, seconds, state, arena);
     return TILE_OK;
 }
 
@@ -193,12 +192,10 @@ tile_status tune_runner_try(tune_runner *r, const tune_trial *trial, tile_arena 
                                                   [NONSENSE] = TILE_CANDIDATE_fault};
     tile_arena scratch = {0};
     tile_text message = {.arena = &scratch};
-    tune_reader answer;
     if (!r->path) return try_in_process(r, trial, arena, outcome);
-    tune_trial_write(&message, trial);
-    trouble t = ask(r, &message, r->timeout, arena, &answer);
+    tile_record_pack(&tune_trial_record, trial, &message);
+    trouble t = ask(r, &message, r->timeout, arena, &tune_outcome_record, outcome);
     tile_arena_reset(&scratch);
-    if (!t && !tune_outcome_read(&answer, outcome)) t = NONSENSE;
     if (!t && !outcome->broken) return TILE_OK;
     int state = reap(r, t ? t : DIED);
     if (t) *outcome = (tune_outcome){.state = states[t], .why = describe_end(t, state, arena)};

@@ -38,22 +38,34 @@ Test(json, values) {
     tile_arena_reset(&arena);
 }
 
-Test(json, members) {
-    const tile_json *object = json("{\"a\": 7, \"b\": {\"a\": \"x\"}, \"c\": [1]}");
-    int64_t value = 0;
-    cr_expect(tile_json_find_int(object, "a", 0, 7, &value));
-    cr_expect_eq(value, 7);
-    cr_expect_not(tile_json_find_int(object, "a", 8, 9, &value));
-    cr_expect_not(tile_json_find_int(object, "c", 0, 9, &value));
-    cr_expect_not(tile_json_find_int(json("{\"a\": 1.5}"), "a", 0, 9, &value));
-    cr_expect_not(
-        tile_json_find_int(json("{\"a\": 99999999999999999999}"), "a", 0, INT64_MAX, &value));
-    cr_expect_null(tile_json_find_text(object, "a"), "a number is no string");
-    cr_expect_str_eq(tile_json_find_text(tile_json_find(object, "b", TILE_JSON_OBJECT), "a"), "x");
-    cr_expect_not_null(tile_json_find(object, "c", TILE_JSON_ARRAY));
-    cr_expect_null(tile_json_find(object, "d", TILE_JSON_ARRAY));
-    cr_expect_null(tile_json_find(NULL, "a", TILE_JSON_NUMBER));
-    cr_expect_null(tile_json_find(json("[1]"), "a", TILE_JSON_NUMBER));
+static bool is_int(const char *text, int64_t expected) {
+    int64_t value = expected + 1;
+    return tile_json_is_int(json(text), &value) && value == expected;
+}
+
+Test(json, whole_numbers) {
+    int64_t value;
+    cr_expect(is_int("7", 7));
+    cr_expect(is_int("-9223372036854775808", INT64_MIN));
+    cr_expect(is_int("9223372036854775807", INT64_MAX));
+    static const char *const others[] = {
+        "1.5",  "1e3", "9223372036854775808", "99999999999999999999", "\"7\"", "[7]",
+        "true", "null"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_not(tile_json_is_int(json(others[i]), &value), "%s", others[i]);
+    tile_arena_reset(&arena);
+}
+
+Test(json, places) {
+    const tile_json *object = json("{\"a\": [1,\n  {}], \"b\":\r\n\ttrue}");
+    const tile_json *list = object->first, *inner = list->first->next, *last = list->next;
+    cr_expect(object->line == 1 && object->column == 1);
+    cr_expect(list->line == 1 && list->column == 7);
+    cr_expect(list->first->line == 1 && list->first->column == 8);
+    cr_expect(inner->line == 2 && inner->column == 3);
+    cr_expect(last->line == 3 && last->column == 2);
+    cr_expect_str_eq(list->key, "a");
+    cr_expect_str_eq(last->key, "b");
     tile_arena_reset(&arena);
 }
 

@@ -14,6 +14,7 @@
 #include "passes/schedule/cut/online.h"
 
 #include "lib/ir/syntax.h"
+#include "lib/layout/mma.h"
 #include "lib/ops/kinds.h"
 
 typedef struct sched_hidden {
@@ -286,7 +287,7 @@ void sched_mask_operands(schedule *s) {
         tile_op op = {id};
         if (!f->ops[id].opcode || !is_float_product(s, op)) continue;
         tile_value lhs = tile_operand_lhs(f, op), rhs = tile_operand_rhs(f, op);
-        mask_operand(s, op, 0, rhs);
-        mask_operand(s, op, 1, lhs);
+        mask_operand(s, op, TILE_MMA_LHS, rhs);
+        mask_operand(s, op, TILE_MMA_RHS, lhs);
     }
 }

@@ -84,11 +84,10 @@ static sched_map stretched(schedule *s, const tile_type *from, const tile_type *
 
 static sched_map sliced(schedule *s, tile_op op, const sched_map *map) {
     sched_map out = *map;
-    unsigned count;
-    const tile_value *first = tile_operands_first(s->compute, op, &count);
-    for (unsigned d = 0; d < count; d++)
-        out.at[d] =
-            sched_shifted(s, &map->at[d], TILE_OP_add, tile_value_at(s->compute, first[d])->expr);
+    const tile_values first = tile_operands_first(s->compute, op);
+    for (unsigned d = 0; d < first.count; d++)
+        out.at[d] = sched_shifted(s, &map->at[d], TILE_OP_add,
+                                  tile_value_at(s->compute, first.at[d])->expr);
     return out;
 }
 

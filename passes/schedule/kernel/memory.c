@@ -241,15 +241,15 @@ tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, uns
                            tile_value end) {
     tile_value extents[TILE_MAX_RANK], strides[TILE_MAX_RANK];
     const tile_type *type = sched_type(k->s, k->s->arrays[array].value);
-    unsigned rank = tile_value_type(k->f, view)->rank, count, given = 0;
+    unsigned rank = tile_value_type(k->f, view)->rank;
     tile_op made = tile_value_def(k->f, view);
     for (unsigned i = 0; i < rank; i++)
-        extents[i] = made.id ? tile_operands_extents(k->f, made, &count)[i]
+        extents[i] = made.id ? tile_operands_extents(k->f, made).at[i]
                              : sched_number(k, extent_of(k, type, (int)i));
-    if (made.id) tile_operands_strides(k->f, made, &given);
+    unsigned given = made.id ? tile_operands_strides(k->f, made).count : 0;
     bool strided = given || d; /* those of a row-major view are not made of the first extent */
     for (unsigned i = 0; i < rank && strided; i++)
-        strides[i] = given     ? tile_operands_strides(k->f, made, &count)[i]
+        strides[i] = given     ? tile_operands_strides(k->f, made).at[i]
                      : made.id ? row_major_stride(k, extents, rank, i)
                                : stride_of(k, type, (int)i);
     extents[d] = end;

@@ -246,9 +246,8 @@ static tile_value pad_of(sched_kernel *k, tile_op op, const tile_type *element) 
 static tile_value compute_window(sched_kernel *k, tile_op op, const sched_map *map,
                                  const tile_type *element) {
     schedule *s = k->s;
-    unsigned windowed;
     int64_t axis = sched_axis(s, op);
-    tile_operands_strides(s->compute, op, &windowed);
+    unsigned windowed = tile_operands_strides(s->compute, op).count;
     const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
     sched_map at = sched_operand_map(s, op, 0, 0, map);
     tile_value value = sched_value(k, tile_operand_src(s->compute, op), &at, element), inside;

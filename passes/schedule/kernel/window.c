@@ -5,28 +5,28 @@
 #include "lib/ops/gather.h"
 
 /* The number of a windowed dim in a list of the operation; 1 where that is empty. */
-static sched_scalar number_of(schedule *s, tile_op op, unsigned operand, unsigned index) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(s->compute, op, operand, &count);
-    if (!count) return (sched_scalar){tile_expr_int(s->context, 1), TILE_NO_VALUE};
-    const tile_value_data *value = tile_value_at(s->compute, values[index]);
+static sched_scalar number_of(schedule *s, tile_values values, unsigned index) {
+    if (!values.count) return (sched_scalar){tile_expr_int(s->context, 1), TILE_NO_VALUE};
+    const tile_value_data *value = tile_value_at(s->compute, values.at[index]);
     bool known = value->kind == TILE_VALUE_CONSTANT;
     return known ? (sched_scalar){sched_resolved(s, value->expr), TILE_NO_VALUE}
-                 : (sched_scalar){NULL, values[index]};
+                 : (sched_scalar){NULL, values.at[index]};
 }
 
 /* Coordinates that may be outside of src are computed ones, whatever the numbers are. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map) {
     sched_map out = *map;
-    unsigned count, axis = (unsigned)sched_axis(s, op);
+    unsigned axis = (unsigned)sched_axis(s, op);
     const sched_coordinate none = sched_nowhere();
-    tile_operands_strides(s->compute, op, &count);
+    const tile_values strides = tile_operands_strides(s->compute, op);
+    unsigned count = strides.count;
     for (unsigned d = axis + count; d < rank; d++) out.at[d] = map->at[d + count];
     for (unsigned i = 0; i < count; i++) {
         sched_coordinate place =
-            sched_sum(s, &map->at[axis + count + i], number_of(s, op, 3, i), &none);
-        place = sched_minus(s, &place, number_of(s, op, 2, i));
-        out.at[axis + i] = sched_sum(s, &map->at[axis + i], number_of(s, op, 1, i), &place);
+            sched_sum(s, &map->at[axis + count + i],
+                      number_of(s, tile_operands_dilations(s->compute, op), i), &none);
+        place = sched_minus(s, &place, number_of(s, tile_operands_pads(s->compute, op), i));
+        out.at[axis + i] = sched_sum(s, &map->at[axis + i], number_of(s, strides, i), &place);
     }
     return out;
 }
@@ -51,8 +51,8 @@ void sched_find_windows(schedule *s) {
 
 static bool has_long_dims(const schedule *s, tile_op window) {
     const tile_type *type = sched_type(s, tile_operand_src(s->compute, window));
-    unsigned windowed, axis = (unsigned)sched_axis(s, window);
-    tile_operands_strides(s->compute, window, &windowed);
+    unsigned axis = (unsigned)sched_axis(s, window);
+    unsigned windowed = tile_operands_strides(s->compute, window).count;
     for (unsigned d = axis; d < axis + windowed; d++)
         if (tile_expr_is(sched_dim((schedule *)(uintptr_t)s, type, d), 1)) return false;
     return true;

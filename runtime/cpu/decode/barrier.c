@@ -4,7 +4,7 @@
 
 static cpu_insn *decode_at(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_op(d, op, handler);
-    insn->memory = cpu_operand_type(d, op, 0);
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_bar);
     return insn;
 }
 
@@ -64,17 +64,17 @@ void cpu_decode_mbarrier_cp_async(cpu_decoder *d, tile_op op) {
 /* operand[]: the value, the buffer, its barriers, the predicate; index: the buffer's offset,
  * second: the barrier's index. */
 void cpu_decode_st_async(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_value *buffer = tile_operands_dst(d->f, op, &count);
-    const tile_value *bar = tile_operands_bar(d->f, op, &count);
+    const tile_values buffer = tile_operands_dst(d->f, op);
+    const tile_values bar = tile_operands_bar(d->f, op);
     cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_st_async);
-    cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));
-    insn->memory = tile_value_type(d->f, buffer[0]);
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, TILE_OPERAND_src));
+    insn->memory = tile_value_type(d->f, buffer.at[0]);
     *named = *insn;
-    named->memory = tile_value_type(d->f, bar[0]);
-    if (tile_value_at(d->f, bar[0])->name) named->name = tile_value_at(d->f, bar[0])->name;
-    if (tile_value_at(d->f, buffer[0])->name) insn->name = tile_value_at(d->f, buffer[0])->name;
+    named->memory = tile_value_type(d->f, bar.at[0]);
+    if (tile_value_at(d->f, bar.at[0])->name) named->name = tile_value_at(d->f, bar.at[0])->name;
+    if (tile_value_at(d->f, buffer.at[0])->name)
+        insn->name = tile_value_at(d->f, buffer.at[0])->name;
     insn->at_barrier = named;
 }
 

@@ -13,7 +13,8 @@
 
 /* cast, bitcast, select and splat work on the result's elements, all others on the operands'. */
 static void decode_elementwise(cpu_decoder *d, tile_op op) {
-    const tile_type *from = cpu_operand_type(d, op, 0), *to = cpu_result_type(d, op);
+    const tile_type *from = tile_value_type(d->f, tile_first_operand(d->f, op)),
+                    *to = cpu_result_type(d, op);
     tile_opcode opcode = tile_op_opcode(d->f, op);
     bool compares = tile_op_has_trait(opcode, TILE_TRAIT_COMPARE);
     const tile_type *type = compares ? from : to;
@@ -178,7 +179,9 @@ void cpu_decode_yield(cpu_decoder *d, tile_op op) {
             if (d->program->insns[move].operand[0] == from)
                 d->program->insns[move].operand[0] = aside[i];
     }
-    if (own) d->decision = aside[0] != CPU_NO_PLACE ? aside[0] : cpu_place_of(d, data->operands[0]);
+    if (!own) return;
+    d->decision =
+        aside[0] != CPU_NO_PLACE ? aside[0] : cpu_place_of(d, tile_first_operand(d->f, op));
 }
 
 /* Order ---------------------------------------------------------------------------------------- */
@@ -207,7 +210,7 @@ void cpu_decode_commit_group(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_wait_group(cpu_decoder *d, tile_op op) {
-    cpu_add_op(d, op, cpu_run_wait_group)->integer = cpu_pending_count(d, op, 0);
+    cpu_add_op(d, op, cpu_run_wait_group)->integer = cpu_pending_count(d, op);
 }
 
 void cpu_decode_uniform(cpu_decoder *d, tile_op op) {

@@ -8,10 +8,9 @@
 cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math);
 void cpu_program_destroy(cpu_program *program);
 
-/* tma.c: what the last instruction says of its barrier, this operand, has that one's name;
- * its place and index stand there as operand[0] and index[0]. What else it says names the buffer
- * before. */
-void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned operand);
+/* tma.c: what the last instruction says of its barrier has that one's name; its place and index
+ * stand there as operand[0] and index[0]. What else it says names the buffer before. */
+void cpu_name_barrier(cpu_decoder *d, tile_op op);
 /* Which blocks share a copy with `multicast`, the instruction added last. */
 void cpu_set_sharing(cpu_decoder *d, tile_op op);
 

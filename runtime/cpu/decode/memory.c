@@ -54,13 +54,12 @@ void cpu_decode_map_shared(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_view(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_value *strides = tile_operands_strides(d->f, op, &count);
-    int64_t *sizes = TILE_NEW_ARRAY(&d->program->arena, int64_t, count);
-    for (unsigned i = 0; i < count; i++)
-        sizes[i] = cpu_value_size(tile_value_type(d->f, strides[i]));
+    const tile_values strides = tile_operands_strides(d->f, op);
+    int64_t *sizes = TILE_NEW_ARRAY(&d->program->arena, int64_t, strides.count);
+    for (unsigned i = 0; i < strides.count; i++)
+        sizes[i] = cpu_value_size(tile_value_type(d->f, strides.at[i]));
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_view);
-    insn->second = cpu_places_of(d, strides, count);
+    insn->second = cpu_places_of(d, strides.at, strides.count);
     insn->order = sizes;
     insn->type = cpu_result_type(d, op);
 }
@@ -70,8 +69,7 @@ void cpu_decode_base(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_value *extents = tile_operands_extents(d->f, op, &count);
+    const tile_values extents = tile_operands_extents(d->f, op);
     cpu_program *p = d->program;
     size_t capacity = p->scratch_count; /* scratch is rare: the array grows by one */
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_scratch);
@@ -80,12 +78,12 @@ void cpu_decode_scratch(cpu_decoder *d, tile_op op) {
     p->scratch =
         tile_arena_grow(&p->arena, p->scratch, p->scratch_count, &capacity, sizeof *p->scratch);
     cpu_scratch *scratch = &p->scratch[p->scratch_count++];
-    *scratch = (cpu_scratch){.rank = count,
+    *scratch = (cpu_scratch){.rank = extents.count,
                              .element_bytes = tile_scalar_bytes(insn->type->scalar),
                              .clean = tile_op_has_attr(d->f, op, TILE_ATTR_clean),
                              .loc = insn->loc};
-    for (unsigned i = 0; i < count && i < TILE_MAX_RANK; i++)
-        if (!(scratch->extents[i] = tile_value_as_expr(d->f, extents[i])))
+    for (unsigned i = 0; i < extents.count && i < TILE_MAX_RANK; i++)
+        if (!(scratch->extents[i] = tile_value_as_expr(d->f, extents.at[i])))
             CPU_FAIL(d, scratch->loc,
                      "scratch: the extent of dim %u depends on more than the kernel's arguments",
                      i);
@@ -132,51 +130,60 @@ static void decode_access(cpu_decoder *d, tile_op op, cpu_handler handler, const
     insn->memory = memory;
 }
 
+/* insn->integer: where the predicate is, among the operands. */
+static void set_predicate_place(const cpu_decoder *d, tile_op op, cpu_insn *insn) {
+    insn->integer = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_predicate);
+}
+
 /* A load or store of memory operand `memory`; in a shared buffer it goes element by element. */
 static void decode_transfer(cpu_decoder *d, tile_op op, cpu_handler handler, const tile_type *moved,
-                            unsigned memory) {
+                            tile_operand_name memory) {
     const tile_type *type = cpu_operand_type(d, op, memory);
     bool shared = type->kind == TILE_TYPE_SHARED;
     decode_access(d, op, shared ? cpu_run_by_element : handler, moved, type);
-    if (shared) d->program->insns[d->program->insn_count - 1].integer = memory + 1;
+    if (shared) set_predicate_place(d, op, &d->program->insns[d->program->insn_count - 1]);
     set_gather(d, op);
-    cpu_claim_element(d, op, memory, memory > 0);
+    cpu_claim_element(d, op, memory);
 }
 
 void cpu_decode_load(cpu_decoder *d, tile_op op) {
-    decode_transfer(d, op, cpu_run_load, cpu_result_type(d, op), 0);
+    decode_transfer(d, op, cpu_run_load, cpu_result_type(d, op), TILE_OPERAND_src);
 }
 
 void cpu_decode_inside(cpu_decoder *d, tile_op op) {
     cpu_handler handler = d->program->lanes > 1 ? cpu_run_inside_lanes : cpu_run_inside;
-    decode_access(d, op, handler, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+    decode_access(d, op, handler, cpu_result_type(d, op),
+                  cpu_operand_type(d, op, TILE_OPERAND_src));
     set_gather(d, op);
 }
 
 void cpu_decode_store(cpu_decoder *d, tile_op op) {
-    decode_transfer(d, op, cpu_run_store, cpu_operand_type(d, op, 0), 1);
+    decode_transfer(d, op, cpu_run_store, cpu_operand_type(d, op, TILE_OPERAND_src),
+                    TILE_OPERAND_dst);
 }
 
 void cpu_decode_store_async(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_store_async, cpu_operand_type(d, op, 0),
-                  cpu_operand_type(d, op, 1));
+    decode_access(d, op, cpu_run_store_async, cpu_operand_type(d, op, TILE_OPERAND_src),
+                  cpu_operand_type(d, op, TILE_OPERAND_dst));
 }
 
 void cpu_decode_load_shared(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_load_shared, cpu_result_type(d, op), cpu_operand_type(d, op, 0));
+    decode_access(d, op, cpu_run_load_shared, cpu_result_type(d, op),
+                  cpu_operand_type(d, op, TILE_OPERAND_src));
 }
 
 void cpu_decode_store_shared(cpu_decoder *d, tile_op op) {
-    decode_access(d, op, cpu_run_store_shared, cpu_operand_type(d, op, 0),
-                  cpu_operand_type(d, op, 1));
+    decode_access(d, op, cpu_run_store_shared, cpu_operand_type(d, op, TILE_OPERAND_src),
+                  cpu_operand_type(d, op, TILE_OPERAND_dst));
 }
 
 static void decode_copy(cpu_decoder *d, tile_op op, cpu_handler handler) {
-    bool from_view = cpu_operand_type(d, op, 0)->kind == TILE_TYPE_VIEW;
+    const tile_type *from = cpu_operand_type(d, op, TILE_OPERAND_src);
+    bool from_view = from->kind == TILE_TYPE_VIEW;
     cpu_insn *insn = cpu_add_op(d, op, handler);
-    insn->type = insn->memory = cpu_operand_type(d, op, from_view ? 1 : 0);
+    insn->type = insn->memory = from_view ? cpu_operand_type(d, op, TILE_OPERAND_dst) : from;
     insn->flag = from_view;
-    insn->from = cpu_operand_type(d, op, 0)->scalar;
+    insn->from = from->scalar;
     if (!from_view) {
         cpu_insn was = *insn;
         insn->index = was.second;
@@ -196,7 +203,7 @@ void cpu_decode_copy_async(cpu_decoder *d, tile_op op) {
     switch (tile_op_mechanism(d->f, op)) {
     case TILE_MECHANISM_BARRIER:
         decode_copy(d, op, cpu_run_copy_counted);
-        cpu_name_barrier(d, op, 2);
+        cpu_name_barrier(d, op);
         cpu_set_sharing(d, op);
         break;
     case TILE_MECHANISM_BULK_GROUP: decode_copy(d, op, cpu_run_copy_out); break;
@@ -221,7 +228,7 @@ void cpu_decode_iota(cpu_decoder *d, tile_op op) {
 void cpu_decode_broadcast(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_broadcast);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->type = cpu_operand_type(d, op, 0);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_src);
     insn->memory = cpu_result_type(d, op);
 }
 
@@ -230,8 +237,8 @@ void cpu_decode_gather(cpu_decoder *d, tile_op op) {
     const tile_attr *axis = tile_op_attr(d->f, op, TILE_ATTR_axis);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_result_type(d, op);
-    insn->memory = cpu_operand_type(d, op, 0);
-    insn->from = cpu_operand_type(d, op, 1)->scalar;
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_src);
+    insn->from = cpu_operand_type(d, op, TILE_OPERAND_at)->scalar;
     if (!axis || !tile_expr_is_int(axis->expr, &insn->integer))
         CPU_FAIL(d, insn->loc, "gather: its axis is not known yet: instantiate the kernel first");
 }
@@ -239,7 +246,7 @@ void cpu_decode_gather(cpu_decoder *d, tile_op op) {
 void cpu_decode_reduce(cpu_decoder *d, tile_op op) {
     tile_reduction reduction;
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_reduce);
-    insn->type = cpu_operand_type(d, op, 0);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_src);
     cpu_set_elements(d, insn, insn->type);
     if (!tile_reduction_of(d->f, op, &reduction))
         CPU_FAIL(d, insn->loc,
@@ -253,7 +260,7 @@ void cpu_decode_reduce(cpu_decoder *d, tile_op op) {
 static void decode_rows(cpu_decoder *d, tile_op op) {
     tile_scan scan = tile_scan_of(d->f, op);
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_rows);
-    insn->type = cpu_operand_type(d, op, 0);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_src);
     cpu_set_elements(d, insn, insn->type);
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_axis, -1);
     insn->kind = scan.kind;
@@ -284,7 +291,7 @@ void cpu_decode_sort(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_histogram(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_histogram);
-    cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, TILE_OPERAND_src));
     insn->memory = cpu_result_type(d, op);
 }
 
@@ -307,7 +314,8 @@ void cpu_decode_vote(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_match(cpu_decoder *d, tile_op op) {
-    cpu_set_elements(d, cpu_add_op(d, op, cpu_run_match), cpu_operand_type(d, op, 0));
+    cpu_set_elements(d, cpu_add_op(d, op, cpu_run_match),
+                     cpu_operand_type(d, op, TILE_OPERAND_src));
 }
 
 void cpu_decode_lock_semaphore(cpu_decoder *d, tile_op op) {
@@ -326,7 +334,7 @@ void cpu_decode_release_semaphore(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_insert(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_insert);
-    cpu_set_elements(d, insn, cpu_operand_type(d, op, 1));
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, TILE_OPERAND_elements));
     insn->integer = cpu_value_elements(cpu_result_type(d, op));
 }
 
@@ -335,7 +343,7 @@ void cpu_decode_extract(cpu_decoder *d, tile_op op) {
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     if (!tile_extract_is_name(d->f, op)) {
         insn->handler = cpu_run_extract_at;
-        insn->integer = cpu_value_elements(cpu_operand_type(d, op, 0));
+        insn->integer = cpu_value_elements(cpu_operand_type(d, op, TILE_OPERAND_src));
         return;
     }
     tile_value_is_int(d->f, tile_operand_first(d->f, op), &insn->integer);
@@ -350,21 +358,20 @@ void cpu_decode_permute(cpu_decoder *d, tile_op op) {
 
 /* An access of a fragment; from is the type of a pointer's index. */
 static cpu_insn *add_access(cpu_decoder *d, tile_op op, cpu_handler handler,
-                            const tile_type *fragment, unsigned memory_operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(d->f, op, memory_operand, &count);
+                            const tile_type *fragment, tile_operand_name memory) {
+    const tile_values values = tile_named_operands(d->f, op, memory);
     cpu_insn *insn = cpu_add_op(d, op, handler);
     cpu_set_elements(d, insn, fragment);
     insn->type = fragment;
-    insn->memory = tile_value_type(d->f, values[0]);
-    insn->from = count > 1 ? tile_value_type(d->f, values[1])->scalar : TILE_i32;
+    insn->memory = tile_value_type(d->f, values.at[0]);
+    insn->from = values.count > 1 ? tile_value_type(d->f, values.at[1])->scalar : TILE_i32;
     return insn;
 }
 
 void cpu_decode_ld_global(cpu_decoder *d, tile_op op) {
-    bool view = cpu_operand_type(d, op, 0)->kind == TILE_TYPE_VIEW;
-    cpu_insn *insn =
-        add_access(d, op, view ? cpu_run_ld_view : cpu_run_ld_global, cpu_result_type(d, op), 0);
+    bool view = cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_VIEW;
+    cpu_insn *insn = add_access(d, op, view ? cpu_run_ld_view : cpu_run_ld_global,
+                                cpu_result_type(d, op), TILE_OPERAND_src);
     if (!view) return;
     cpu_gather *gather = TILE_NEW(&d->program->arena, cpu_gather);
     tile_pad_write(d->f, op, insn->scalar, gather->pad);
@@ -378,33 +385,36 @@ void cpu_decode_prefetch_l2(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_prefetch_l2_thread(cpu_decoder *d, tile_op op) {
-    const tile_type *pointer = cpu_operand_type(d, op, 0);
-    add_access(d, op, cpu_run_prefetch, pointer, 0)->size = tile_scalar_bytes(pointer->scalar);
+    const tile_type *pointer = cpu_operand_type(d, op, TILE_OPERAND_src);
+    add_access(d, op, cpu_run_prefetch, pointer, TILE_OPERAND_src)->size =
+        tile_scalar_bytes(pointer->scalar);
 }
 
 void cpu_decode_st_global(cpu_decoder *d, tile_op op) {
-    bool view = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_VIEW;
-    add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global, cpu_operand_type(d, op, 0), 1)
+    bool view = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind == TILE_TYPE_VIEW;
+    add_access(d, op, view ? cpu_run_st_view : cpu_run_st_global,
+               cpu_operand_type(d, op, TILE_OPERAND_src), TILE_OPERAND_dst)
         ->any_stays = tile_op_has_attr(d->f, op, TILE_ATTR_any_stays);
 }
 
 void cpu_decode_ld_shared(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_ld_shared, cpu_result_type(d, op), 0);
+    add_access(d, op, cpu_run_ld_shared, cpu_result_type(d, op), TILE_OPERAND_src);
 }
 
 void cpu_decode_st_shared(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_st_shared, cpu_operand_type(d, op, 0), 1)->any_stays =
-        tile_op_has_attr(d->f, op, TILE_ATTR_any_stays);
+    add_access(d, op, cpu_run_st_shared, cpu_operand_type(d, op, TILE_OPERAND_src),
+               TILE_OPERAND_dst)
+        ->any_stays = tile_op_has_attr(d->f, op, TILE_ATTR_any_stays);
 }
 
 void cpu_decode_ldmatrix(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_ldmatrix, cpu_result_type(d, op), 0)->flag =
+    add_access(d, op, cpu_run_ldmatrix, cpu_result_type(d, op), TILE_OPERAND_src)->flag =
         tile_op_has_attr(d->f, op, TILE_ATTR_trans);
 }
 
 void cpu_decode_stmatrix(cpu_decoder *d, tile_op op) {
-    add_access(d, op, cpu_run_stmatrix, cpu_operand_type(d, op, 0), 1)->flag =
-        tile_op_has_attr(d->f, op, TILE_ATTR_trans);
+    add_access(d, op, cpu_run_stmatrix, cpu_operand_type(d, op, TILE_OPERAND_src), TILE_OPERAND_dst)
+        ->flag = tile_op_has_attr(d->f, op, TILE_ATTR_trans);
 }
 
 void cpu_decode_undefined(cpu_decoder *d, tile_op op) {
@@ -412,66 +422,71 @@ void cpu_decode_undefined(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_cp_async(cpu_decoder *d, tile_op op) {
-    const tile_type *pointer = cpu_operand_type(d, op, 0);
-    cpu_insn *insn = add_access(d, op, cpu_run_cp_async, pointer, 0);
+    const tile_type *pointer = cpu_operand_type(d, op, TILE_OPERAND_src);
+    cpu_insn *insn = add_access(d, op, cpu_run_cp_async, pointer, TILE_OPERAND_src);
     insn->size = tile_scalar_bytes(pointer->scalar);
-    insn->memory = cpu_operand_type(d, op, 1);
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_dst);
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_bytes, 16);
 }
 
-static cpu_insn *decode_word(cpu_decoder *d, tile_op op, cpu_handler handler) {
-    cpu_insn *insn = add_access(d, op, handler, cpu_operand_type(d, op, 1), 0);
+static cpu_insn *decode_word(cpu_decoder *d, tile_op op, cpu_handler handler,
+                             tile_operand_name memory) {
+    cpu_insn *insn =
+        add_access(d, op, handler, cpu_operand_type(d, op, TILE_OPERAND_value), memory);
     insn->size = sizeof(int32_t);
     return insn;
 }
 
 void cpu_decode_wait_acquire(cpu_decoder *d, tile_op op) {
-    decode_word(d, op, cpu_run_wait_acquire)->kind = tile_op_word(d->f, op, TILE_ATTR_compare);
+    decode_word(d, op, cpu_run_wait_acquire, TILE_OPERAND_src)->kind =
+        tile_op_word(d->f, op, TILE_ATTR_compare);
 }
 
 void cpu_decode_st_release(cpu_decoder *d, tile_op op) {
-    decode_word(d, op, cpu_run_st_release);
+    decode_word(d, op, cpu_run_st_release, TILE_OPERAND_dst);
 }
 
 /* Atomic accesses ------------------------------------------------------------------------------ */
 
-/* memory: the operand that is accessed. flag: it is compare and swap; integer: where the predicate
- * is, among the operands. */
-static void finish_atomic(cpu_decoder *d, tile_op op, cpu_insn *insn, unsigned memory) {
+/* flag: it is compare and swap. */
+static void finish_atomic(cpu_decoder *d, tile_op op, cpu_insn *insn) {
     insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
-    insn->flag = memory == 2;
-    insn->integer = memory + 1;
+    insn->flag = tile_op_takes(tile_op_opcode(d->f, op), TILE_OPERAND_expected);
+    set_predicate_place(d, op, insn);
 }
 
-static void decode_atomic_tile(cpu_decoder *d, tile_op op, unsigned memory) {
-    const tile_type *type = cpu_operand_type(d, op, 0), *to = cpu_operand_type(d, op, memory);
+static const tile_type *moved_type(const cpu_decoder *d, tile_op op) {
+    return tile_value_type(d->f, tile_moved_operand(d->f, op));
+}
+
+static void decode_atomic_tile(cpu_decoder *d, tile_op op) {
+    const tile_type *to = cpu_operand_type(d, op, TILE_OPERAND_dst);
     bool shared = to->kind == TILE_TYPE_SHARED;
-    decode_access(d, op, shared ? cpu_run_atomic_shared : cpu_run_atomic, type, to);
-    cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
-    finish_atomic(d, op, insn, memory);
+    decode_access(d, op, shared ? cpu_run_atomic_shared : cpu_run_atomic, moved_type(d, op), to);
+    finish_atomic(d, op, &d->program->insns[d->program->insn_count - 1]);
     set_gather(d, op);
 }
 
 void cpu_decode_atomic(cpu_decoder *d, tile_op op) {
-    decode_atomic_tile(d, op, 1);
+    decode_atomic_tile(d, op);
 }
 
 void cpu_decode_atomic_cas(cpu_decoder *d, tile_op op) {
-    decode_atomic_tile(d, op, 2);
+    decode_atomic_tile(d, op);
 }
 
-static void decode_atomic_thread(cpu_decoder *d, tile_op op, unsigned memory) {
-    tile_type_kind kind = cpu_operand_type(d, op, memory)->kind;
+static void decode_atomic_thread(cpu_decoder *d, tile_op op) {
+    tile_type_kind kind = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind;
     cpu_handler handler = kind == TILE_TYPE_SHARED ? cpu_run_atomic_lanes_shared
                           : kind == TILE_TYPE_VIEW ? cpu_run_atomic_lanes_view
                                                    : cpu_run_atomic_global;
-    finish_atomic(d, op, add_access(d, op, handler, cpu_operand_type(d, op, 0), memory), memory);
+    finish_atomic(d, op, add_access(d, op, handler, moved_type(d, op), TILE_OPERAND_dst));
 }
 
 void cpu_decode_atomic_thread(cpu_decoder *d, tile_op op) {
-    decode_atomic_thread(d, op, 1);
+    decode_atomic_thread(d, op);
 }
 
 void cpu_decode_atomic_cas_thread(cpu_decoder *d, tile_op op) {
-    decode_atomic_thread(d, op, 2);
+    decode_atomic_thread(d, op);
 }

@@ -58,9 +58,9 @@ typedef void (*visit_operand)(void *user, tile_value value, bool element);
 static void visit_operands(const tile_function *f, tile_op op, visit_operand visit, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
     for (unsigned k = 0; k < tile_op_get_info(opcode)->operand_count; k++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(f, op, k, &count);
-        for (unsigned i = 0; i < count; i++) visit(user, values[i], is_element_value(opcode, k, i));
+        const tile_values values = tile_op_segment(f, op, k);
+        for (unsigned i = 0; i < values.count; i++)
+            visit(user, values.at[i], is_element_value(opcode, k, i));
     }
 }
 
@@ -218,12 +218,11 @@ static cpu_poison *new_poison(cpu_decoder *d, tile_op op) {
     cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(d->f, op));
     for (unsigned k = 0; k < info->operand_count && k < 3; k++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(d->f, op, k, &count);
-        if (!count) continue;
-        const tile_type *type = tile_value_type(d->f, values[0]);
+        const tile_values values = tile_op_segment(d->f, op, k);
+        if (!values.count) continue;
+        const tile_type *type = tile_value_type(d->f, values.at[0]);
         p->may[k] = type->kind == TILE_TYPE_SHARED ? d->program->shared_poison
-                                                   : d->may_poison[values[0].id];
+                                                   : d->may_poison[values.at[0].id];
         p->size[k] = cpu_value_size(type);
         if (type->kind == TILE_TYPE_SHARED) p->size[k] = tile_scalar_bytes(type->scalar);
         p->scalar[k] = type->scalar;
@@ -302,14 +301,13 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
     p->plain = list.operands;
     cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_again, p);
     for (unsigned k = 0; k < tile_op_get_info(opcode)->operand_count && k < 3; k++) {
-        unsigned count;
-        const tile_value *values = tile_op_segment(d->f, op, k, &count);
-        if (!count || !is_element_value(opcode, k, 0)) continue;
+        const tile_values values = tile_op_segment(d->f, op, k);
+        if (!values.count || !is_element_value(opcode, k, 0)) continue;
         if (tile_op_get_info(opcode)->operands[k].form != TILE_FORM_variadic) {
-            insn->operand[k] = cpu_poison_place(d, values[0], insn->operand[k]);
+            insn->operand[k] = cpu_poison_place(d, values.at[0], insn->operand[k]);
             continue;
         }
-        insn->index = poison_places(d, values, insn->index, count);
+        insn->index = poison_places(d, values.at, insn->index, values.count);
     }
 }
 
@@ -351,12 +349,13 @@ static void follow_dot(cpu_decoder *d, tile_op op, uint32_t first) {
 
 /* Shared memory has poison of its own, global memory none. */
 static void follow_load(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (cpu_operand_type(d, op, 0)->kind == TILE_TYPE_SHARED) follow_move(d, op, first);
+    if (cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_SHARED)
+        follow_move(d, op, first);
 }
 
 /* It looks at the poison of what it stores itself, as it knows what is inside of the extents. */
 static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
-    bool shared = cpu_operand_type(d, op, 1)->kind == TILE_TYPE_SHARED;
+    bool shared = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind == TILE_TYPE_SHARED;
     if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
         follow_move(d, op, first);
     else if (d->may_poison[tile_operand_src(d->f, op).id])
@@ -366,7 +365,7 @@ static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
 static void follow_copy(cpu_decoder *d, tile_op op, uint32_t first) {
     if (!d->program->shared_poison) return;
     cpu_poison *p = new_poison(d, op);
-    if (cpu_operand_type(d, op, 0)->kind == TILE_TYPE_SHARED)
+    if (cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_SHARED)
         d->program->insns[first].poison = p;
     else
         add_follower(d, op, first, cpu_run_poison_copied, p);
@@ -377,11 +376,10 @@ static void follow_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
 }
 
 static void follow_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
-    unsigned count;
-    const tile_value *accs = tile_operands_accs(d->f, op, &count);
+    const tile_values accs = tile_operands_accs(d->f, op);
     if (!result_may(d, op)) return;
     cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
-    insn->index = poison_places(d, accs, insn->index, count);
+    insn->index = poison_places(d, accs.at, insn->index, accs.count);
 }
 
 static void follow_to_fragment(cpu_decoder *d, tile_op op, uint32_t first) {

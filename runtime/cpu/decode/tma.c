@@ -19,84 +19,75 @@ static const char *name_of(cpu_decoder *d, tile_value value) {
     return name ? name : "memory";
 }
 
-/* The places of values from `first` on of an operand. */
-static const tile_value *operand(const cpu_decoder *d, tile_op op, unsigned index,
-                                 unsigned *count) {
-    return tile_op_segment(d->f, op, index, count);
-}
-
-static cpu_insn *add_copy(cpu_decoder *d, tile_op op, cpu_handler handler, unsigned outside,
-                          unsigned shared) {
-    unsigned count;
-    const tile_value *from = operand(d, op, outside, &count);
+static cpu_insn *add_copy(cpu_decoder *d, tile_op op, cpu_handler handler,
+                          tile_operand_name outside, tile_operand_name shared) {
+    const tile_values from = tile_named_operands(d->f, op, outside);
     uint32_t *second = TILE_NEW_ARRAY(&d->program->arena, uint32_t, 2);
     cpu_insn *insn = cpu_add_insn(d, op, handler);
-    insn->operand[0] = cpu_place_of(d, from[0]);
-    insn->type = tile_value_type(d->f, from[0]);
+    insn->operand[0] = cpu_place_of(d, from.at[0]);
+    insn->type = tile_value_type(d->f, from.at[0]);
     insn->size = tile_scalar_bytes(insn->type->scalar);
     insn->scalar = insn->type->scalar;
-    const tile_value *buffer = operand(d, op, shared, &count);
-    insn->operand[1] = cpu_place_of(d, buffer[0]);
-    insn->memory = tile_value_type(d->f, buffer[0]);
-    insn->name = name_of(d, buffer[0]);
-    second[0] = cpu_place_of(d, buffer[1]);
+    const tile_values buffer = tile_named_operands(d->f, op, shared);
+    insn->operand[1] = cpu_place_of(d, buffer.at[0]);
+    insn->memory = tile_value_type(d->f, buffer.at[0]);
+    insn->name = name_of(d, buffer.at[0]);
+    second[0] = cpu_place_of(d, buffer.at[1]);
     insn->second = second;
     insn->second_count = 1;
     insn->kind = tile_op_word(d->f, op, TILE_ATTR_kind);
     return insn;
 }
 
-static void set_coordinates(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned list) {
-    unsigned count;
-    const tile_value *at = operand(d, op, list, &count);
-    insn->index = cpu_places_of(d, at, count);
-    insn->index_count = count;
+static void set_coordinates(cpu_decoder *d, cpu_insn *insn, tile_op op) {
+    const tile_values at = tile_operands_at(d->f, op);
+    insn->index = cpu_places_of(d, at.at, at.count);
+    insn->index_count = at.count;
 }
 
 /* A pointer's index, whose type is insn->from, and the bytes. */
-static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned pointer,
-                      unsigned bytes) {
-    unsigned count;
-    tile_value values[2] = {operand(d, op, pointer, &count)[1], operand(d, op, bytes, &count)[0]};
+static void set_bytes(cpu_decoder *d, cpu_insn *insn, tile_op op, tile_operand_name pointer) {
+    tile_value values[2] = {tile_named_operands(d->f, op, pointer).at[1],
+                            tile_operand_bytes(d->f, op)};
     insn->from = tile_value_type(d->f, values[0])->scalar;
     insn->index = cpu_places_of(d, values, 2);
     insn->index_count = 2;
 }
 
 /* What is said of the barrier has its name. */
-static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op, unsigned barrier) {
-    unsigned count, blocks;
-    const tile_value *bar = operand(d, op, barrier, &count);
-    const tile_value *mask = operand(d, op, barrier + 1, &blocks);
-    insn->operand[2] = cpu_place_of(d, bar[0]);
-    insn->second[1] = cpu_place_of(d, bar[1]);
+static void set_barrier(cpu_decoder *d, cpu_insn *insn, tile_op op) {
+    const tile_values bar = tile_operands_bar(d->f, op);
+    const tile_values mask = tile_operands_blocks(d->f, op);
+    insn->operand[2] = cpu_place_of(d, bar.at[0]);
+    insn->second[1] = cpu_place_of(d, bar.at[1]);
     insn->second_count = 2;
-    if (blocks) insn->operand[3] = cpu_place_of(d, mask[0]);
+    if (mask.count) insn->operand[3] = cpu_place_of(d, mask.at[0]);
     cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
     *named = *insn;
-    named->name = name_of(d, bar[0]);
-    named->memory = tile_value_type(d->f, bar[0]);
+    named->name = name_of(d, bar.at[0]);
+    named->memory = tile_value_type(d->f, bar.at[0]);
     insn->at_barrier = named;
 }
 
 void cpu_decode_tma_load(cpu_decoder *d, tile_op op) {
-    cpu_insn *insn = add_copy(d, op, cpu_run_tma_load, 0, 2);
-    set_coordinates(d, insn, op, 1);
-    set_barrier(d, insn, op, 3);
+    cpu_insn *insn = add_copy(d, op, cpu_run_tma_load, TILE_OPERAND_map, TILE_OPERAND_dst);
+    set_coordinates(d, insn, op);
+    set_barrier(d, insn, op);
 }
 
 void cpu_decode_tma_store(cpu_decoder *d, tile_op op) {
-    set_coordinates(d, add_copy(d, op, cpu_run_tma_store, 1, 0), op, 2);
+    set_coordinates(d, add_copy(d, op, cpu_run_tma_store, TILE_OPERAND_map, TILE_OPERAND_src), op);
 }
 
 void cpu_decode_bulk_load(cpu_decoder *d, tile_op op) {
-    cpu_insn *insn = add_copy(d, op, cpu_run_bulk_load, 0, 1);
-    set_bytes(d, insn, op, 0, 2);
-    set_barrier(d, insn, op, 3);
+    cpu_insn *insn = add_copy(d, op, cpu_run_bulk_load, TILE_OPERAND_src, TILE_OPERAND_dst);
+    set_bytes(d, insn, op, TILE_OPERAND_src);
+    set_barrier(d, insn, op);
 }
 
 void cpu_decode_bulk_store(cpu_decoder *d, tile_op op) {
-    set_bytes(d, add_copy(d, op, cpu_run_bulk_store, 1, 0), op, 1, 2);
+    set_bytes(d, add_copy(d, op, cpu_run_bulk_store, TILE_OPERAND_dst, TILE_OPERAND_src), op,
+              TILE_OPERAND_dst);
 }
 
 void cpu_decode_bulk_commit(cpu_decoder *d, tile_op op) {
@@ -105,22 +96,21 @@ void cpu_decode_bulk_commit(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_bulk_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_bulk_wait);
-    insn->integer = cpu_pending_count(d, op, 0);
+    insn->integer = cpu_pending_count(d, op);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_read);
 }
 
-void cpu_name_barrier(cpu_decoder *d, tile_op op, unsigned index) {
-    unsigned count;
-    const tile_value *bar = operand(d, op, index, &count);
+void cpu_name_barrier(cpu_decoder *d, tile_op op) {
+    const tile_values bar = tile_operands_bar(d->f, op);
     cpu_insn *insn = &d->program->insns[d->program->insn_count - 1];
     cpu_insn *named = TILE_NEW(&d->program->arena, cpu_insn);
     *named = *insn;
-    named->name = name_of(d, bar[0]);
-    named->memory = tile_value_type(d->f, bar[0]);
-    named->operand[0] = cpu_place_of(d, bar[0]);
-    named->index = cpu_places_of(d, bar + 1, count - 1);
+    named->name = name_of(d, bar.at[0]);
+    named->memory = tile_value_type(d->f, bar.at[0]);
+    named->operand[0] = cpu_place_of(d, bar.at[0]);
+    named->index = cpu_places_of(d, bar.at + 1, bar.count - 1);
     insn->at_barrier = named;
-    insn->name = name_of(d, operand(d, op, index - 1, &count)[0]);
+    insn->name = name_of(d, tile_operand_dst(d->f, op));
 }
 
 void cpu_set_sharing(cpu_decoder *d, tile_op op) {

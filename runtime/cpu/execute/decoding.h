@@ -20,7 +20,7 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
 const int64_t *cpu_parallel_extents(cpu_decoder *d, tile_op op);
 void cpu_enter_parallel(cpu_decoder *d, tile_op op, cpu_insn *insn);
 void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel);
-void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores);
+void cpu_claim_element(cpu_decoder *d, tile_op op, tile_operand_name memory);
 
 /* mixed.c. Whether threads do something on their own in a kernel of level 2; false, too, after a
  * report where that cannot be executed. */

@@ -234,23 +234,22 @@ void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel) {
 void cpu_decode_element(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, run_element);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->type = cpu_operand_type(d, op, 0);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_src);
 }
 
-void cpu_claim_element(cpu_decoder *d, tile_op op, unsigned memory, bool stores) {
-    unsigned count, predicates;
+void cpu_claim_element(cpu_decoder *d, tile_op op, tile_operand_name memory) {
     if (!d->parallel_rank) return;
-    const tile_value *element = tile_op_segment(d->f, op, memory, &count);
-    const tile_value *predicate = tile_op_segment(d->f, op, memory + 1, &predicates);
-    const tile_value_data *view = tile_value_at(d->f, element[0]);
+    const tile_values element = tile_named_operands(d->f, op, memory);
+    const tile_values predicate = tile_operands_predicate(d->f, op);
+    const tile_value_data *view = tile_value_at(d->f, element.at[0]);
     cpu_insn *insn = cpu_add_insn(d, op, run_claim);
-    insn->operand[0] = cpu_place_of(d, element[0]);
-    insn->operand[1] = predicates ? cpu_place_of(d, predicate[0]) : CPU_NO_PLACE;
-    insn->index = cpu_places_of(d, element + 1, count - 1);
-    insn->index_count = count - 1;
+    insn->operand[0] = cpu_place_of(d, element.at[0]);
+    insn->operand[1] = predicate.count ? cpu_place_of(d, predicate.at[0]) : CPU_NO_PLACE;
+    insn->index = cpu_places_of(d, element.at + 1, element.count - 1);
+    insn->index_count = element.count - 1;
     insn->size = tile_scalar_bytes(view->type->scalar);
     insn->memory = view->type;
     insn->name = view->name ? view->name : "";
-    insn->flag = stores;
+    insn->flag = memory == TILE_OPERAND_dst;
     set_coordinates(d, insn);
 }

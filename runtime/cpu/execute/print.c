@@ -25,7 +25,7 @@ static CPU_HANDLER(run_claim) {
 static void decode_claim(cpu_decoder *d, tile_op op, const char *otherwise) {
     const char *text = tile_op_attr_text(d->f, op, TILE_ATTR_text);
     cpu_insn *insn = cpu_add_op(d, op, run_claim);
-    cpu_set_elements(d, insn, cpu_operand_type(d, op, 0));
+    cpu_set_elements(d, insn, cpu_operand_type(d, op, TILE_OPERAND_condition));
     insn->name = text ? text : otherwise;
 }
 
@@ -140,11 +140,10 @@ static CPU_HANDLER(run_print) {
 }
 
 void cpu_decode_print(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_value *src = tile_operands_src(d->f, op, &count);
-    const tile_type **types = TILE_NEW_ARRAY(&d->program->arena, const tile_type *, count + 1u);
+    const tile_values src = tile_operands_src(d->f, op);
+    const tile_type **types = TILE_NEW_ARRAY(&d->program->arena, const tile_type *, src.count + 1u);
     struct cpu_print *print = TILE_NEW(&d->program->arena, struct cpu_print);
-    for (unsigned i = 0; i < count; i++) types[i] = tile_value_type(d->f, src[i]);
+    for (unsigned i = 0; i < src.count; i++) types[i] = tile_value_type(d->f, src.at[i]);
     *print = (struct cpu_print){tile_op_attr_text(d->f, op, TILE_ATTR_text), types};
     cpu_add_op(d, op, run_print)->print = print;
 }

@@ -45,8 +45,7 @@ static cpu_product *add_product(cpu_decoder *d, tile_op op, uint32_t m, uint32_t
 
 /* NULL: it is a tile. */
 static const char *buffer_name(const cpu_decoder *d, tile_op op, unsigned side) {
-    unsigned count;
-    tile_value value = tile_op_segment(d->f, op, side, &count)[0];
+    tile_value value = tile_op_segment(d->f, op, side).at[0];
     bool shared = tile_value_type(d->f, value)->kind == TILE_TYPE_SHARED;
     return shared ? tile_value_at(d->f, value)->name : NULL;
 }
@@ -63,8 +62,8 @@ static uint32_t *transposed_positions(cpu_decoder *d, uint32_t rows, uint32_t co
 void cpu_decode_dot(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot);
     tile_mma_query query = tile_product_query(d->f, op);
-    insn->type = cpu_operand_type(d, op, 0);
-    insn->memory = cpu_operand_type(d, op, 1);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_lhs);
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_rhs);
     if (cpu_result_type(d, op)->rank != 2)
         CPU_FAIL(d, insn->loc, "dot: its operands are batches; run expand-dots");
     cpu_product *product = add_product(d, op, query.m, query.n, query.k);
@@ -80,7 +79,7 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
 
 void cpu_decode_dot_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_dot_wait);
-    insn->integer = cpu_pending_count(d, op, 1);
+    insn->integer = cpu_pending_count(d, op);
     cpu_add_move(d, op, tile_operand_src(d->f, op), cpu_place_of(d, tile_op_result(d->f, op, 0)));
 }
 
@@ -122,7 +121,7 @@ static uint32_t *fragment_positions(cpu_decoder *d, uint32_t elements, uint32_t 
 
 const cpu_product *cpu_product_of_wgmma(cpu_decoder *d, tile_op op) {
     enum { ROWS = 16, PAIR = 2 };
-    const tile_type *lhs = cpu_operand_type(d, op, 0);
+    const tile_type *lhs = cpu_operand_type(d, op, TILE_OPERAND_lhs);
     uint32_t size = tile_scalar_bytes(lhs->scalar), k = tile_wgmma_depth(lhs->scalar);
     uint32_t elements = cpu_value_elements(cpu_result_type(d, op)), n = 2 * elements;
     cpu_product *product = add_product(d, op, ROWS, n, k);

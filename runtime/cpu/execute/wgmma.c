@@ -80,7 +80,7 @@ void cpu_decode_wgmma_descriptor(cpu_decoder *d, tile_op op) {
     tile_wgmma_matrix m = tile_wgmma_matrix_of(d->f, op);
     uint64_t mode = m.swizzle == 128 ? 1 : m.swizzle == 64 ? 2 : m.swizzle == 32 ? 3 : 0;
     cpu_insn *insn = cpu_add_op(d, op, run_wgmma_descriptor);
-    insn->memory = cpu_operand_type(d, op, 0);
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_src);
     insn->integer =
         (int64_t)(mode << 62 | (uint64_t)m.stride >> 4 << 32 | (uint64_t)m.leading >> 4 << 16);
 }
@@ -456,15 +456,14 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
 }
 
 void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
-    unsigned count;
-    const tile_value *places = tile_operands_places(d->f, op, &count);
+    const tile_values places = tile_operands_places(d->f, op);
     cpu_insn *insn = cpu_add_op(d, op, run_wgmma);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
-    insn->type = cpu_operand_type(d, op, 0);
-    insn->memory = cpu_operand_type(d, op, 1);
+    insn->type = cpu_operand_type(d, op, TILE_OPERAND_lhs);
+    insn->memory = cpu_operand_type(d, op, TILE_OPERAND_rhs);
     insn->product = cpu_product_of_wgmma(d, op);
     insn->flag = tile_product_forms_of(d->f, op).sparse;
-    insn->index = cpu_places_of(d, places, count);
+    insn->index = cpu_places_of(d, places.at, places.count);
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_selector, 0);
     insn->name = cpu_either_name(d, buffer_name(d, tile_operand_lhs(d->f, op)),
                                  buffer_name(d, tile_operand_rhs(d->f, op)));
@@ -490,5 +489,5 @@ void cpu_decode_wgmma_wait(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, run_wgmma_wait);
     insn->second = places;
     insn->order = sizes;
-    insn->integer = cpu_pending_count(d, op, 0);
+    insn->integer = cpu_pending_count(d, op);
 }

@@ -46,10 +46,8 @@ uint32_t cpu_place_of(cpu_decoder *d, tile_value value) {
     return d->places[value.id];
 }
 
-const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand) {
-    unsigned count;
-    const tile_value *values = tile_op_segment(d->f, op, operand, &count);
-    return count ? tile_value_type(d->f, values[0]) : NULL;
+const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, tile_operand_name name) {
+    return tile_value_type(d->f, tile_named_operand(d->f, op, name));
 }
 
 const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op) {
@@ -95,19 +93,19 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     unsigned lists = 0;
     for (unsigned i = 0; i < info->operand_count && i < CPU_OPERANDS; i++) {
-        unsigned count, heads = tile_form_has_head(info->operands[i].form);
-        const tile_value *values = tile_op_segment(d->f, op, i, &count);
-        if (heads && count) {
-            const tile_value_data *data = tile_value_at(d->f, values[0]);
-            insn->operand[i] = cpu_place_of(d, values[0]);
+        unsigned heads = tile_form_has_head(info->operands[i].form);
+        const tile_values values = tile_op_segment(d->f, op, i);
+        if (heads && values.count) {
+            const tile_value_data *data = tile_value_at(d->f, values.at[0]);
+            insn->operand[i] = cpu_place_of(d, values.at[0]);
             if (data->type->kind == TILE_TYPE_SHARED)
                 insn->name = data->name ? data->name : insn->name;
         }
         if (heads && !tile_form_has_brackets(info->operands[i].form)) continue;
-        uint32_t tail = count > heads ? count - heads : 0;
+        uint32_t tail = values.count > heads ? values.count - heads : 0;
         insn->placed |= tail > 1 && info->operands[i].form == TILE_FORM_address;
         if (++lists > 2) continue; /* a third one is for who knows of it */
-        *(lists == 1 ? &insn->index : &insn->second) = cpu_places_of(d, values + heads, tail);
+        *(lists == 1 ? &insn->index : &insn->second) = cpu_places_of(d, values.at + heads, tail);
         *(lists == 1 ? &insn->index_count : &insn->second_count) = tail;
     }
     if (tile_op_at(d->f, op)->result_count)
@@ -115,9 +113,9 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler) {
     return insn;
 }
 
-int64_t cpu_pending_count(cpu_decoder *d, tile_op wait, unsigned operand) {
+int64_t cpu_pending_count(cpu_decoder *d, tile_op wait) {
     int64_t pending = 0;
-    if (!tile_value_is_int(d->f, tile_op_operand(d->f, wait, operand), &pending))
+    if (!tile_value_is_int(d->f, tile_operand_pending(d->f, wait), &pending))
         CPU_FAIL(d, tile_op_loc(d->f, wait), "%s: how many may be pending is not known yet",
                  tile_op_name(d->f, wait));
     return pending;

@@ -38,7 +38,7 @@ static inline uint32_t cpu_poison_place(const cpu_decoder *d, tile_value value, 
 uint32_t cpu_add_constant(cpu_decoder *d, const tile_type *type);
 uint32_t cpu_place_of(cpu_decoder *d, tile_value value);
 /* The type of an operand's first value, NULL if it is absent. */
-const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, unsigned operand);
+const tile_type *cpu_operand_type(const cpu_decoder *d, tile_op op, tile_operand_name name);
 const tile_type *cpu_result_type(const cpu_decoder *d, tile_op op);
 
 /* An instruction of this operation; valid until the next one is added. */
@@ -49,7 +49,7 @@ cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
 /* How many a wait leaves pending, an operand that is a number; else the decoding fails. */
-int64_t cpu_pending_count(cpu_decoder *d, tile_op wait, unsigned operand);
+int64_t cpu_pending_count(cpu_decoder *d, tile_op wait);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
 /* storage.c: checks the values' sizes and gives each buffer and value its place; only values. */

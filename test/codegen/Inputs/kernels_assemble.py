@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import shares
 from kernels_on_targets import GIVEN
 
 # Instructions that say how a kernel multiplies and copies.
@@ -61,7 +62,7 @@ def main():
         step = int(step or 1)
         made = wrong = 0
         ways = collections.Counter()
-        for file, name in kernels[number % step::step]:
+        for file, name in shares.take(kernels[number % step::step]):
             compiled = emit(file, name, target, folder / "k.ptx")
             if compiled is None:
                 continue

@@ -2,10 +2,14 @@
 
 usage: kernels_on_targets.py TARGETS.DEF FILE ...
 """
+import collections
+import itertools
 import pathlib
 import re
 import subprocess
 import sys
+
+import shares
 
 # What needs a parameter that has no default and no points is said so, and is nobody's to choose.
 GIVEN = ("; it needs one", "is open: say which one")
@@ -24,24 +28,23 @@ def compiles(file, name, target):
 
 def main():
     targets = re.findall(r"(?m)^TARGET\((\w+)", pathlib.Path(sys.argv[1]).read_text())
-    done = wrong = 0
-    for file in sys.argv[2:]:
-        text = pathlib.Path(file).read_text()
-        names = re.findall(r"(?m)^(?:kernel|plan|compute) @(\w+)", text)
-        made = 0
-        for name in names:
-            for target in targets:
-                error = compiles(file, name, target)
-                if error is None:
-                    break
-                made += 1
-                wrong += bool(error)
-                if error:
-                    print(f"{target}: @{name}: {error}")
-        done += made
-        if not made:
+    names = [(file, name) for file in sys.argv[2:]
+             for name in re.findall(r"(?m)^(?:kernel|plan|compute) @(\w+)", pathlib.Path(file).read_text())]
+    cases = shares.take(itertools.product(names, targets))
+    made, wrong, needs = collections.Counter(), 0, set()
+    for (file, name), target in cases:
+        error = None if name in needs else compiles(file, name, target)
+        if error is None:
+            needs.add(name)
+            continue
+        made[file] += 1
+        wrong += bool(error)
+        if error:
+            print(f"{target}: @{name}: {error}")
+    for file in sys.argv[2:] if len(cases) == len(names) * len(targets) else []:
+        if not made[file]:
             print(f"{file}: nothing of it compiles without parameters")
-    print(f"{len(targets)} targets, {done} compiled, {wrong} refused")
+    print(f"{len(targets)} targets, {sum(made.values())} compiled, {wrong} refused")
 
 
 if __name__ == "__main__":

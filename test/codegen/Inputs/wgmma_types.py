@@ -9,10 +9,13 @@ import subprocess
 import sys
 import tempfile
 
+import shares
+
 generator, assemble, ptxas = sys.argv[1:4]
 sys.path.insert(0, os.path.dirname(generator))  # what it imports lies beside it
 kernels = runpy.run_path(generator, run_name="kernels")
-cases = [kernels["Case"](text) for text in kernels["cases_of"](sys.argv[4:])]
+texts = list(kernels["cases_of"](sys.argv[4:]))
+cases = [kernels["Case"](text) for text in shares.take(texts)]
 HEAD = re.compile(r"^[ \t]*\.(version|target|address_size|extern|file)\b.*$", re.M)
 
 
@@ -49,4 +52,4 @@ if ran.returncode:
     sys.exit("\n".join("k%d %s" % (i, case.text) for i, case in enumerate(cases)) + "\n" + ran.stdout)
 names = set(re.findall(r"wgmma\.mma_async\.(sp\.)?sync\.aligned\.(\S+)", text))
 print("\n".join(sorted(sparse + name for sparse, name in names)))
-print("%d kernels" % len(cases))
+print("%d of %d kernels" % (len(cases), len(texts)))

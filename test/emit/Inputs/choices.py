@@ -11,13 +11,15 @@ import subprocess
 import sys
 import tempfile
 
+import shares
+
 ptxas, targets, path = sys.argv[1:4]
 options = [word for word in sys.argv[4:] if word.startswith("--")]
 names = [word.split("=", 1) for word in sys.argv[4:] if not word.startswith("--")]
-choices = itertools.product(targets.split(","), *([f"{name}={v}" for v in values.split(",")] for name, values in names))
+choices = list(itertools.product(targets.split(","), *([f"{name}={v}" for v in values.split(",")] for name, values in names)))
 count = 0
 with tempfile.TemporaryDirectory() as folder:
-    for target, *bound in choices:
+    for target, *bound in shares.take(choices):
         for old in glob.glob(os.path.join(folder, "*")):
             os.remove(old)
         what = ["tilec", path, "--target=" + target, *options]
@@ -32,4 +34,4 @@ with tempfile.TemporaryDirectory() as folder:
             if ran.returncode or re.search(r"[1-9]\d* bytes (spill|stack)|\bC75\d\d\b", said):
                 sys.exit(" ".join([*what, os.path.basename(ptx)]) + "\n" + said)
             count += 1
-print(count, "assembled")
+print(f"{len(choices)} choices, {count} modules assembled")

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import shares
+
 ptxas, targets = sys.argv[1], sys.argv[2].split(",")
 files = [word for word in sys.argv[3:] if word != "--first"]
 first_only = "--first" in sys.argv
@@ -47,15 +49,13 @@ def assemble(folder, path, target, params):
     return ""
 
 
+cases = [(target, path, point) for target, path in itertools.product(targets, files)
+         for point in points(path)[:1 if first_only else None]]
 count = too_large = 0
 with tempfile.TemporaryDirectory() as folder:
-    for target, path in itertools.product(targets, files):
-        for point in points(path)[:1 if first_only else None]:
-            params = [word for pair in point for word in ("--param", pair)]
-            refused = assemble(folder, path, target, params)
-            if refused:
-                too_large += 1
-            else:
-                count += 1
-print(count, "points assembled," if too_large else "points assembled",
-      f"{too_large} too large for the target" if too_large else "")
+    for target, path, point in shares.take(cases):
+        params = [word for pair in point for word in ("--param", pair)]
+        refused = assemble(folder, path, target, params)
+        too_large += bool(refused)
+        count += not refused
+print(f"{len(cases)} points: {count} assembled, {too_large} too large for the target")

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import shares
+
 # Kernel: arguments whose lengths %d stands for.
 ARGUMENTS = {
     "plain": ["a=rand:f32[2,%d]"],
@@ -64,15 +66,16 @@ def run(file, kernel, level, point, draw):
 def main():
     file, action, *rest = sys.argv[1:]
     draw = random.Random(7)
-    for kernel in ARGUMENTS:
-        space = points(file, kernel)
-        for point in space:
-            for each in rest:
-                if action == "run":
-                    run(file, kernel, each, point, draw)
-                else:
-                    output(["tilec", file, f"--kernel={kernel}", f"--target={each}", *point])
-        print(f"{kernel}: {len(space)} points, right")
+    spaces = {kernel: points(file, kernel) for kernel in ARGUMENTS}
+    cases = shares.take((kernel, point, each) for kernel in ARGUMENTS for point in spaces[kernel] for each in rest)
+    for kernel, point, each in cases:
+        if action == "run":
+            run(file, kernel, each, point, draw)
+        else:
+            output(["tilec", file, f"--kernel={kernel}", f"--target={each}", *point])
+    for kernel, space in spaces.items():
+        print(f"{kernel}: {len(space)} points")
+    print(f"{len(cases)} cases, all right")
 
 
 main()

@@ -1,12 +1,15 @@
 """Sums of 2^20 terms of 0.1 in f32, as each kind of kernel that adds them: how far off they are.
 
-usage: long_sums.py FILE FOLDER LEVEL
+usage: long_sums.py FILE FOLDER LEVEL...
 """
 import array
+import itertools
 import pathlib
 import struct
 import subprocess
 import sys
+
+import shares
 
 TERMS = 1 << 20
 MOST = 1024  # units of 2^-24: the root of the number of terms
@@ -67,11 +70,15 @@ def measure(file, folder, level, kernel, result, inputs, sizes):
 
 
 def main():
-    file, folder, level = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    file, folder, levels = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     folder.mkdir(parents=True, exist_ok=True)
-    for kernel, *case in CASES:
+    wrong = 0
+    cases = shares.take(itertools.product(levels, CASES))
+    for level, (kernel, *case) in cases:
         error = measure(file, folder, level, kernel, *case)
+        wrong += not error <= MOST
         print(f"level {level} {kernel}: {error:.1f} units, {'right' if error <= MOST else 'WRONG'}")
+    print(f"{len(cases)} of {len(levels) * len(CASES)} sums, {wrong} wrong")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+import shares
+
 INPUTS, SHIPPED, FOLDER = sys.argv[1:4]
 TO_ROLES = ("split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions,"
             "specialize-warps,skip-masked,pipeline-dots")
@@ -323,6 +325,7 @@ def main():
                 planted.add((level, row))
                 sound = row in SOUND.get(name, ()) or (m is found[-1] and row in SOUND_LAST.get(name, ()))
                 jobs.append((name, row, changed, f"{expected}|^nothing$" if sound else expected, 3 * (len(jobs) % 2)))
+    jobs = shares.take(jobs)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         reports = list(pool.map(lambda job: run(job[1][0], job[0], job[1][2], job[1][4]), enumerate(jobs)))
     missed = {f"{row}, in {name}: {report}" for (name, row, _, expected, _), report in zip(jobs, reports)

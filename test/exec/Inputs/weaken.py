@@ -2,8 +2,8 @@
 kernels, one at a time, and runs what is left on the CPU device: it must be caught, by a report or a wrong result.
 What nothing catches is needless, or the CPU device misses it.
 
-usage: weaken.py KERNELS FOLDER [--share=N/M] [--strict] [--only="NAME;NAME"] [--kind=KIND] [--without=KIND] [--seeds=N] [--jobs=N] [--table]
-  --share=N/M   the N-th of M parts of the changes, which are dealt out evenly (default: all of them)
+usage: weaken.py KERNELS FOLDER [--share=N/M].. [--strict] [--only="NAME;NAME"] [--kind=KIND] [--without=KIND] [--seeds=N] [--jobs=N] [--table]
+  --share=N/M   the N-th of M parts of the changes (default: all of them); again: a part of these
   --strict      also what is known to be needless, and says why it stays (NEEDLESS)
   --table       how many of each kind were caught, for each kernel"""
 import argparse
@@ -208,7 +208,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kernels")
     parser.add_argument("folder")
-    parser.add_argument("--share", default="1/1")
+    parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--only", default="")
     parser.add_argument("--kind", default="")
     parser.add_argument("--without", default="")
@@ -217,7 +217,10 @@ def main():
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    part, parts = map(int, options.share.split("/"))
+    part, parts = 0, 1
+    for share in options.share:
+        index, count = map(int, share.split("/"))
+        part, parts = part + parts * (index - 1), parts * count
     jobs = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         names = [n for n in POINTS if not options.only or n in options.only.split(";") or POINTS[n][0] in options.only.split(";")]
@@ -225,7 +228,7 @@ def main():
         for name in names:
             jobs.append((name, "as it is", 0, "", texts[name]))
             for kind, line, old, text in find_changes(texts[name]):
-                if options.kind in kind and not (options.without and options.without in kind) and zlib.crc32(f"{name} {line} {kind}".encode()) % parts == part - 1:
+                if options.kind in kind and not (options.without and options.without in kind) and zlib.crc32(f"{name} {line} {kind}".encode()) % parts == part:
                     jobs.append((name, kind, line, old, text))
         reports = list(pool.map(lambda job: judge(job, options), enumerate(jobs)))
     rows, wrong, needless, missed, left = {}, 0, 0, 0, [row[3] for row in NEEDLESS]

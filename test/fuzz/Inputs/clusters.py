@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import shares
+
 
 class Kernel:
     def __init__(self, seed):
@@ -142,7 +144,7 @@ def run(folder, kernel, level, seed):
 wrong = 0
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
-    for number in range(int(sys.argv[1]), int(sys.argv[2]) + 1):
+    for number in shares.take(range(int(sys.argv[1]), int(sys.argv[2]) + 1)):
         kernel = Kernel(number)
         (folder / "k.tile").write_text(kernel.text())
         shape = (kernel.blocks, kernel.height, kernel.width)

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+import shares
+
 FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 INTS = {"i8": 1, "i16": 2, "i32": 4, "i64": 8}
 # Operands and sum of a dot: with an instruction, with one for wider types, without.
@@ -793,6 +795,10 @@ def main(kind=Kernel, checker=Check):
     parser.add_argument("--plant", action="store_true", help="let level 3 be wrong")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     options = parser.parse_args()
+    if not options.plant:
+        options.seed, options.count, options.least, seconds = shares.draw(
+            options.seed, options.count, options.least, 1000 * options.seconds)
+        options.seconds = seconds / 1000
     end, done, wrong = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
         check = checker(folder, options)

@@ -9,6 +9,8 @@ import random
 import subprocess
 import sys
 
+import shares
+
 MASKS = [None, None, "%key <= %row", "%row >= %key", "%key < %row + 3", "%key <= n - m + %row", "%key > %row",
          "%key <= %row & %key + 9 > %row", "%key + 2 > %row", "%key <= %row | %c == 0", "%key <= %row | %row < 4"]
 
@@ -125,6 +127,7 @@ def is_right(folder, seed):
 def main():
     folder, first, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     folder.mkdir(parents=True, exist_ok=True)
+    first, count = shares.draw(first, count)
     wrong = sum(not is_right(folder, seed) for seed in range(first, first + count))
     print(f"{count} walks compared, {wrong} wrong")
 

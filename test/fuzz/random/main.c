@@ -23,6 +23,7 @@ static const char help[] =
     "  --seed=N --count=N    these kernels (default 1, 100)\n"
     "  --seconds=N           no new ones after so long\n"
     "  --least=N             but so many\n"
+    "  --share=I/N           the I-th of N parts of these kernels and times\n"
     "  --device=cuda         compare level 2 with the GPU; without it with level 3, other passes,\n"
     "                        and level 1\n"
     "  --ptx[=EACH]          make PTX of each, or each EACH-th\n"
@@ -40,7 +41,7 @@ static const char help[] =
     "  --check FILE          exit status 0, or one for what is wrong\n";
 
 typedef struct run_options {
-    unsigned long long seed, count, least;
+    unsigned long long seed, count, least, share, shares;
     double seconds;
     unsigned ptx_each, ptxas_each;
     const char *ptxas, *keep, *file, *program;
@@ -290,6 +291,9 @@ static bool take_word(tool_arguments *words, run_options *o) {
         return true;
     if (take_number(words, "--seconds", &number)) {
         o->seconds = (double)number;
+    } else if (tool_option(words, "--share", &given)) {
+        return sscanf(given, "%llu/%llu", &o->share, &o->shares) == 2 && o->share > 0 &&
+               o->share <= o->shares;
     } else if (tool_option(words, "--device", &given)) {
         o->cuda = strcmp(given, "cuda") == 0;
         return o->cuda ? !tool_refuses_cuda() : strcmp(given, "cpu") == 0;
@@ -307,14 +311,28 @@ static bool take_word(tool_arguments *words, run_options *o) {
     return true;
 }
 
+static void take_share(run_options *o) {
+    o->count = (o->count + o->shares - 1) / o->shares;
+    o->least = (o->least + o->shares - 1) / o->shares;
+    o->seconds /= (double)o->shares;
+    o->seed += (o->share - 1) * o->count;
+}
+
 int main(int argc, char **argv) {
-    run_options o = {.seed = 1, .count = 100, .seconds = 1e9, .keep = "/tmp", .program = argv[0]};
+    run_options o = {.seed = 1,
+                     .count = 100,
+                     .share = 1,
+                     .shares = 1,
+                     .seconds = 1e9,
+                     .keep = "/tmp",
+                     .program = argv[0]};
     tool_arguments words = {argc, argv, 1};
     while (words.next < argc)
         if (!take_word(&words, &o)) {
             fputs(help, stderr);
             return 1;
         }
+    take_share(&o);
     mkdir(o.keep, 0777);
     if (o.file) return check_file(&o);
     if (o.coverage) return cover(&o);

@@ -8,6 +8,8 @@ import os
 import sys
 import tempfile
 
+import shares
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--most", type=float)
 options = parser.parse_args()
@@ -152,8 +154,9 @@ with tempfile.TemporaryDirectory() as folder:
     all_passes = [("passes", ["tile-opt", path, "--pass-pipeline=" + PASSES, "--verify-each=0", "-o", out]),
                   ("all", ["tilec", path, "--no-cache", "--target=sm_90", "-o", out])]
     only_layouts = [("layouts", ["tile-opt", path, "--pass-pipeline=instantiate,assign-layouts", "-o", out])]
-    for name, (make, sizes), commands in [(name, case, all_passes[name in COMPUTES:]) for name, case in CASES.items()] + [
-            (name, case, only_layouts) for name, case in LAYOUTS.items()]:
+    cases = [(name, case, all_passes[name in COMPUTES:]) for name, case in CASES.items()]
+    cases += [(name, case, only_layouts) for name, case in LAYOUTS.items()]
+    for name, (make, sizes), commands in shares.take(cases):
         for what, command in commands:
             times, ratio = None, None
             for attempt in range(4 if options.most else 1):  # what else runs on the machine makes a time longer, never shorter

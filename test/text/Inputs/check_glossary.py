@@ -20,10 +20,12 @@ def read_rows(manual):
 
 
 def read_texts(root):
-    """All string literals of the library, the passes, the runtime and the tools, and the tables."""
+    """All string literals of the library, the passes, the runtime and the tools, the tables, and the manual's prose."""
     texts = []
     for folder in ("include", "lib", "passes", "runtime", "tools"):
         for path in sorted((root / folder).rglob("*")):
+            if path.parent.name == "chapters":
+                texts.append(path.read_text())
             if path.suffix not in {".c", ".h", ".def"} or path.name in OWN:
                 continue
             texts += re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text())
