@@ -114,10 +114,9 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
  */
 
 /* atomic_add: the name, and a word of `kind` that it takes. */
-static bool is_name_with_kind(tile_opcode opcode, const char *text, size_t length) {
-    const tile_word *kinds = kinds_of(opcode);
-    const char *name = tile_op_get_info(opcode)->name;
-    size_t own = kinds ? strlen(name) : length;
+static bool is_name_with_kind(const char *name, const tile_word *kinds, const char *text,
+                              size_t length) {
+    size_t own = strlen(name);
     if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return false;
     for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
         if (tile_text_is(tile_attr_word_text(kinds[i]), text + own + 1, length - own - 1))
@@ -126,10 +125,14 @@ static bool is_name_with_kind(tile_opcode opcode, const char *text, size_t lengt
 }
 
 tile_opcode tile_opcode_from_name(const char *name, size_t length) {
-    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
-        if (tile_text_is(tile_op_get_info((tile_opcode)i)->name, name, length))
-            return (tile_opcode)i;
-    for (unsigned i = 1; i < TILE_OPCODE_LIMIT && name; i++)
-        if (is_name_with_kind((tile_opcode)i, name, length)) return (tile_opcode)i;
+    if (!name || !length) return TILE_OP_NONE;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        const char *own = tile_op_get_info((tile_opcode)i)->name;
+        if (own && *own == *name && tile_text_is(own, name, length)) return (tile_opcode)i;
+    }
+    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++)
+        if (is_name_with_kind(tile_op_get_info(takers[i].opcode)->name, takers[i].words, name,
+                              length))
+            return takers[i].opcode;
     return TILE_OP_NONE;
 }
