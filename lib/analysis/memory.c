@@ -91,6 +91,17 @@ bool tile_may_alias(const tile_function *f, tile_value a, tile_value b) {
     return true;
 }
 
+bool tile_may_write(const tile_function *f, tile_op op, tile_value memory) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    unsigned count = tile_op_accesses(f, op, accesses);
+    bool shared = tile_value_type(f, memory)->kind == TILE_TYPE_SHARED, writes = false;
+    for (unsigned i = 0; i < count; i++)
+        writes |= accesses[i].write && accesses[i].shared == shared &&
+                  (shared ? tile_shared_source(f, accesses[i].memory).id == memory.id
+                          : tile_may_alias(f, accesses[i].memory, memory));
+    return writes;
+}
+
 /* A stage index, or a coordinate, as offset, (base + offset), or mod(base + offset, modulus). */
 typedef struct stage_form {
     tile_value base;

@@ -38,6 +38,9 @@ bool tile_waits_for_all(const tile_function *f, tile_op op);
 tile_value tile_memory_root(const tile_function *f, tile_value memory);
 /* False only if no element of the one global memory is an element of the other. */
 bool tile_may_alias(const tile_function *f, tile_value a, tile_value b);
+/* Whether the operation itself may write an element of a view or pointer, or of a shared buffer
+ * (its tile_shared_source). */
+bool tile_may_write(const tile_function *f, tile_op op, tile_value memory);
 
 /* False only if the two are made of different arguments or scratch buffers; what one argument is
  * made of is known to the launch alone. */

@@ -180,16 +180,6 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
     return (obstacle){0};
 }
 
-static bool writes(const planner *p, tile_op op, tile_value source) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(p->f, op, accesses);
-    bool found = false;
-    for (unsigned i = 0; i < count; i++)
-        found |= accesses[i].write && !accesses[i].shared &&
-                 tile_may_alias(p->f, accesses[i].memory, source);
-    return found;
-}
-
 /* Where the loop waits for other blocks of this kernel, whatever the kernel writes counts. */
 static obstacle check_source(const planner *p, tile_value source) {
     bool acquires = false;
@@ -199,7 +189,7 @@ static obstacle check_source(const planner *p, tile_value source) {
                                     "the kernel"
                                   : "its source may be written in the loop";
     TILE_FOR_EACH_OP_INSIDE (p->f, op, acquires ? p->f->body : p->body)
-        if (writes(p, op, source))
+        if (tile_may_write(p->f, op, source))
             return (obstacle){reason, "say {noalias} of an argument that no other one reaches", op};
     return (obstacle){0};
 }
@@ -459,6 +449,10 @@ static void find_loads(const planner *p, tile_pipeline_plan *plan) {
         if (wanted[op.id]) plan->loads[plan->load_count++] = op;
 }
 
+tile_value tile_staged_value(const tile_function *f, const tile_staged_copy *copy) {
+    return copy->buffer.id ? copy->buffer : tile_op_result(f, copy->op, 0);
+}
+
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op) {
     for (unsigned i = 0; i < plan->copy_count; i++)
         if (plan->copies[i].op.id == op.id) return true;
@@ -512,8 +506,8 @@ static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan
         "`dot`'s operands run ahead, so that `pipelined` changes nothing");
 }
 
-static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
-                      tile_pipeline_plan *plan) {
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
+                        tile_pipeline_plan *plan) {
     planner p = {
         .f = f, .context = tile_function_context(f), .arena = arena, .loop = loop, .quiet = quiet};
     p.body = tile_op_region(f, loop, 0);
@@ -544,16 +538,6 @@ static bool make_plan(tile_function *f, tile_op loop, tile_arena *arena, bool qu
     if (!s.given) remark_no_candidate(&p, plan);
     find_loads(&p, plan);
     return !has_order || plan_order(&p, &s, plan);
-}
-
-bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
-                        tile_pipeline_plan *plan) {
-    return make_plan(f, loop, arena, false, plan);
-}
-
-bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *arena,
-                                tile_pipeline_plan *plan) {
-    return make_plan(f, loop, arena, true, plan);
 }
 
 bool tile_is_beside_pipelined(const tile_function *f, tile_op copy) {

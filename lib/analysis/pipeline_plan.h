@@ -36,13 +36,10 @@ typedef struct tile_pipeline_plan {
 } tile_pipeline_plan;
 
 /* Plans one loop whose attribute `pipelined` is a constant. Copies that cannot run ahead are left
- * out, with a remark that says why. False after a diagnostic about the user's lists. */
-bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena,
+ * out, with a remark that says why, unless it is quiet: for a pass after which another one plans
+ * again. False after a diagnostic about the user's lists. */
+bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,
                         tile_pipeline_plan *plan);
-
-/* The same without remarks: for a pass after which another one plans again. */
-bool tile_plan_pipeline_quietly(tile_function *f, tile_op loop, tile_arena *arena,
-                                tile_pipeline_plan *plan);
 
 /* By value: which reach lhs or rhs of a dot in the region through operations that only compute. A
  * load of such a value, in the loop or in branches of it, is a copy. */
@@ -59,12 +56,21 @@ static inline bool tile_specializes_warps(const tile_target *target) {
            tile_target_has(target, TILE_FEATURE_setmaxnreg);
 }
 
+/* Whether blocks of a cluster may share such copies. All of them then come to the loop, also those
+ * with which round-grid fills the last clusters; else it is put into a branch for the others. */
+static inline bool tile_shares_copies(const tile_target *target) {
+    return tile_specializes_warps(target) && tile_target_has(target, TILE_FEATURE_multicast);
+}
+
 /* Whether a copy to a shared buffer stands before a pipelined loop, in the same region: where that
  * one's are copied in the background, it is, too. */
 bool tile_is_beside_pipelined(const tile_function *f, tile_op copy);
 
 /* Whether a loop around op is pipelined. */
 bool tile_is_pipelined(const tile_function *f, tile_op op);
+
+/* What it fills, as the loop names it: the buffer, or the tile that is loaded. */
+tile_value tile_staged_value(const tile_function *f, const tile_staged_copy *copy);
 
 /* Whether op is one of the plan's copies. */
 bool tile_is_staged(const tile_pipeline_plan *plan, tile_op op);

@@ -33,11 +33,40 @@ tile_mma_query tile_product_query(const tile_function *f, tile_op op) {
     return query;
 }
 
+const tile_mma *tile_product_mma(const tile_function *f, tile_op dot, const tile_target *target) {
+    tile_mma_query query = tile_product_query(f, dot);
+    query.features = target->features;
+    return tile_mma_find(&query);
+}
+
 const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
     tile_mma_query query = tile_product_query(f, mma);
     int64_t counts[3];
     for (unsigned i = 0; i < 3; i++) counts[i] = tile_type_elements(operand_type(f, mma, i));
     return tile_mma_of_fragments(&query, counts);
+}
+
+bool tile_takes_product(const tile_function *f, tile_op op, tile_region region, bool *seen) {
+    bool found = false;
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++) {
+        tile_op def = tile_value_def(f, tile_op_operand(f, op, i));
+        if (!def.id || tile_op_at(f, def)->parent.id != region.id || seen[def.id]) continue;
+        seen[def.id] = true;
+        found = tile_op_opcode(f, def) == TILE_OP_dot || tile_takes_product(f, def, region, seen);
+    }
+    return found;
+}
+
+bool tile_dots_are_chained(const tile_function *f, tile_region region, tile_arena *arena) {
+    bool chained = false;
+    TILE_FOR_EACH_OP (f, op, region)
+        for (unsigned i = 0; i < 2 && tile_op_opcode(f, op) == TILE_OP_dot; i++) {
+            bool *seen = TILE_NEW_ARRAY(arena, bool, f->op_count);
+            tile_op def = tile_value_def(f, tile_op_segment(f, op, i).at[0]);
+            chained |= def.id && tile_op_at(f, def)->parent.id == region.id &&
+                       tile_takes_product(f, def, region, seen);
+        }
+    return chained;
 }
 
 tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, unsigned operand,

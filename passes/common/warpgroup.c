@@ -49,54 +49,43 @@ unsigned warpgroup_first(unsigned row_dim) {
     return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
 }
 
-bool warpgroup_promotes(const tile_function *f, tile_op dot) {
-    tile_scalar lhs = warpgroup_operand(f, dot, TILE_MMA_LHS)->scalar;
-    return tile_scalar_bits(lhs) == 8 && tile_scalar_is_floating(lhs) &&
-           warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar == TILE_f32 &&
-           !tile_op_has_attr(f, dot, TILE_ATTR_fast);
+tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot) {
+    tile_executors who = tile_executors_of(f, dot);
+    tile_dot_facts facts = {.query = tile_product_query(f, dot),
+                            .fast = tile_op_has_attr(f, dot, TILE_ATTR_fast),
+                            .first = who.first,
+                            .warps = who.warps};
+    for (unsigned operand = 0; operand < 2; operand++) {
+        const tile_type *type = warpgroup_operand(f, dot, operand);
+        tile_dot_operand *o = &facts.operand[operand];
+        tile_type_dims(type, o->dims);
+        o->k_dim = tile_product_k_dim(f, dot, operand);
+        if (type->kind == TILE_TYPE_SHARED) o->layout = type->layout;
+    }
+    return facts;
 }
 
-bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim) {
+bool warpgroup_promotes(const tile_function *f, tile_op dot) {
+    tile_dot_facts facts = warpgroup_facts(f, dot);
+    return tile_dot_promotes(&facts);
+}
+
+static bool admits(const tile_function *f, tile_op dot, unsigned row_dim) {
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
     return tile_wgmma_admits(dims, row_dim, tile_executors_of(f, dot).warps);
 }
 
-/* 32-bit registers of a thread that hold the sums, spread over so many warps. */
-static int64_t sum_registers(const tile_function *f, tile_op dot, unsigned warps) {
-    const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
-    int64_t bytes = tile_type_elements(acc) * tile_scalar_bytes(acc->scalar);
-    return bytes / 4 / (32 * (int64_t)warps);
-}
-
-static bool asks(const tile_function *f, tile_op loop, const char *wanted) {
-    const char *word = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
-    return word && strcmp(word, wanted) == 0;
-}
-
-bool warpgroup_asks_thirds(const tile_function *f, tile_op loop) {
-    return asks(f, loop, "thirds");
-}
-
-bool warpgroup_asks_turns(const tile_function *f, tile_op loop) {
-    return asks(f, loop, "in_turn");
-}
-
-bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim) {
-    enum { MOST_SUMS = 96 /* registers of a thread */, WARPS = TILE_WARPGROUP };
-    uint32_t dims[TILE_MAX_RANK];
-    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
-    bool equal = dims[row_dim] % WARPGROUP_THIRDS == 0 && !warpgroup_promotes(f, dot);
-    dims[row_dim] /= WARPGROUP_THIRDS;
-    return equal && tile_wgmma_admits(dims, row_dim, WARPS) &&
-           sum_registers(f, dot, WARPS * WARPGROUP_THIRDS) <= MOST_SUMS;
+bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word) {
+    const char *said = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
+    return said && strcmp(said, word) == 0;
 }
 
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
     bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_exchanged);
-    *row_dim = exchanged || !warpgroup_admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED
-                                                                        : TILE_WGMMA_PLAIN;
-    return warpgroup_admits(f, dot, *row_dim);
+    *row_dim =
+        exchanged || !admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
+    return admits(f, dot, *row_dim);
 }
 
 bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
@@ -176,55 +165,6 @@ unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand
     return any ? 1 : tile_product_k_dim(f, dot, operand);
 }
 
-int64_t warpgroup_registers(const tile_function *f, tile_op dot) {
-    enum { FEW_COLUMNS = 64 };
-    int64_t sums = sum_registers(f, dot, tile_executors_of(f, dot).warps),
-            own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
-    return warpgroup_promotes(f, dot) ? sums + own : sums;
-}
-
-/* Of the instruction's first operand: each warp has the rows that meet its sums. */
-static int64_t first_registers(const tile_function *f, tile_op dot, unsigned row_dim,
-                               unsigned warps) {
-    const tile_type *type = warpgroup_operand(f, dot, warpgroup_first(row_dim));
-    int64_t rows = tile_type_dim(warpgroup_operand(f, dot, TILE_MMA_ACC), row_dim);
-    int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
-    int64_t holders = apart && apart < warps ? apart : warps;
-    return tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * holders);
-}
-
-int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
-                          int64_t held, bool first_in_registers) {
-    enum { BLOCK_REGISTERS = 65536, MOST_OF_THREAD = 255, OTHER_REGISTERS = 24 };
-    unsigned all_warps = tile_executors_of(f, dot).warps;
-    int64_t others = held / (128 * (int64_t)warps);
-    int64_t sums = warpgroup_registers(f, dot) * all_warps / warps + others;
-    int64_t there = BLOCK_REGISTERS / (32 * (int64_t)all_warps);
-    there = (there < MOST_OF_THREAD ? there : MOST_OF_THREAD) - OTHER_REGISTERS;
-    int64_t first = first_in_registers ? first_registers(f, dot, row_dim, warps) : 0;
-    return sums + first <= there ? 0 : sums + first;
-}
-
-/* The columns of an instruction: its sums fit the registers beside the promoted ones. */
-static uint32_t most_columns(const tile_function *f, tile_op dot, unsigned warps) {
-    int64_t left = WARPGROUP_MOST_REGISTERS - sum_registers(f, dot, warps);
-    if (!warpgroup_promotes(f, dot)) return TILE_WGMMA_MOST_COLUMNS;
-    return left > 0 ? 2 * (uint32_t)left : 0;
-}
-
-unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps) {
-    uint32_t dims[TILE_MAX_RANK];
-    tile_scalar acc = warpgroup_operand(f, dot, TILE_MMA_ACC)->scalar;
-    uint32_t most = most_columns(f, dot, warps);
-    tile_type_dims(warpgroup_operand(f, dot, TILE_MMA_ACC), dims);
-    if (!tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, warps)) return TILE_WGMMA_PLAIN;
-    if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_EXCHANGED;
-    return tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc, most) <
-                   tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc, most)
-               ? TILE_WGMMA_EXCHANGED
-               : TILE_WGMMA_PLAIN;
-}
-
 /* The operand with the columns: as many of them at once as a descriptor can name. */
 static bool match_second(const tile_type *type, unsigned operand, unsigned k_dim, uint32_t part,
                          warpgroup_plan *plan) {
@@ -256,8 +196,9 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
         if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
             return "the accumulator's layout does not consist of wgmma's fragments";
     }
-    plan->columns = tile_wgmma_cut_columns(plan->columns,
-                                           most_columns(f, dot, tile_executors_of(f, dot).warps));
+    const tile_dot_facts facts = warpgroup_facts(f, dot);
+    plan->columns =
+        tile_wgmma_cut_columns(plan->columns, tile_dot_most_columns(&facts, facts.warps));
     unsigned first = warpgroup_first(plan->row_dim), second = 1 - first;
     const tile_type *one = warpgroup_operand(f, dot, first),
                     *other = warpgroup_operand(f, dot, second);

@@ -4,27 +4,18 @@
 #ifndef TILE_PASSES_COMMON_WARPGROUP_H
 #define TILE_PASSES_COMMON_WARPGROUP_H
 
+#include "lib/analysis/decisions.h"
 #include "lib/ir/function.h"
-#include "lib/layout/wgmma.h"
 
 /* Whether op is a dot with `via = wgmma`; or with `via = mma`. */
 bool warpgroup_takes(const tile_function *f, tile_op op);
 bool warpgroup_is_declined(const tile_function *f, tile_op op);
 
-/* Whether its sums are added outside of the tensor cores, for the sake of their precision: 8-bit
- * floats into f32, not `fast`. Such a dot takes further registers for those in the tensor cores,
- * and is never pending. */
+/* What decisions.h asks of a dot. Whether its operands are in shared memory is left open, beside
+ * the layouts of those that are. */
+tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot);
+/* tile_dot_promotes of it. */
 bool warpgroup_promotes(const tile_function *f, tile_op dot);
-
-/* Of a thread: so many may hold sums; with 256 ptxas ends each wgmma before the next. */
-enum { WARPGROUP_MOST_REGISTERS = 192 };
-/* How many a dot takes, at the least. */
-int64_t warpgroup_registers(const tile_function *f, tile_op dot);
-/* The registers of its sums, spread over so many warps, of what is held beside them
- * (tile_held_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas spills
- * then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
-int64_t warpgroup_crowded(const tile_function *f, tile_op dot, unsigned row_dim, unsigned warps,
-                          int64_t held, bool first_in_registers);
 
 /* By value: buffers that such dots read. */
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
@@ -40,18 +31,8 @@ const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned
  * attribute `exchanged` says, which choose-instructions decides once for all passes behind it. Of a
  * text without it the plain one, if extents and warps admit that. False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
-bool warpgroup_admits(const tile_function *f, tile_op dot, unsigned row_dim);
-/* Whether the loop says `consumers = thirds`; and whether three groups of four warps could each
- * compute a third of the product along row_dim, in the registers that four warpgroups of a block
- * have. */
-enum { WARPGROUP_THIRDS = 3 };
-bool warpgroup_asks_thirds(const tile_function *f, tile_op loop);
-/* Whether it says `consumers = in_turn`. */
-bool warpgroup_asks_turns(const tile_function *f, tile_op loop);
-bool warpgroup_admits_thirds(const tile_function *f, tile_op dot, unsigned row_dim);
-/* The one by which so many warps read less of shared memory, if both operands lie there; the plain
- * one of equals. */
-unsigned warpgroup_better_row_dim(const tile_function *f, tile_op dot, unsigned warps);
+/* Whether the loop says `consumers = WORD`. */
+bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 

@@ -255,7 +255,7 @@ static void find_unknown(rounding *r) {
     r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->common = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
-    r->shares = tile_specializes_warps(target) && tile_target_has(target, TILE_FEATURE_multicast);
+    r->shares = tile_shares_copies(target);
     spread_unknown(r);
     if (r->shares)
         TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);

@@ -389,7 +389,7 @@ tile_status tile_pass_pipeline(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < list.count; i++) {
         rings[i] = (ring){.pass = pass, .f = f};
         ok &= check_loop(f, list.loops[i]) &&
-              tile_plan_pipeline(f, list.loops[i], pass->scratch, &rings[i].plan);
+              tile_plan_pipeline(f, list.loops[i], pass->scratch, false, &rings[i].plan);
     }
     if (!ok) return TILE_INVALID;
     finish_copies(f, rings, list.count);

@@ -211,12 +211,6 @@ static bool cut_operands(const prefetch *p, const tile_mma *row, const tile_layo
     return out->steps > 1; /* else the registers of a whole k-tile are the price */
 }
 
-static const tile_mma *find_instruction(const prefetch *p, tile_op dot) {
-    tile_mma_query query = tile_product_query(p->f, dot);
-    query.features = p->pass->target->features;
-    return tile_mma_find(&query);
-}
-
 /* The sum goes nowhere but to the loop's yield. */
 static bool is_only_yielded(const prefetch *p, tile_op dot) {
     tile_op yield = tile_region_at(p->f, p->body)->last;
@@ -227,7 +221,7 @@ static bool is_only_yielded(const prefetch *p, tile_op dot) {
 }
 
 static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
-    const tile_mma *row = find_instruction(p, dot);
+    const tile_mma *row = tile_product_mma(p->f, dot, p->pass->target);
     const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
     *out = (dot_plan){.dot = dot};
     if (!row || !acc->layout || warpgroup_takes(p->f, dot)) return false;
@@ -273,7 +267,7 @@ static bool is_planned(const prefetch *p, tile_op dot) {
 
 /* What a product holds that reads nothing ahead: its sums, and of each operand all fragments. */
 static int64_t registers_beside(const prefetch *p, tile_op dot) {
-    const tile_mma *row = find_instruction(p, dot);
+    const tile_mma *row = tile_product_mma(p->f, dot, p->pass->target);
     const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
     int64_t taken = acc->layout ? registers_of(acc) : 0;
     for (unsigned i = 0; i < 2; i++) {

@@ -34,26 +34,14 @@ static int carried_sum(const products *p, tile_op dot) {
 static bool is_staged(const ring *r, tile_value value) {
     bool staged = false;
     for (unsigned i = 0; i < r->plan.copy_count; i++)
-        staged |= r->plan.copies[i].buffer.id
-                      ? r->plan.copies[i].buffer.id == value.id
-                      : r->plan.copies[i].op.id == tile_value_def(r->f, value).id;
+        staged |= tile_staged_value(r->f, &r->plan.copies[i]).id == value.id;
     return staged;
-}
-
-static bool writes(const tile_function *f, tile_op op, tile_value buffer) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(f, op, accesses);
-    bool found = false;
-    for (unsigned i = 0; i < count; i++)
-        found |= accesses[i].shared && accesses[i].write &&
-                 tile_shared_source(f, accesses[i].memory).id == buffer.id;
-    return found;
 }
 
 /* Whether the next iteration may write the buffer while the product still reads it. */
 static bool is_written(const ring *r, tile_value buffer) {
     TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
-        if (writes(r->f, op, tile_shared_source(r->f, buffer))) return true;
+        if (tile_may_write(r->f, op, tile_shared_source(r->f, buffer))) return true;
     return false;
 }
 

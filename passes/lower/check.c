@@ -54,7 +54,7 @@ enum { MAX_ACC_REGISTERS = 1024 };
 /* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
 static void check_dot(checker *c, tile_op op) {
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
-    const tile_mma *row = lower_instruction(c->pass, c->f, op);
+    const tile_mma *row = tile_product_mma(c->f, op, c->pass->target);
     if (tile_type_registers(acc) > MAX_ACC_REGISTERS)
         c->ok = tile_error_at(
             c->f, op,
@@ -332,7 +332,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
     enum { EACH_WGMMA = 8 }; /* instructions for two descriptors and the product */
     if (warpgroup_takes(c->f, op))
         return EACH_WGMMA * most * tile_type_dim(warpgroup_operand(c->f, op, TILE_MMA_LHS), 1) / 64;
-    const tile_mma *row = lower_instruction(c->pass, c->f, op);
+    const tile_mma *row = tile_product_mma(c->f, op, c->pass->target);
     const tile_type *left = tile_value_type(c->f, tile_operand_lhs(c->f, op));
     if (!row)
         return larger(most,

@@ -37,12 +37,6 @@ static tile_value find_fragment(const fragment_table *table, int64_t row, int64_
     return TILE_NO_VALUE;
 }
 
-const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot) {
-    tile_mma_query query = tile_product_query(f, dot);
-    query.features = pass->target->features;
-    return tile_mma_find(&query);
-}
-
 /* An operand's fragments: a tile has them already, a shared buffer is read. */
 static fragment_table operand_fragments(lowering *l, tile_op op, unsigned operand,
                                         const tile_mma *row, const tile_layout *acc) {
@@ -107,7 +101,7 @@ static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_va
 
 tile_value lower_dot(lowering *l, tile_op op) {
     if (warpgroup_takes(&l->old, op)) return lower_wgmma(l, op);
-    const tile_mma *row = lower_instruction(l->pass, &l->old, op);
+    const tile_mma *row = tile_product_mma(&l->old, op, l->pass->target);
     if (!row) return lower_fma_loop(l, op);
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];
     const tile_layout *layout = tile_value_type(&l->old, acc)->layout;

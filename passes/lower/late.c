@@ -61,21 +61,11 @@ static bool is_same_place(const tile_function *f, tile_op load, tile_op store) {
     return same;
 }
 
-static bool may_write(const tile_function *f, tile_op op, tile_value view) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(f, op, accesses);
-    bool writes = false;
-    for (unsigned i = 0; i < count; i++)
-        writes |=
-            accesses[i].write && !accesses[i].shared && tile_may_alias(f, accesses[i].memory, view);
-    return writes;
-}
-
 /* Whether the kernel writes what the load reads, but for stores at its own place. */
 static bool is_written(const tile_function *f, tile_op load, tile_value view) {
     bool written = false;
     for (uint32_t id = 1; id < f->op_count && !written; id++)
-        written = f->ops[id].opcode && may_write(f, (tile_op){id}, view) &&
+        written = f->ops[id].opcode && tile_may_write(f, (tile_op){id}, view) &&
                   !is_same_place(f, load, (tile_op){id});
     return written;
 }
@@ -92,7 +82,7 @@ static bool may_pass(const tile_function *f, tile_op load, tile_value view, tile
     const unsigned orders =
         TILE_EFFECT_BARRIER | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER | TILE_EFFECT_ATOMIC;
     unsigned effects = tile_op_effects(f, op);
-    if (effects & TILE_EFFECT_REGION || may_write(f, op, view)) return false;
+    if (effects & TILE_EFFECT_REGION || tile_may_write(f, op, view)) return false;
     if (!(effects & orders)) return true;
     return is_of_block(tile_op_opcode(f, op)) && !is_written(f, load, view);
 }
@@ -105,7 +95,7 @@ static bool can_load_late(const finder *s, tile_op load) {
         !tile_is_plain_access(f, load))
         return false;
     while (op.id != last.id && may_pass(f, load, view, op)) op = tile_op_next(f, op);
-    return op.id == last.id && (!may_write(f, last, view) || is_same_place(f, load, last));
+    return op.id == last.id && (!tile_may_write(f, last, view) || is_same_place(f, load, last));
 }
 
 /* Tiles of arguments as large as what is stored are worth a word. */

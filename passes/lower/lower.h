@@ -447,8 +447,6 @@ tile_value lower_sort(lowering *l, tile_op op);
 
 /* dot.c --------------------------------------------------------------------------------------- */
 
-/* The instruction for a dot whose accumulator has a layout; NULL if there is none. */
-const tile_mma *lower_instruction(const tile_pass *pass, const tile_function *f, tile_op dot);
 tile_value lower_dot(lowering *l, tile_op op);
 /* A product that has been built reads its operands as signed or unsigned as the dot says. */
 void lower_copy_signs(lowering *l, tile_op dot, tile_value product, bool exchanged);

@@ -73,6 +73,7 @@ typedef struct split_pieces {
 /* Gives each piece a block: the first dim of the grid gets so many times more. Returns where the
  * block's piece begins along the axis. */
 tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g);
+
 /* Behind the loop, before what follows it. */
 tile_builder split_behind(const split *s);
 /* The last pdl_wait before the loop, in the body itself; 0: there is none. */

@@ -7,9 +7,8 @@
  *     consumers      Q [ K V K V .. ] store Q [ K V K V .. ] store
  *                                   ^ they give Q's stage back behind the loop
  *
- * Their ring has stages of its own: two where shared memory has room beside everything else and two
- * pieces of a result for each warpgroup, otherwise one. A kernel with one tile for each block fills
- * them once, and nobody gives anything back.
+ * Their ring has stages of its own: two where shared memory has room (decisions.h), otherwise one.
+ * A kernel with one tile for each block fills them once, and nobody gives anything back.
  *
  * The consumers wait where the first operation reads such a buffer, and give it back behind the
  * last one that does: all of these stand in the region of the loop, or inside of it. So no warp
@@ -18,10 +17,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
-#include "lib/support/target.h"
 #include "passes/warps/planner.h"
-
-enum { MOST_STAGES = 2 };
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
@@ -44,13 +40,6 @@ static bool is_whole(const tile_function *f, tile_op copy) {
            !tile_value_type(f, buffer.at[0])->stages;
 }
 
-static bool takes(const tile_function *f, tile_op op, tile_value value) {
-    bool found = false;
-    for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
-        found |= tile_op_operand(f, op, i).id == value.id;
-    return found;
-}
-
 typedef struct reader_span {
     tile_op first, last; /* directly in the loop's region */
 } reader_span;
@@ -69,7 +58,8 @@ static const char *find_readers(const planner *p, tile_op copy, reader_span *spa
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};
         tile_opcode opcode = (tile_opcode)f->ops[id].opcode;
-        if (!opcode || op.id == copy.id || opcode == TILE_OP_free_shared || !takes(f, op, buffer))
+        if (!opcode || op.id == copy.id || opcode == TILE_OP_free_shared ||
+            !tile_op_uses(f, op, buffer))
             continue;
         tile_op holder = tile_ancestor_in(f, op, region);
         if (opcode != TILE_OP_dot && opcode != TILE_OP_load_shared)
@@ -128,28 +118,19 @@ void specialize_plan_beside(const planner *p) {
 
 /* Buffers and barriers ------------------------------------------------------------------------- */
 
-/* Whether as many blocks find room. One that visits tiles, or whose warpgroups have set their
- * registers, is alone on its multiprocessor. */
-static bool keeps_residency(const specialist *s, int64_t bytes, int64_t more) {
-    const tile_target *target = s->ring.pass->target;
-    unsigned warps = s->warps * s->sets + WARPGROUP;
-    bool alone = s->warps * s->sets > WARPGROUP ||
-                 tile_op_has_attr(s->ring.f, s->beside.ring.plan.loop, TILE_ATTR_independent);
-    return alone || tile_target_residency(target, warps, 0, (unsigned)bytes, NULL) ==
-                        tile_target_residency(target, warps, 0, (unsigned)more, NULL);
-}
-
 static unsigned choose_stages(const specialist *s) {
-    enum { PIECES = 2 * 64 * 128 /* bytes of a warpgroup's */ };
     const tile_function *f = s->ring.f;
-    int64_t own = 0, released, others, stride;
+    int64_t released, others, stride;
+    tile_beside_facts copies = {
+        .target = s->ring.pass->target,
+        .warps = s->warps * s->sets,
+        .alone = tile_op_has_attr(f, s->beside.ring.plan.loop, TILE_ATTR_independent)};
     if (!s->around_count) return 1;
     for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
-        own += tile_alloc_bytes(f, tile_value_def(f, s->beside.ring.buffers[i]), &stride);
+        copies.stage += tile_alloc_bytes(f, tile_value_def(f, s->beside.ring.buffers[i]), &stride);
     specialize_count_bytes(s, &released, &others);
-    int64_t bytes = released + others + (int64_t)PIECES * (s->warps * s->readers / WARPGROUP);
-    bool fits = bytes + own <= (int64_t)s->ring.pass->target->max_shared_bytes;
-    return fits && keeps_residency(s, bytes, bytes + own) ? MOST_STAGES : 1;
+    copies.bytes = released + others;
+    return tile_choose_beside_stages(&copies);
 }
 
 void specialize_make_beside(specialist *s, tile_op roles) {

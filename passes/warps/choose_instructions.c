@@ -73,7 +73,6 @@
 #include "lib/support/target.h"
 #include "passes/common/warpgroup.h"
 #include "passes/expand/prepare.h"
-#include "passes/warps/undisturbed.h"
 
 typedef struct chooser {
     tile_pass *pass;
@@ -83,7 +82,6 @@ typedef struct chooser {
     uint8_t *along;       /* by buffer: 1 + the dim that copies go along; 0: no copies */
     bool *single;         /* by buffer of tf32: it holds f32, rounded where it is read */
     const int64_t *held;  /* by op: bytes of other products' sums that wait while it runs */
-    size_t value_count;
     tile_op *dots;
     unsigned count;
     tile_op call; /* a print or assert, if there is one */
@@ -96,6 +94,10 @@ typedef struct obstacle {
     const char *remedy; /* NULL: nothing */
     bool found;
 } obstacle;
+
+static const char *operand_name(unsigned operand) {
+    return operand == TILE_MMA_LHS ? "lhs" : "rhs";
+}
 
 #define OBSTACLE(o, help, ...) \
     ((o)->found = true, (o)->remedy = (help), (void)snprintf((o)->why, sizeof(o)->why, __VA_ARGS__))
@@ -135,6 +137,34 @@ static void collect(chooser *c, tile_op op) {
 
 /* 2. Operands --------------------------------------------------------------------------------- */
 
+/* Whether an operation leaves a buffer as it is, and is no barrier, behind which other threads
+ * could write there. */
+static bool leaves_alone(const tile_function *f, tile_op op, tile_value buffer) {
+    switch (tile_op_opcode(f, op)) {
+    case TILE_OP_alloc_shared:
+    case TILE_OP_load:
+    case TILE_OP_load_shared:
+    case TILE_OP_store:
+    case TILE_OP_store_shared:
+    case TILE_OP_copy:
+    case TILE_OP_dot: break;
+    case TILE_OP_free_shared: return tile_operand_buffer(f, op).id != buffer.id;
+    default: return !tile_op_effects(f, op);
+    }
+    return !tile_may_write(f, op, buffer);
+}
+
+/* Whether nothing between the load and the dot behind it, in the same region, may change the
+ * buffer.
+ */
+static bool undisturbed_load(const tile_function *f, tile_op load, tile_value buffer, tile_op dot) {
+    bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
+    for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
+         op = tile_op_next(f, op))
+        alone = leaves_alone(f, op, buffer);
+    return alone;
+}
+
 /* The load_shared of a whole buffer, or stage, that can be read in place; 0: none. */
 static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obstacle *o) {
     tile_op load = tile_value_def(c->f, tile);
@@ -158,8 +188,8 @@ static bool will_be_staged(const chooser *c, tile_value tile) {
            tile_pipelined_around(c->f, load).id != 0;
 }
 
-/* Along which dim the elements of an operand follow each other in shared memory, and its extents;
- * false if it does not lie there. */
+/* Along which dim the elements of an operand follow each other in shared memory; false, perhaps
+ * with a reason, if it does not lie there. */
 static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigned *along,
                         obstacle *o) {
     tile_value value = tile_op_segment(c->f, dot, operand).at[0];
@@ -180,94 +210,98 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
         OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are left out",
                  "%s is copied from f32 and rounded to tf32 where it is read, and wgmma reads "
                  "shared memory by itself",
-                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+                 operand_name(operand));
         return false;
     }
     *along = known ? known - 1 : warpgroup_fastest(c->f, dot, operand);
     return true;
 }
 
-/* The second operand's share of an instruction at the least (warpgroup_find_plan). */
-static uint32_t least_columns(const chooser *c, tile_op dot, unsigned row_dim) {
-    uint32_t dims[TILE_MAX_RANK], columns = 8;
-    const tile_type *acc = warpgroup_operand(c->f, dot, TILE_MMA_ACC);
-    tile_type_dims(acc, dims);
-    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, tile_executors_of(c->f, dot).warps);
-    tile_wgmma_holds(&layout, row_dim, acc->scalar, &columns);
-    uint32_t part = tile_layout_part_extent(dims[1 - row_dim]);
-    return part < columns ? part : columns;
-}
-
-/* Whether a descriptor can name the operand in the layout that it will have, or has. */
-static void check_layout(const chooser *c, tile_op dot, unsigned operand, unsigned along,
-                         uint32_t rows, obstacle *o) {
-    const tile_type *type = warpgroup_operand(c->f, dot, operand);
-    const char *name = operand == TILE_MMA_LHS ? "lhs" : "rhs";
-    unsigned bytes = tile_scalar_bytes(type->scalar);
-    unsigned k_dim = tile_product_k_dim(c->f, dot, operand);
-    tile_wgmma_matrix matrix;
-    tile_layout layout = warpgroup_lay_out(type, along);
-    bool given = type->kind == TILE_TYPE_SHARED && type->layout;
-    if (tile_wgmma_match(given ? type->layout : &layout, k_dim, bytes, rows, &matrix)) return;
-    if (given)
-        OBSTACLE(o, "leave the layout to the compiler", "no descriptor names the layout of %s",
-                 name);
-    else if (along != k_dim && bytes != 2)
-        OBSTACLE(
-            o, "store it with k contiguous, or copy it from such a view",
-            "%s has its elements of %u bits side by side along %s in shared memory, wgmma takes "
-            "only 16 bits so",
-            name, tile_scalar_bits(type->scalar), operand == TILE_MMA_LHS ? "m" : "n");
-    else
-        OBSTACLE(o, "use extents of at least 8 rows and 16 bytes",
-                 "%s is too small for the atoms of a descriptor", name);
+/* reasons: why lhs and rhs are not in shared memory, where something is known about it. */
+static tile_dot_facts facts_of(const chooser *c, tile_op dot, obstacle reasons[2]) {
+    tile_dot_facts facts = warpgroup_facts(c->f, dot);
+    for (unsigned operand = 0; operand < 2; operand++) {
+        tile_dot_operand *o = &facts.operand[operand];
+        reasons[operand].found = false;
+        o->shared = find_shared(c, dot, operand, &o->along, &reasons[operand]);
+    }
+    return facts;
 }
 
 /* 3. The dot ---------------------------------------------------------------------------------- */
 
-static void check_types(const chooser *c, tile_op dot, obstacle *o) {
-    tile_mma_query query = tile_product_query(c->f, dot);
-    if (tile_wgmma_multiplies(&query)) return;
-    OBSTACLE(o, "cast the operands to one of these",
-             "wgmma multiplies f16, bf16, tf32, 8-bit floats and i8, not %s by %s with sums in %s",
-             tile_scalar_name(query.lhs), tile_scalar_name(query.rhs), tile_scalar_name(query.acc));
+static void tell_registers(const tile_dot_facts *dot, obstacle *o) {
+    OBSTACLE(o,
+             tile_dot_promotes(dot)
+                 ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
+                   "cores at less precision"
+                 : "use more warps or smaller tiles",
+             "the sums take %lld registers of each thread, which leaves wgmma too few",
+             (long long)tile_dot_registers(dot));
 }
 
-static void check_warps(const chooser *c, tile_op dot, obstacle *o) {
-    tile_executors who = tile_executors_of(c->f, dot);
-    if (who.warps % TILE_WARPGROUP || who.first % TILE_WARPGROUP)
+static void tell_matrix(const tile_dot_facts *dot, unsigned operand, obstacle *o) {
+    const tile_dot_operand *of = &dot->operand[operand];
+    tile_scalar scalar = operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs;
+    if (of->layout)
+        OBSTACLE(o, "leave the layout to the compiler", "no descriptor names the layout of %s",
+                 operand_name(operand));
+    else if (of->along != of->k_dim && tile_scalar_bytes(scalar) != 2)
+        OBSTACLE(
+            o, "store it with k contiguous, or copy it from such a view",
+            "%s has its elements of %u bits side by side along %s in shared memory, wgmma takes "
+            "only 16 bits so",
+            operand_name(operand), tile_scalar_bits(scalar), operand == TILE_MMA_LHS ? "m" : "n");
+    else
+        OBSTACLE(o, "use extents of at least 8 rows and 16 bytes",
+                 "%s is too small for the atoms of a descriptor", operand_name(operand));
+}
+
+/* operand: at which it is, where it is at one. */
+static void tell_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found, unsigned operand,
+                          obstacle *o) {
+    const tile_mma_query *query = &dot->query;
+    switch (found) {
+    case TILE_WGMMA_FITS: break;
+    case TILE_WGMMA_LACKS_TYPES:
+        OBSTACLE(
+            o, "cast the operands to one of these",
+            "wgmma multiplies f16, bf16, tf32, 8-bit floats and i8, not %s by %s with sums in %s",
+            tile_scalar_name(query->lhs), tile_scalar_name(query->rhs),
+            tile_scalar_name(query->acc));
+        break;
+    case TILE_WGMMA_LACKS_WARPS:
         OBSTACLE(o, "use 4, 8 or 16 warps",
                  "a warpgroup is four warps from a multiple of four on, and this is executed by %u "
                  "from warp %u on",
-                 who.warps, who.first);
-}
-
-static void check_extents(const chooser *c, tile_op dot, obstacle *o) {
-    tile_mma_query query = tile_product_query(c->f, dot);
-    uint32_t depth = tile_wgmma_depth(query.lhs);
-    unsigned warps = tile_executors_of(c->f, dot).warps;
-    int64_t registers = warpgroup_registers(c->f, dot);
-    if (!warpgroup_admits(c->f, dot, TILE_WGMMA_PLAIN) &&
-        !warpgroup_admits(c->f, dot, TILE_WGMMA_EXCHANGED))
+                 dot->warps, dot->first);
+        break;
+    case TILE_WGMMA_LACKS_ROWS:
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
             "for %u warps",
-            (unsigned)query.m, (unsigned)query.n, warps);
-    else if (tile_layout_part_extent(query.k) % depth)
+            (unsigned)query->m, (unsigned)query->n, dot->warps);
+        break;
+    case TILE_WGMMA_LACKS_DEPTH:
         OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
-                 (unsigned)query.k, (unsigned)depth);
-    else if (registers > WARPGROUP_MOST_REGISTERS)
-        OBSTACLE(
-            o,
-            warpgroup_promotes(c->f, dot)
-                ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
-                  "cores at less precision"
-                : "use more warps or smaller tiles",
-            "the sums take %lld registers of each thread, which leaves wgmma too few",
-            (long long)registers);
-    else if (query.acc_layout)
+                 (unsigned)query->k, (unsigned)tile_wgmma_depth(query->lhs));
+        break;
+    case TILE_WGMMA_LACKS_REGISTERS: tell_registers(dot, o); break;
+    case TILE_WGMMA_LACKS_FREEDOM:
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
+        break;
+    case TILE_WGMMA_LACKS_EXCHANGE:
+        OBSTACLE(o, "leave `exchanged` to the compiler",
+                 "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
+        break;
+    case TILE_WGMMA_LACKS_SHARED:
+        OBSTACLE(o, "store_shared it, and give dot the buffer",
+                 "%s is in registers, and wgmma takes it from shared memory only",
+                 operand_name(operand));
+        break;
+    case TILE_WGMMA_LACKS_MATRIX: tell_matrix(dot, operand, o); break;
+    }
 }
 
 /* A tile of the sums' extents that meets them: what arguments hold, or what atomics add. NULL: op
@@ -300,102 +334,52 @@ static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
     return 2;
 }
 
-/* The warps that will share its sums: groups of consumers that take turns have tiles of their own,
- * where these fit. */
-static unsigned warps_of_sums(const chooser *c, tile_op dot) {
-    unsigned warps = tile_executors_of(c->f, dot).warps;
-    tile_op loop = tile_op_parent(c->f, dot);
-    const char *word = loop.id ? tile_op_attr_text(c->f, loop, TILE_ATTR_consumers) : NULL;
-    bool turns = word && strcmp(word, "ping_pong") == 0 && warps == 2 * TILE_WARPGROUP &&
-                 2 * warpgroup_registers(c->f, dot) <= WARPGROUP_MOST_REGISTERS;
-    return turns ? TILE_WARPGROUP : warps;
-}
-
-/* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
- * first one. 2: either. */
-static unsigned row_dim_of_registers(const chooser *c, tile_op dot) {
-    unsigned along;
-    obstacle ignored = {.found = false};
-    if (!find_shared(c, dot, TILE_MMA_LHS, &along, &ignored)) return TILE_WGMMA_PLAIN;
-    if (!find_shared(c, dot, TILE_MMA_RHS, &along, &ignored)) return TILE_WGMMA_EXCHANGED;
-    return 2;
-}
-
 /* Whether each product of the loop could have its thirds along row_dim. */
 static bool all_admit_thirds(const chooser *c, tile_op loop, unsigned row_dim) {
     TILE_FOR_EACH_OP (c->f, op, tile_op_region(c->f, loop, 0)) {
+        obstacle ignored[2];
         if (tile_op_opcode(c->f, op) != TILE_OP_dot) continue;
-        unsigned said = row_dim_of_registers(c, op);
-        if ((said < 2 && said != row_dim) || !warpgroup_admits_thirds(c->f, op, row_dim))
-            return false;
+        tile_dot_facts facts = facts_of(c, op, ignored);
+        unsigned said = tile_dot_row_dim_of_registers(&facts);
+        if ((said < 2 && said != row_dim) || !tile_dot_admits_thirds(&facts, row_dim)) return false;
     }
     return true;
 }
 
 /* Which rows three groups can share, if the loop asks for that; or for turns, and all its products
  * can be shared so. 2: any. */
-static unsigned row_dim_of_thirds(const chooser *c, tile_op dot) {
+static unsigned row_dim_of_thirds(const chooser *c, tile_op dot, const tile_dot_facts *facts) {
     tile_op loop = tile_op_parent(c->f, dot);
-    bool thirds = warpgroup_asks_thirds(c->f, loop), turns = warpgroup_asks_turns(c->f, loop);
+    bool thirds = warpgroup_asks(c->f, loop, "thirds"),
+         turns = warpgroup_asks(c->f, loop, "in_turn");
     for (unsigned row_dim = 0; row_dim < 2; row_dim++)
-        if ((thirds && warpgroup_admits_thirds(c->f, dot, row_dim)) ||
+        if ((thirds && tile_dot_admits_thirds(facts, row_dim)) ||
             (turns && all_admit_thirds(c, loop, row_dim)))
             return row_dim;
     return 2;
 }
 
-/* In which dim of the sums the instruction's rows lie best. */
-static unsigned prefer_row_dim(const chooser *c, tile_op dot) {
-    unsigned registers = row_dim_of_registers(c, dot);
-    if (registers < 2) return registers;
-    unsigned thirds = row_dim_of_thirds(c, dot);
-    if (thirds < 2) return thirds;
-    unsigned others = row_dim_of_others(c, dot);
-    return others < 2 ? others : warpgroup_better_row_dim(c->f, dot, warps_of_sums(c, dot));
+static unsigned warps_of_sums(const chooser *c, tile_op dot, const tile_dot_facts *facts) {
+    return tile_dot_sum_warps(facts, warpgroup_asks(c->f, tile_op_parent(c->f, dot), "ping_pong"));
 }
 
-/* Both operands, the one that must be in shared memory first. */
-static void check_operands(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
-    unsigned first = warpgroup_first(row_dim), along;
-    obstacle reason = {.found = false};
-    if (!find_shared(c, dot, 1 - first, &along, o)) {
-        if (!o->found)
-            OBSTACLE(o, "store_shared it, and give dot the buffer",
-                     "%s is in registers, and wgmma takes it from shared memory only",
-                     1 - first == TILE_MMA_LHS ? "lhs" : "rhs");
-        return;
-    }
-    check_layout(c, dot, 1 - first, along, least_columns(c, dot, row_dim), o);
-    if (o->found) return;
-    if (find_shared(c, dot, first, &along, &reason))
-        check_layout(c, dot, first, along, TILE_WGMMA_ROWS, o);
-}
-
-/* The preferred one, or, where extents or layouts have something against it, the other one. */
-static void choose_row_dim(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
+/* The preferred row dim, or, where extents or layouts have something against it, the other one. */
+static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts,
+                      const obstacle reasons[2], unsigned *row_dim, obstacle *o) {
     bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_exchanged);
-    unsigned first = said ? TILE_WGMMA_EXCHANGED : prefer_row_dim(c, dot);
-    for (unsigned i = 0; i < (said ? 1u : 2u); i++) {
-        obstacle reason = {.found = false};
-        *row_dim = i ? 1 - first : first;
-        if (!warpgroup_admits(c->f, dot, *row_dim)) continue;
-        check_operands(c, dot, *row_dim, &reason);
-        if (!reason.found) {
-            o->found = false;
-            return;
-        }
-        if (!o->found) *o = reason;
+    unsigned operand = 0;
+    tile_wgmma_obstacle found = tile_find_wgmma_obstacle(facts);
+    if (found == TILE_WGMMA_FITS) {
+        *row_dim = said ? TILE_WGMMA_EXCHANGED
+                        : tile_dot_prefer_row_dim(facts, warps_of_sums(c, dot, facts),
+                                                  row_dim_of_thirds(c, dot, facts),
+                                                  row_dim_of_others(c, dot));
+        found = tile_choose_row_dim(facts, said, row_dim, &operand);
     }
-    if (!o->found)
-        OBSTACLE(o, "leave `exchanged` to the compiler",
-                 "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
-}
-
-static void check_dot(const chooser *c, tile_op dot, unsigned *row_dim, obstacle *o) {
-    check_types(c, dot, o);
-    if (!o->found) check_warps(c, dot, o);
-    if (!o->found) check_extents(c, dot, o);
-    if (!o->found) choose_row_dim(c, dot, row_dim, o);
+    if (found == TILE_WGMMA_LACKS_SHARED && reasons[operand].found)
+        *o = reasons[operand];
+    else
+        tell_obstacle(facts, found, operand, o);
 }
 
 /* Transposed operands: what lies in shared memory, or will, is named there as it lies. */
@@ -449,11 +433,10 @@ static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
 /* What stands elsewhere in the kernel: a call, at which ptxas ends each wgmma before the next,
  * wherever it is (C7510); the sums of other products that wait beside its own,
  * and its operand in registers. */
-static void check_others(const chooser *c, tile_op dot, unsigned row_dim, obstacle *o) {
-    unsigned along, first = warpgroup_first(row_dim), warps = warps_of_sums(c, dot);
-    obstacle ignored = {.found = false};
-    bool in_registers = !find_shared(c, dot, first, &along, &ignored);
-    int64_t sums = warpgroup_crowded(c->f, dot, row_dim, warps, c->held[dot.id], in_registers);
+static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *facts,
+                         unsigned row_dim, obstacle *o) {
+    unsigned warps = warps_of_sums(c, dot, facts);
+    int64_t sums = tile_dot_crowded(facts, row_dim, warps, c->held[dot.id]);
     if (c->call.id)
         OBSTACLE(o, "take it out (`drop-asserts` takes every assert), or say {via = wgmma}",
                  "the kernel calls %s, and ptxas then ends each wgmma before the next",
@@ -494,7 +477,7 @@ static void tell_loaded(const chooser *c, tile_op dot) {
         const tile_type *buffer = tile_value_type(c->f, tile_operand_src(c->f, load));
         if (buffer->cluster || load_in_place(c, dot, value, &reason).id) continue;
         snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
-                 operand == TILE_MMA_LHS ? "lhs" : "rhs");
+                 operand_name(operand));
         tile_missed_at(c->f, dot, "not in place",
                        reason.found ? reason.remedy
                                     : "give each group a buffer of its own, or the whole tile to "
@@ -509,12 +492,6 @@ static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy)
                   remedy ? "; " : "", remedy ? remedy : "");
 }
 
-/* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
- * memory, and mma's fragments are loaded ahead (1 to 3 % on an H200 with 8 to 32 rows). */
-static bool is_flat(const chooser *c, tile_op dot) {
-    return tile_type_dim(warpgroup_operand(c->f, dot, TILE_MMA_ACC), 0) <= TILE_WGMMA_FEW_ROWS;
-}
-
 static void refuse_target(chooser *c, tile_op dot) {
     char targets[TILE_TARGETS_TEXT];
     tile_arena *arena = c->pass->scratch;
@@ -527,16 +504,17 @@ static void decide(chooser *c, tile_op dot) {
     bool forced = warpgroup_takes(c->f, dot);
     unsigned row_dim = TILE_WGMMA_PLAIN;
     tile_value was[2];
-    obstacle o = {.found = false};
+    obstacle o = {.found = false}, reasons[2];
     if (warpgroup_is_declined(c->f, dot)) return;
     if (!tile_target_has(c->pass->target, TILE_FEATURE_wgmma)) {
         if (forced) refuse_target(c, dot);
         return;
     }
     take_turned(c, dot, was);
-    check_dot(c, dot, &row_dim, &o);
-    if (!o.found && !forced) check_others(c, dot, row_dim, &o);
-    if (o.found || (is_flat(c, dot) && !forced)) take_back(c, dot, was);
+    const tile_dot_facts facts = facts_of(c, dot, reasons);
+    check_dot(c, dot, &facts, reasons, &row_dim, &o);
+    if (!o.found && !forced) check_others(c, dot, &facts, row_dim, &o);
+    if (o.found || (tile_dot_is_flat(&facts) && !forced)) take_back(c, dot, was);
     if (o.found && forced) {
         refuse(c, dot, o.why, o.remedy);
         return;
@@ -545,7 +523,7 @@ static void decide(chooser *c, tile_op dot) {
         tile_missed_at(c->f, dot, "no wgmma", o.remedy, "%s", o.why);
         return;
     }
-    if (is_flat(c, dot) && !forced) {
+    if (tile_dot_is_flat(&facts) && !forced) {
         tile_missed_at(c->f, dot, "no wgmma",
                        "say {via = wgmma} where its operands are in shared memory already, or "
                        "there are many columns",
@@ -562,7 +540,7 @@ static void decide(chooser *c, tile_op dot) {
 }
 
 tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
-    chooser c = {.pass = pass, .f = f, .value_count = f->value_count};
+    chooser c = {.pass = pass, .f = f};
     c.ranges = tile_range_analyse(f, pass->scratch);
     c.uses = tile_count_uses(f, pass->scratch);
     c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);

@@ -19,7 +19,7 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-enum { GROUPS = WARPGROUP_THIRDS };
+enum { GROUPS = TILE_THIRDS };
 
 typedef struct division {
     const specialist *s;
@@ -55,10 +55,9 @@ static bool has_rows(const division *d, tile_value value) {
 /* What comes through the ring: its stages are dealt out by who fills them, or not at all. */
 static bool is_of_ring(const specialist *s, tile_value value) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
-        tile_staged_copy copy = s->ring.plan.copies[i];
-        bool buffer =
-            copy.buffer.id == value.id || (s->ring.buffers && s->ring.buffers[i].id == value.id);
-        if (buffer || tile_value_def(s->ring.f, value).id == copy.op.id) return true;
+        if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id == value.id ||
+            (s->ring.buffers && s->ring.buffers[i].id == value.id))
+            return true;
     }
     return false;
 }
@@ -327,10 +326,11 @@ static bool belongs_to_ring(const specialist *s, tile_op op) {
  * ring or is each group's own. */
 static void check_product(division *d, tile_op op) {
     unsigned row_dim, first = warpgroup_first(d->s->dealt_dim);
+    const tile_dot_facts facts = warpgroup_facts(d->f, op);
     tile_value one = tile_op_segment(d->f, op, first).at[0],
                other = tile_op_segment(d->f, op, 1 - first).at[0];
     if (!warpgroup_takes(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
-        !warpgroup_admits_thirds(d->f, op, d->s->dealt_dim))
+        !tile_dot_admits_thirds(&facts, d->s->dealt_dim))
         refuse(d, op, "three groups of 4 warps cannot each compute a third of its rows",
                "take 192 rows and at most 192 columns, whose sums stay in the tensor cores");
     else if (row_dim != d->s->dealt_dim || is_dealt(d, other))

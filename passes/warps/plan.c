@@ -15,6 +15,10 @@ static void refuse(planner *p, tile_op op, const char *why, const char *remedy) 
     p->ok = false;
 }
 
+static void refuse_for(planner *p, tile_op op, tile_refusal refusal) {
+    if (refusal.why) refuse(p, op, refusal.why, refusal.remedy);
+}
+
 /* Where the loop stands ------------------------------------------------------------------------ */
 
 static void look_around(planner *p) {
@@ -36,44 +40,33 @@ static void look_around(planner *p) {
         found[s->around_count++] = op;
     }
     for (unsigned i = 0; i < s->around_count; i++) s->around[i] = found[s->around_count - 1 - i];
+    s->facts.over_tiles = s->around_count == 1 &&
+                          tile_op_has_attr(p->f, s->around[0], TILE_ATTR_independent) &&
+                          !tile_carried_count(p->f, s->around[0]);
 }
 
 static void check_clauses(planner *p) {
     tile_function *f = p->f;
-    tile_executors who = tile_executors_of(f, p->loop);
-    p->s->warps = who.warps;
-    if (tile_op_attr_int(f, p->loop, TILE_ATTR_pipelined, 1) < 2)
-        refuse(p, p->loop, "one stage cannot be filled while it is read",
-               "give `pipelined` 2 or more");
-    else if (tile_op_has_attr(f, p->loop, TILE_ATTR_order) ||
-             tile_op_has_attr(f, p->loop, TILE_ATTR_stage))
-        refuse(p, p->loop, "`order` and `stage` say what one set of warps does in turn",
-               "leave them out");
-    else if (f->sync_explicit)
-        refuse(p, p->loop, "its barriers are yours to write",
-               "leave `sync explicit` out, or write `roles`");
-    else if (who.warps != WARPGROUP && who.warps != 2 * WARPGROUP)
-        refuse(p, p->loop, "the kernel's warps are not one or two warpgroups",
-               "say `warps 4` or `warps 8`");
+    p->s->warps = tile_executors_of(f, p->loop).warps;
+    p->s->facts = (tile_loop_facts){
+        .target = p->s->ring.pass->target,
+        .stages = tile_op_attr_int(f, p->loop, TILE_ATTR_pipelined, 1),
+        .warps = p->s->warps,
+        .ordered = tile_op_has_attr(f, p->loop, TILE_ATTR_order) ||
+                   tile_op_has_attr(f, p->loop, TILE_ATTR_stage),
+        .is_explicit = f->sync_explicit,
+    };
+    refuse_for(p, p->loop, tile_loop_refuses_roles(&p->s->facts));
 }
 
 /* Products ------------------------------------------------------------------------------------- */
 
-static bool has_instruction(const planner *p, tile_op dot) {
-    tile_mma_query query = tile_product_query(p->f, dot);
-    query.features = p->s->ring.pass->target->features;
-    return tile_mma_find(&query);
-}
-
 static void visit_dot(planner *p, tile_op op) {
-    tile_function *f = p->f;
-    if (tile_op_opcode(f, op) != TILE_OP_dot) return;
+    if (tile_op_opcode(p->f, op) != TILE_OP_dot) return;
     p->dots++;
-    bool wgmma = specialize_has_wgmma(p->s);
-    if (wgmma && !warpgroup_takes(f, op))
-        refuse(p, op, "warpgroups do not compute it", "see why it takes no wgmma");
-    else if (!wgmma && !has_instruction(p, op))
-        refuse(p, op, "no mma instruction computes it", NULL);
+    refuse_for(p, op,
+               tile_loop_refuses_dot(&p->s->facts, warpgroup_takes(p->f, op),
+                                     tile_product_mma(p->f, op, p->s->facts.target)));
 }
 
 static void check_dots(planner *p) {
@@ -130,39 +123,10 @@ static void visit_waiting_dot(planner *p, tile_op op) {
     }
 }
 
-/* Whether the sums of a product of the same iteration go into op, through what stands in the body
- * itself. */
-static bool hangs_on_product(const planner *p, tile_op op, bool *seen) {
-    bool found = false;
-    for (unsigned i = 0; i < tile_op_operand_count(p->f, op) && !found; i++) {
-        tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
-        if (!def.id || !p->position[def.id] || seen[def.id]) continue;
-        seen[def.id] = true;
-        found = tile_op_opcode(p->f, def) == TILE_OP_dot || hangs_on_product(p, def, seen);
-    }
-    return found;
-}
-
-/* A product that is multiplied with what another one has made is worth more beside that one's of
- * the next iteration: pipeline-dots sees to it, if all wait for themselves. */
-static void find_chain(planner *p) {
-    TILE_FOR_EACH_OP (p->f, op, p->body) {
-        for (unsigned i = 0; i < 2 && tile_op_opcode(p->f, op) == TILE_OP_dot; i++) {
-            bool *seen = TILE_NEW_ARRAY(p->s->ring.pass->scratch, bool, p->f->op_count);
-            tile_op def = tile_value_def(p->f, tile_op_segment(p->f, op, i).at[0]);
-            p->s->chained |= def.id && p->position[def.id] && hangs_on_product(p, def, seen);
-        }
-    }
-}
-
 static void end_dots_at_once(planner *p) {
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_waiting_dot(p, op);
-    find_chain(p);
-    if (p->s->chained && !specialize_has_wgmma(p->s))
-        refuse(p, p->loop,
-               "a product by mma.sync takes what another one makes: the fragments of both would "
-               "spill in the registers that a block with a copying warp has",
-               NULL);
+    p->s->chained = tile_dots_are_chained(p->f, p->body, p->s->ring.pass->scratch);
+    if (p->s->chained) refuse_for(p, p->loop, tile_loop_refuses_chain(&p->s->facts));
     if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
 }
 
@@ -239,14 +203,8 @@ static bool comes_last(planner *p, tile_op op) {
 
 /* in_order: what the kernel writes after the loop comes after all copies. */
 static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) {
-    tile_access accesses[TILE_MAX_ACCESSES];
-    unsigned count = tile_op_accesses(p->f, op, accesses);
-    for (unsigned i = 0; i < count; i++)
-        if (accesses[i].write && !accesses[i].shared &&
-            tile_may_alias(p->f, accesses[i].memory, source) && !(in_order && comes_after(p, op)) &&
-            !comes_last(p, op))
-            return true;
-    return false;
+    return tile_may_write(p->f, op, source) && !(in_order && comes_after(p, op)) &&
+           !comes_last(p, op);
 }
 
 /* What is read stays as it is till it has been read. */
@@ -406,7 +364,7 @@ static void add_use(const planner *p, stage_group *g, tile_op op) {
 static void add_uses(const planner *p, stage_group *g, const tile_staged_copy *staged, tile_op op) {
     tile_function *f = p->f;
     tile_op copy = staged->op;
-    tile_value wanted = staged->buffer.id ? staged->buffer : tile_op_result(f, copy, 0);
+    tile_value wanted = tile_staged_value(f, staged);
     tile_op holder = tile_ancestor_in(f, op, p->body);
     if (!holder.id || op.id == copy.id || tile_op_opcode(f, op) == TILE_OP_free_shared) return;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
@@ -488,7 +446,7 @@ static void find_ahead(planner *p) {
     bool late = false;
     for (unsigned g = 0; g < s->group_count && s->chained; g++) {
         bool *seen = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, p->f->op_count);
-        s->groups[g].ahead = !hangs_on_product(p, s->groups[g].first_use, seen);
+        s->groups[g].ahead = !tile_takes_product(p->f, s->groups[g].first_use, p->body, seen);
         s->ahead |= s->groups[g].ahead;
         late |= !s->groups[g].ahead;
     }
@@ -522,7 +480,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     check_clauses(&p);
     if (p.ok) look_around(&p);
     if (!p.ok) return false;
-    if (!tile_plan_pipeline_quietly(f, loop, arena, &s->ring.plan)) return false;
+    if (!tile_plan_pipeline(f, loop, arena, true, &s->ring.plan)) return false;
     TILE_FOR_EACH_OP_INSIDE (f, op, p.body) visit_other_copy(&p, op);
     if (p.ok && !s->ring.plan.copy_count)
         refuse(&p, loop, "none of its copies can run ahead", NULL);

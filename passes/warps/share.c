@@ -47,16 +47,11 @@ static void share_along(specialist *s, unsigned dim) {
     }
 }
 
-/* round_grid.c asks the same: with shared copies all blocks of a cluster come to the loop. */
-static bool has_multicast(const specialist *s) {
-    return tile_target_has(s->ring.pass->target, TILE_FEATURE_multicast);
-}
-
 /* Unless the kernel has its cluster for something else. */
 static void remark_none(const specialist *s) {
     tile_function *f = s->ring.f;
     if (tile_uses_cluster(f)) return;
-    if (!has_multicast(s))
+    if (!tile_shares_copies(s->ring.pass->target))
         tile_missed_at(f, s->ring.plan.loop, "no multicast", "leave `cluster` out",
                        "the target has none at full rate, and each block copies for itself");
     else
@@ -72,7 +67,7 @@ void specialize_plan_sharing(specialist *s) {
     for (unsigned d = 0; d < DIMS; d++) {
         if (tile_grid_cluster_extent(f, d) == 1) continue;
         any = true;
-        if (has_multicast(s)) share_along(s, d);
+        if (tile_shares_copies(s->ring.pass->target)) share_along(s, d);
     }
     if (any && !s->shares) remark_none(s);
 }

@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_WARPS_SPECIALIZE_H
 #define TILE_PASSES_WARPS_SPECIALIZE_H
 
+#include "lib/analysis/decisions.h"
 #include "lib/analysis/part_view.h"
 #include "passes/common/loop_ahead.h"
 #include "passes/loops/ring.h"
@@ -35,6 +36,7 @@ typedef struct beside_ring {
 
 typedef struct specialist {
     ring ring; /* the loop, its copies, their buffers */
+    tile_loop_facts facts;
     beside_ring beside;
     tile_op around[MAX_TILE_LOOPS]; /* loops around it, the outermost one first */
     unsigned around_count;

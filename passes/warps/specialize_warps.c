@@ -190,7 +190,7 @@ static int64_t registers_of(const specialist *s, const tile_type *type) {
 /* Of a product that is waited for at once: what it holds beside what the loop carries. */
 static int64_t own_registers(const specialist *s, tile_op dot) {
     int64_t sums = registers_of(s, tile_value_type(s->ring.f, tile_op_result(s->ring.f, dot, 0)));
-    int64_t left = WARPGROUP_MOST_REGISTERS - sums;
+    int64_t left = TILE_WGMMA_MOST_REGISTERS - sums;
     for (unsigned i = 0; i < s->dot_count; i++)
         if (s->dots[i].id == dot.id) return 0;
     return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
@@ -244,7 +244,7 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
 static void serve(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    bool in_turn = warpgroup_asks_turns(f, loop);
+    bool in_turn = warpgroup_asks(f, loop, "in_turn");
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
     if (in_turn && !specialize_has_wgmma(s))
         tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");

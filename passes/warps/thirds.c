@@ -19,15 +19,9 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-enum { GROUPS = WARPGROUP_THIRDS };
+enum { GROUPS = TILE_THIRDS };
 
 /* Conditions ----------------------------------------------------------------------------------- */
-
-/* What a staged copy gives: a buffer or a tile. */
-static tile_value staged_value(const specialist *s, unsigned i) {
-    tile_staged_copy copy = s->ring.plan.copies[i];
-    return copy.buffer.id ? copy.buffer : tile_op_result(s->ring.f, copy.op, 0);
-}
 
 /* Whether the products alone use it, as the operand with their rows. */
 static bool is_operand_alone(const specialist *s, tile_value staged, unsigned operand) {
@@ -48,13 +42,18 @@ static bool is_operand_alone(const specialist *s, tile_value staged, unsigned op
 static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(s->ring.f, dot, operand).at[0];
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
-        if (staged_value(s, i).id != value.id) continue;
+        if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))
             return tile_missed_at(s->ring.f, dot, "no thirds", NULL,
                                   "its operand with the rows is no copy that products alone use");
         s->dealt[i] = true;
     }
     return true;
+}
+
+static bool admits_thirds(const tile_function *f, tile_op dot, unsigned *row_dim) {
+    const tile_dot_facts facts = warpgroup_facts(f, dot);
+    return warpgroup_row_dim(f, dot, row_dim) && tile_dot_admits_thirds(&facts, *row_dim);
 }
 
 static bool can_divide(specialist *s) {
@@ -65,7 +64,7 @@ static bool can_divide(specialist *s) {
         return tile_missed_at(f, s->ring.plan.loop, "no thirds", NULL, "the target has no wgmma");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
-        if (!warpgroup_row_dim(f, op, &row_dim) || !warpgroup_admits_thirds(f, op, row_dim))
+        if (!admits_thirds(f, op, &row_dim))
             return tile_missed_at(
                 s->ring.f, op, "no thirds",
                 "take 192 rows and at most 192 columns, whose sums stay in the tensor "
@@ -84,12 +83,11 @@ static bool can_divide(specialist *s) {
  * between them: where products hang on each other, turns are three groups' if rows are. */
 static bool takes_turns(const specialist *s) {
     const tile_function *f = s->ring.f;
-    bool thirds = s->chained && warpgroup_asks_turns(f, s->ring.plan.loop);
+    bool thirds = s->chained && warpgroup_asks(f, s->ring.plan.loop, "in_turn");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         unsigned row_dim;
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
-        thirds =
-            thirds && warpgroup_row_dim(f, op, &row_dim) && warpgroup_admits_thirds(f, op, row_dim);
+        thirds = thirds && admits_thirds(f, op, &row_dim);
     }
     return thirds;
 }
@@ -97,7 +95,7 @@ static bool takes_turns(const specialist *s) {
 void specialize_plan_thirds(specialist *s) {
     s->dealt = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, s->ring.plan.copy_count + 1u);
     s->readers = 1;
-    if (!warpgroup_asks_thirds(s->ring.f, s->ring.plan.loop) && !takes_turns(s)) return;
+    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "thirds") && !takes_turns(s)) return;
     if (!can_divide(s)) {
         memset(s->dealt, 0, s->ring.plan.copy_count * sizeof *s->dealt);
         return;

@@ -9,8 +9,6 @@
  * counts those of the other one as passed. So all tiles need equally many. A group waits for its
  * turn, at a barrier of its own, before it looks at the ring: it would take the phase of a stage
  * for the one two phases before. The last turn is handed to nobody. */
-#include <string.h>
-
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
@@ -21,7 +19,7 @@
 #include "passes/warps/specialize.h"
 
 enum {
-    GROUPS = 2,
+    GROUPS = TILE_PING_PONG,
     FIRST_TURN = 1, /* number of the first group's barrier: no other has one */
 };
 
@@ -46,15 +44,9 @@ static bool may_repeat(const tile_function *f, tile_op op) {
 static bool can_take_turns(specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    if (!specialize_has_wgmma(s))
-        return tile_missed_at(f, loop, "no ping-pong", NULL, "the target has no wgmma");
-    if (s->warps != GROUPS * WARPGROUP)
-        return tile_missed_at(s->ring.f, loop, "no ping-pong", "say `warps 8`",
-                              "two groups of 4 warps take turns");
-    if (s->around_count != 1 || !tile_op_has_attr(f, s->around[0], TILE_ATTR_independent) ||
-        tile_carried_count(f, s->around[0]))
-        return tile_missed_at(s->ring.f, loop, "no ping-pong", "make the kernel `persistent`",
-                              "groups take turns at tiles, and a block has one");
+    tile_refusal refusal = tile_loop_refuses_turns(&s->facts);
+    if (refusal.why)
+        return tile_missed_at(f, loop, "no ping-pong", refusal.remedy, "%s", refusal.why);
     for (unsigned i = 0; i < 3; i++)
         if (!is_fixed(s, tile_op_operand(f, loop, i)))
             return tile_missed_at(
@@ -67,15 +59,10 @@ static bool can_take_turns(specialist *s) {
                                   "it is no part of a tile, and both groups would do it");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
-        const tile_type *acc = warpgroup_operand(f, op, TILE_MMA_ACC);
-        const uint32_t dims[2] = {(uint32_t)tile_type_dim(acc, 0), (uint32_t)tile_type_dim(acc, 1)};
-        if (!tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, WARPGROUP) &&
-            !tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, WARPGROUP))
-            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
-                                  "4 warps alone cannot compute its tile");
-        if (GROUPS * warpgroup_registers(f, op) > WARPGROUP_MOST_REGISTERS)
-            return tile_missed_at(s->ring.f, op, "no ping-pong", "use a smaller tile",
-                                  "the sums of its tile do not fit the registers of 4 warps alone");
+        const tile_dot_facts facts = warpgroup_facts(f, op);
+        refusal = tile_dot_refuses_turns(&facts);
+        if (refusal.why)
+            return tile_missed_at(f, op, "no ping-pong", refusal.remedy, "%s", refusal.why);
     }
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
         if (tile_numbers_warps(f, op))
@@ -88,8 +75,7 @@ static bool can_take_turns(specialist *s) {
 }
 
 void specialize_plan_turns(specialist *s) {
-    const char *word = tile_op_attr_text(s->ring.f, s->ring.plan.loop, TILE_ATTR_consumers);
-    if (!word || strcmp(word, "ping_pong") != 0 || !can_take_turns(s)) return;
+    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "ping_pong") || !can_take_turns(s)) return;
     const tile_range *ranges = tile_range_analyse(s->ring.f, s->ring.pass->scratch);
     s->tiles = loop_ahead_of(s->ring.f, s->around[0], ranges, s->ring.f->value_count);
     if (!loop_parts_take_turns(&s->tiles, GROUPS)) {

@@ -106,8 +106,7 @@ typedef struct sheet {
     double each;          /* tiles of a block, or parts of them: 1, or, of stream_k, any number */
     double last, members; /* stream_k: a block's share of a tile of the last round, which so many
                              blocks have; 1: none is shared */
-    bool roles, turns, thirds, persistent;
-    int64_t shared;
+    tune_passes made;     /* roles, tiles in turns, tiles that are stored in the background */
 } sheet;
 
 /* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
@@ -155,36 +154,16 @@ static void deal_out(sheet *s) {
     }
     s->steps = share * w->trips;
     s->rounds = share * w->rounds;
-    s->cost = (tune_cost){.operations = s->each * once->operations + share * loop->operations,
-                          .wgmma = s->each * once->wgmma + share * loop->wgmma,
-                          .reads = s->each * once->reads + share * loop->reads,
-                          .loaded = s->each * once->loaded + share * loop->loaded,
-                          .crossing = s->each * once->crossing + share * loop->crossing,
-                          .shared = s->each * once->shared + share * loop->shared,
-                          .shared_crossing =
-                              s->each * once->shared_crossing + share * loop->shared_crossing,
-                          .again = s->each * once->again + share * loop->again,
-                          .outside = s->each * once->outside + share * loop->outside,
-                          .stored = s->each * once->stored + share * loop->stored,
-                          .arithmetic = share * loop->arithmetic,
-                          .indexing = share * loop->indexing};
-}
-
-/* What the passes make of it: roles, tiles in turns, tiles that are stored in the background. */
-static void predict_passes(sheet *s) {
-    const tune_work *w = s->w;
-    s->roles = w->may_have_roles;
-    s->persistent = w->persistent && !s->strategy;
-    s->turns = w->ping_pong && s->roles && s->m->wgmma > 0 && s->persistent && w->warps == 8;
-    s->thirds = w->thirds && s->roles && !s->strategy;
-    s->shared = w->shared;
-    /* The ring is never free. */
-    if (s->roles && (s->persistent || is_split(s, "stream_k"))) s->shared += w->box;
+#define SUM(cost) .cost = s->each * once->cost + share * loop->cost
+    s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
+                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(again),
+                          SUM(outside),    SUM(stored), SUM(arithmetic),      SUM(indexing)};
+#undef SUM
 }
 
 /* Thirds of a tile are three warpgroups'. */
 static unsigned multiplying_warps(const sheet *s) {
-    return s->thirds ? 3 * PRODUCER_WARPS : s->w->warps;
+    return s->made.thirds ? 3 * PRODUCER_WARPS : s->w->warps;
 }
 
 static double registers_of(const sheet *s) {
@@ -199,16 +178,17 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
         return tile_arena_format(arena, "%u threads, a block has at most 1024", threads);
     if (s->w->cluster > 1 && !tile_target_has(target, TILE_FEATURE_cluster))
         return tile_arena_format(arena, "%s has no clusters", target->name);
-    if (s->shared > (int64_t)target->max_shared_bytes)
+    if (s->made.shared > (int64_t)target->max_shared_bytes)
         return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
-                                 (long long)s->shared, target->name, target->max_shared_bytes);
+                                 (long long)s->made.shared, target->name, target->max_shared_bytes);
     if (registers_of(s) > MOST_REGISTERS)
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
                                  registers_of(s), MOST_REGISTERS);
-    if (s->w->asks_thirds && !s->thirds)
+    if (s->w->asks_thirds && !s->made.thirds)
         return "no three groups share its tiles: it is the same with consumers = cooperative";
-    if (s->w->ping_pong && !s->turns)
+    /* In clusters no groups do (turns.c), and a space need not have the cooperative one. */
+    if (s->w->ping_pong && !s->made.turns && s->w->cluster == 1)
         return "no groups take turns at its tiles: it is the same with consumers = cooperative";
     return NULL;
 }
@@ -216,13 +196,13 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
 /* Blocks of which a multiprocessor has the room, with so many registers a thread for tiles. */
 static double count_resident(const sheet *s, double tile_registers) {
     const tile_target *target = s->m->target;
-    if (s->persistent) return 1;
-    unsigned warps = multiplying_warps(s) + (s->roles ? PRODUCER_WARPS : 0);
+    if (s->made.persistent) return 1;
+    unsigned warps = multiplying_warps(s) + (s->made.roles ? PRODUCER_WARPS : 0);
     double threads = 32.0 * warps;
     double registers = least(MOST_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->sm_blocks, target->sm_warps / warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
-    double shared = (double)s->shared + TILE_SHARED_RESERVED;
+    double shared = (double)s->made.shared + TILE_SHARED_RESERVED;
     blocks = least(blocks, floor(target->sm_shared_bytes / shared));
     return most(blocks, 1);
 }
@@ -253,7 +233,7 @@ static double slowed_by_power(const sheet *s) {
 /* Cycles of what threads compute beside one block's products: between them it is a chain. */
 static double time_arithmetic(const sheet *s, double resident) {
     /* Roles that set their registers take all that a multiprocessor has. */
-    if (s->roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
+    if (s->made.roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
     double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
     double chain = s->cost.arithmetic > 0 ? CHAIN_CYCLES * s->steps / resident : 0;
     return s->cost.indexing / rate + most(s->cost.arithmetic / rate, chain);
@@ -263,9 +243,9 @@ static double time_arithmetic(const sheet *s, double resident) {
 static double time_products(const sheet *s, double resident) {
     const tune_cost *c = &s->cost;
     double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
-    double wgmma = s->roles ? s->m->wgmma : without_roles * s->m->wgmma;
+    double wgmma = s->made.roles ? s->m->wgmma : without_roles * s->m->wgmma;
     double cycles = (c->operations - c->wgmma) / mma;
-    if (!s->roles) cycles += BARRIER_CYCLES * s->steps / resident;
+    if (!s->made.roles) cycles += BARRIER_CYCLES * s->steps / resident;
     if (c->wgmma > 0) cycles += c->wgmma / wgmma * (1 + slowed_by_power(s));
     if (s->w->promotes) cycles += PROMOTION_CYCLES * s->steps;
     cycles += time_arithmetic(s, resident);
@@ -279,7 +259,7 @@ static double time_latency(const sheet *s, double resident) {
     if (!(s->w->in_flight > 0) || !(all > 0)) return 0;
     double stages = s->w->depth > 1 ? most(s->w->depth - stages_held, 0.5) : 1;
     double seconds = l2_latency + memory_latency * least(1, s->w->arrays / all);
-    double crossing = c->crossing - (s->roles ? c->shared_crossing : 0);
+    double crossing = c->crossing - (s->made.roles ? c->shared_crossing : 0);
     return (c->loaded + crossing_latency * crossing) * seconds /
            (resident * stages * s->w->in_flight);
 }
@@ -288,7 +268,7 @@ static double time_latency(const sheet *s, double resident) {
 static double bytes_asked(const sheet *s, double crossing) {
     const tune_cost *c = &s->cost;
     double bytes = c->loaded + crossing * c->crossing;
-    return s->roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
+    return s->made.roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
 }
 
 /* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
@@ -296,7 +276,7 @@ static double bytes_asked(const sheet *s, double crossing) {
 static double count_rounds(const sheet *s, double most_bytes) {
     bool shares = is_split(s, "stream_k");
     double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
-    if (!shares && !s->persistent) return even;
+    if (!shares && !s->made.persistent) return even;
     double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
     return even > full ? full + most(even - full, least_time) : full;
 }
@@ -304,9 +284,9 @@ static double count_rounds(const sheet *s, double most_bytes) {
 /* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
 static double time_blocks(const sheet *s, double each, double resident) {
     const machine *m = s->m;
-    double own = bytes_asked(s, s->roles ? crossing_own : crossing_copies);
-    double all = bytes_asked(s, s->roles ? crossing_all : crossing_copies);
-    double rate = s->roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
+    double own = bytes_asked(s, s->made.roles ? crossing_own : crossing_copies);
+    double all = bytes_asked(s, s->made.roles ? crossing_all : crossing_copies);
+    double rate = s->made.roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
@@ -322,8 +302,8 @@ static double time_memory(const sheet *s) {
 /* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
 static double time_stores(const sheet *s, double each, double resident) {
     double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
-    bool alone = s->persistent || (is_split(s, "stream_k") && resident < 2);
-    return alone ? (s->turns ? 1 : each) * tile : 0;
+    bool alone = s->made.persistent || (is_split(s, "stream_k") && resident < 2);
+    return alone ? (s->made.turns ? 1 : each) * tile : 0;
 }
 
 /* Of a tile that blocks share the last one adds the parts of the others. One warpgroup alone does
@@ -331,7 +311,7 @@ static double time_stores(const sheet *s, double each, double resident) {
 static double time_shares(const sheet *s) {
     double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
     double meets = s->members > 1 ? stream_k_meets + (s->members - 1) * part : 0;
-    bool alone = s->roles && s->w->warps == 4;
+    bool alone = s->made.roles && s->w->warps == 4;
     return stream_k_begins + meets + (alone ? s->each * stream_k_turn : 0);
 }
 
@@ -368,12 +348,12 @@ static double estimate(const sheet *s) {
         return time_streams(s) + s->w->meets * l2_latency;
     double each = ceil(s->blocks / places(s)),
            resident = least(count_resident(s, registers_of(s)), each);
-    double starts = s->persistent ? 1 : ceil(each / resident);
+    double starts = s->made.persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident), memory = time_memory(s);
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);
     seconds += time_stores(s, each, resident);
     if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;
-    if (s->roles && s->cost.shared > 0)
+    if (s->made.roles && s->cost.shared > 0)
         seconds += multicast_meets;
     else if (s->w->cluster > 1)
         seconds += (double)s->w->cluster * cluster_meets;
@@ -390,7 +370,7 @@ static double estimate_work(const machine *m, const tune_work *work, int64_t fac
     bool splits = strategy && (factor > 1 || strcmp(strategy, "stream_k") == 0);
     if (splits) s.factor = (double)factor, s.strategy = strategy;
     deal_out(&s);
-    predict_passes(&s);
+    s.made = tune_expect_passes(work, s.strategy);
     *why = find_obstacle(&s, arena);
     return estimate(&s);
 }

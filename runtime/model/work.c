@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/analysis/pipeline_plan.h"
+#include "lib/analysis/product.h"
 #include "lib/analysis/store_ring.h"
 #include "lib/ir/cost.h"
 #include "lib/ir/regions.h"
@@ -41,23 +43,60 @@ static double bytes_carried(const scan *s, const tile_op_data *op) {
     return bytes;
 }
 
-/* As specialize-warps has it: turns are three groups' where products hang on each other and have
- * thirds. */
-static void note_consumers(scan *s, tile_op loop, tile_region body) {
-    const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
-    unsigned products = 0;
-    if (!word) return;
-    TILE_FOR_EACH_OP (s->f, op, body) products += tile_op_opcode(s->f, op) == TILE_OP_dot;
-    s->w->ping_pong |= strcmp(word, "ping_pong") == 0;
-    s->w->asks_thirds |= strcmp(word, "thirds") == 0;
-    if (!tile_target_has(s->target, TILE_FEATURE_wgmma)) return; /* turns are of wgmma, too */
-    s->w->thirds |= s->w->asks_thirds || (strcmp(word, "in_turn") == 0 && products > 1);
-}
-
 /* Of the loop; what does not divide the warps is refused later. */
 static unsigned groups_of(const scan *s, tile_op id) {
     int64_t groups = attr_int(s, id, TILE_ATTR_groups, 1);
     return groups > 1 && groups <= s->w->warps ? (unsigned)groups : 1;
+}
+
+/* As specialize-warps has it: where products are chained three groups, if they can, are those that
+ * take turns. */
+static void note_consumers(scan *s, tile_op loop, bool chained) {
+    const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
+    if (!word) word = "";
+    s->w->ping_pong = strcmp(word, "ping_pong") == 0;
+    s->w->turns = s->w->ping_pong && !tile_loop_refuses_turns(&s->loop.facts).why;
+    s->w->asks_thirds = strcmp(word, "thirds") == 0;
+    s->w->thirds = s->w->asks_thirds || (chained && strcmp(word, "in_turn") == 0);
+}
+
+/* Whether groups can take turns at a block's tiles. That a block steps by at least one tile is
+ * known unless the launched grid is divided by a cluster's extent. */
+static bool counts_tiles(const scan *s) {
+    return s->w->persistent && (!s->f->cluster_rank || scan_eval_or(s, s->f->cluster[0], 1) == 1);
+}
+
+static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stages) {
+    bool chained = tile_dots_are_chained(s->f, body, s->arena);
+    s->loop = (pipelined_scan){.facts = {.target = s->target,
+                                         .stages = stages,
+                                         .warps = s->w->warps / s->groups,
+                                         .ordered = tile_op_has_attr(s->f, id, TILE_ATTR_order) ||
+                                                    tile_op_has_attr(s->f, id, TILE_ATTR_stage),
+                                         .is_explicit = s->f->sync_explicit,
+                                         .over_tiles = counts_tiles(s)}};
+    const tile_loop_facts *facts = &s->loop.facts;
+    s->loop.roles = s->loops++ == 0 && s->groups == 1 && tile_specializes_warps(s->target) &&
+                    !tile_loop_refuses_roles(facts).why &&
+                    !(chained && tile_loop_refuses_chain(facts).why);
+    note_consumers(s, id, chained);
+}
+
+static unsigned consumer_warps(const scan *s) {
+    return s->w->thirds ? TILE_THIRDS * TILE_WARPGROUP : s->w->warps;
+}
+
+static void end_pipelined(scan *s) {
+    const tile_beside_facts copies = {.target = s->target,
+                                      .warps = consumer_warps(s),
+                                      .alone = true,
+                                      .bytes = s->alive,
+                                      .stage = s->beside};
+    s->w->may_have_roles = s->loop.roles && s->loop.dots && s->loop.copies;
+    s->last = s->loop;
+    if (s->w->may_have_roles && s->w->persistent && !s->w->turns &&
+        tile_choose_beside_stages(&copies) > 1)
+        scan_take_shared(s, (double)s->beside);
 }
 
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
@@ -65,9 +104,9 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     unsigned around = s->groups;
     const tile_region_data *body = tile_region_at(s->f, op->regions[0]);
     double trips = count_trips(s, op), before = s->copied;
-    bool waits = s->waits;
+    bool waits = s->waits, pipelined = tile_op_has_attr(s->f, id, TILE_ATTR_pipelined);
+    const pipelined_scan loop = s->loop;
     tune_cost *outside = s->cost;
-    note_consumers(s, id, op->regions[0]);
     if (body->arg_count && scan_value_of(s, op->operands[0], &begin))
         scan_set_value(s, body->first_arg, begin);
     if (times == 1 && s->cost == &s->w->once && op->result_count && !s->w->trips) {
@@ -79,16 +118,18 @@ static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times)
     s->waits = false;
     s->stages = stages;
     s->groups *= groups_of(s, id);
-    s->piped = stages > 1 && s->groups == 1 && !s->f->sync_explicit &&
-               (s->w->warps == 4 || s->w->warps == 8);
+    if (pipelined) begin_pipelined(s, id, op->regions[0], stages);
     scan_region(s, op->regions[0], times * trips, stages);
+    if (pipelined) {
+        end_pipelined(s);
+        s->loop = loop;
+    }
     if (trips > 0) s->w->in_flight = most(s->w->in_flight, s->copied * s->groups);
     if (s->waits && stages < 2) s->w->rounds += times * trips / s->groups;
     s->copied = before;
     s->waits = waits;
     s->stages = outer;
     s->groups = around;
-    s->piped = false;
     s->cost = outside;
 }
 
@@ -139,8 +180,8 @@ static void note_scratch(scan *s, const tile_op_data *op) {
 static void add_store(scan *s, const tile_op_data *op, double times) {
     enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
     const tile_type *tile = tile_value_type(s->f, op->operands[0]);
-    unsigned sets = s->w->thirds ? SCAN_THIRDS : s->w->ping_pong ? 2 : 1;
-    unsigned warps = s->w->thirds ? SCAN_THIRDS * TILE_WARPGROUP : s->w->warps;
+    unsigned sets = s->w->thirds ? TILE_THIRDS : s->w->turns ? TILE_PING_PONG : 1;
+    unsigned warps = consumer_warps(s);
     tile_store_ring ring;
     tile_store_query query = {.element_bytes = (unsigned)scan_width_of(s, tile),
                               .warps = warps / sets,
@@ -155,9 +196,9 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
         !scan_is_tile(scan_dim_of(s, tile, 0), scan_dim_of(s, tile, 1)))
         return;
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)scan_dim_of(s, tile, d);
-    if (s->w->thirds) scan_take_third(query.dims);
-    if (!tile_wgmma_admits(query.dims, query.row_dim, query.warps))
-        query.row_dim = TILE_WGMMA_EXCHANGED;
+    if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
+        query.row_dim = s->last.row_dim;
+    if (s->w->thirds) query.dims[query.row_dim] /= TILE_THIRDS;
     if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
         s->w->box = ring.bytes;
 }
@@ -173,6 +214,7 @@ static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) 
     }
     s->waits = true;
     scan_add_load(s, id, op, type, times);
+    scan_note_ring(s, id, op);
 }
 
 /* What the block's threads hold of the value: of a vector each of them has one. */
@@ -302,13 +344,20 @@ static void read_launch(scan *s) {
         if (extent > 0 && extent <= INT32_MAX / w->cluster) w->cluster *= extent;
     }
     w->warps = warps > 0 && warps < 1 << 16 ? (unsigned)warps : 1;
+    w->fills_clusters = w->cluster > 1 && !tile_shares_copies(s->target);
     w->persistent = f->is_persistent && scan_eval_or(s, f->persistent_if, 1) != 0;
 }
 
 void tune_read_work(const tile_function *f, const tile_bound_params *point, const int64_t *sizes,
                     const tile_target *target, unsigned num_sms, tile_arena *arena,
                     tune_work *work) {
-    scan s = {.f = f, .point = point, .sizes = sizes, .target = target, .groups = 1, .w = work};
+    scan s = {.f = f,
+              .point = point,
+              .sizes = sizes,
+              .target = target,
+              .groups = 1,
+              .arena = arena,
+              .w = work};
     *work = (tune_work){0};
     s.bindings = (tile_bindings){
         .param = scan_param_of, .arg = scan_size_of, .user = &s, .num_sms = (int64_t)num_sms};
@@ -316,6 +365,10 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     s.values = TILE_NEW_ARRAY(arena, int64_t, f->value_count + 1);
     s.known = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
     s.counted = TILE_NEW_ARRAY(arena, uint32_t, f->value_count + 1);
+    s.along = TILE_NEW_ARRAY(arena, uint8_t, f->value_count + 1);
+    s.rounded = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    s.feeds_dot = TILE_NEW_ARRAY(arena, bool, f->value_count + 1);
+    tile_mark_dot_operands(f, f->body, s.feeds_dot);
     read_launch(&s);
     find_places(&s, arena);
     for (size_t i = 0; i < f->arg_count; i++)
@@ -324,6 +377,20 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
     scan_region(&s, f->body, 1, 1);
     work->arrays = array_bytes(&s);
     if (s.turns) work->semaphores = s.least_scratch;
+}
+
+/* Passes --------------------------------------------------------------------------------------- */
+
+tune_passes tune_expect_passes(const tune_work *w, const char *strategy) {
+    tune_passes made = {.roles = w->may_have_roles && (!w->fills_clusters || strategy),
+                        .persistent = w->persistent && !strategy,
+                        .shared = w->shared};
+    made.turns = w->turns && made.roles && made.persistent;
+    made.thirds = w->thirds && made.roles && !strategy;
+    /* The ring is never free. */
+    if (made.roles && (made.persistent || (strategy && strcmp(strategy, "stream_k") == 0)))
+        made.shared += w->box;
+    return made;
 }
 
 /* Splits --------------------------------------------------------------------------------------- */

@@ -1,64 +1,16 @@
-/* What products and copies at a point read and bring. */
+/* What copies at a point bring. */
 #include "runtime/model/work_scan.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "lib/analysis/pipeline_plan.h"
-#include "lib/layout/wgmma.h"
 #include "lib/ops/gather.h"
 #include "lib/support/integer.h"
-
-/* Products ------------------------------------------------------------------------------------- */
-
-/* Which operands warps read from shared memory: the others they have in registers. */
-typedef struct operands_read {
-    double lhs, rhs; /* 1, or 0 */
-} operands_read;
-
-/* Elements: warps split rows and columns, as the policy says or as it takes least, and each reads
- * its rows and its columns. policy: NULL where the product says none. */
-static double reads_of_warps(operands_read of, double m, double n, double k, unsigned warps,
-                             const char *policy) {
-    bool free = !policy || strcmp(policy, "square") == 0;
-    unsigned first = !free && strcmp(policy, "rows") == 0 ? warps : 1;
-    double reads = INFINITY;
-    for (unsigned rows = first; rows <= (free ? warps : first); rows *= 2)
-        reads = least(reads, k * (of.lhs * m * ((double)warps / rows) + of.rhs * n * rows));
-    return reads;
-}
 
 bool scan_is_tile(int64_t m, int64_t n) {
     return m > 0 && n > 0 && m <= TILE_MAX_TILE_ELEMENTS / n;
 }
-
-bool scan_take_third(uint32_t dims[2]) {
-    for (unsigned d = 0; d < 2; d++) {
-        uint32_t third[2] = {dims[0], dims[1]};
-        third[d] /= SCAN_THIRDS;
-        if (dims[d] % SCAN_THIRDS || !tile_wgmma_admits(third, d, TILE_WARPGROUP)) continue;
-        dims[d] = third[d];
-        return true;
-    }
-    return false;
-}
-
-static bool takes_wgmma(const scan *s, const tile_mma_query *types, int64_t m, int64_t n) {
-    const uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-    return tile_target_has(s->target, TILE_FEATURE_wgmma) && m > TILE_WGMMA_FEW_ROWS &&
-           scan_is_tile(m, n) && tile_wgmma_multiplies(types) &&
-           (tile_wgmma_admits(dims, TILE_WGMMA_PLAIN, s->w->warps / s->groups) ||
-            tile_wgmma_admits(dims, TILE_WGMMA_EXCHANGED, s->w->warps / s->groups));
-}
-
-/* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
- * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
- * short. */
-static double reads_of_warpgroups(operands_read of, double m, double n, double k) {
-    return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
-}
-
-/* Memory --------------------------------------------------------------------------------------- */
 
 /* More than any target has, and far from where sums would end. */
 static const double endless = 1e15;
@@ -99,18 +51,21 @@ static double bytes_inside(const scan *s, const tile_arg_decl *array, const tile
     return bytes;
 }
 
-/* The dim along which elements lie side by side. */
-static unsigned row_dim_of(const scan *s, const tile_arg_decl *array) {
-    unsigned last = array->type->rank - 1;
-    for (unsigned d = last + 1; array->type->has_strides && d-- > 0;)
-        if (scan_eval_or(s, array->strides[d], 0) == 1) return d;
-    return last;
+unsigned scan_along(const scan *s, tile_value view, unsigned rank) {
+    const tile_arg_decl *array = array_of(s, view);
+    const tile_type *type = tile_value_type(s->f, view);
+    unsigned unit = type->has_strides ? 0 : type->rank;
+    for (unsigned d = 0; d < type->rank && type->has_strides; d++)
+        if (scan_eval_or(s, array ? array->strides[d] : type->strides[d], 0) == 1) unit = d + 1;
+    return unit + rank > type->rank ? unit + rank - type->rank : 0;
 }
 
 /* The share of the tile's rows that lie in one line more than they would fill. */
-static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_type *tile) {
+static double crossing_of(const scan *s, tile_value view, const tile_type *tile) {
+    const tile_arg_decl *array = array_of(s, view);
     if (!array || array->type->rank != tile->rank || tile->rank < 2) return 0;
-    unsigned last = tile->rank - 1, along = row_dim_of(s, array);
+    unsigned last = tile->rank - 1, known = scan_along(s, view, tile->rank);
+    unsigned along = known ? known - 1 : last;
     int64_t width = (int64_t)scan_width_of(s, tile), elements = scan_dim_of(s, tile, along);
     int64_t row = elements < LINE ? elements * width : LINE;
     int64_t pitch = array->type->has_strides
@@ -123,7 +78,7 @@ static double crossing_of(const scan *s, const tile_arg_decl *array, const tile_
 static int64_t sharers_of(const scan *s, const tile_value *element, unsigned count) {
     uint8_t depends = 0;
     for (unsigned i = 0; i < count; i++) depends |= s->places[element[i].id];
-    for (unsigned d = 0; s->piped && d < s->f->cluster_rank; d++) {
+    for (unsigned d = 0; s->loop.roles && d < s->f->cluster_rank; d++) {
         int64_t extent = scan_eval_or(s, s->f->cluster[d], 1);
         if (extent > 1 && !(depends >> d & 1)) return extent;
     }
@@ -163,74 +118,27 @@ void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type 
     note_hint(s, id, op, bytes);
     s->cost->loaded += bytes;
     s->cost->outside += times * scan_bytes_of(s, tile) - bytes;
-    s->cost->crossing += bytes * crossing_of(s, array, tile);
+    s->cost->crossing += bytes * crossing_of(s, op->operands[0], tile);
 }
 
 /* A loop has warps that only copy where all of its copies are boxes. */
 static void note_copy(scan *s, tile_op copy) {
-    s->piped = s->piped && tile_is_plain_access(s->f, copy);
+    s->loop.roles = s->loop.roles && tile_is_plain_access(s->f, copy);
+    s->loop.copies++;
 }
 
-/* What a product takes of a load in a pipelined loop comes through a ring that the compiler makes.
+/* The load of a product's operand in a pipelined loop comes through a ring that the compiler makes.
  */
-static void note_ring(scan *s, tile_value operand) {
-    const tile_value_data *data = tile_value_at(s->f, operand);
-    const tile_op_data *op = &s->f->ops[data->kind == TILE_VALUE_RESULT ? data->owner : 0];
-    if (s->stages < 2 || data->kind != TILE_VALUE_RESULT || op->opcode != TILE_OP_load ||
+void scan_note_ring(scan *s, tile_op load, const tile_op_data *op) {
+    const tile_type *type = tile_value_type(s->f, op->first_result);
+    if (s->stages < 2 || !s->feeds_dot[op->first_result.id] || type->kind != TILE_TYPE_TILE ||
+        !tile_pipelined_around(s->f, load).id ||
         tile_value_type(s->f, op->operands[0])->kind != TILE_TYPE_VIEW)
         return;
-    note_copy(s, (tile_op){data->owner});
-    s->copied += bytes_inside(s, array_of(s, op->operands[0]), data->type);
+    note_copy(s, load);
+    s->copied += bytes_inside(s, array_of(s, op->operands[0]), type);
     s->w->depth = most(s->w->depth, (double)s->stages);
-    scan_take_shared(s, scan_bytes_of(s, data->type) * (double)s->stages * s->groups);
-}
-
-/* Whether warps read the operand from shared memory: it lies there, or is made of what does. */
-static bool is_read(const scan *s, tile_value operand) {
-    const tile_value_data *data = tile_value_at(s->f, operand);
-    while (data->kind == TILE_VALUE_RESULT && data->type->kind == TILE_TYPE_TILE) {
-        const tile_op_data *op = &s->f->ops[data->owner];
-        if (!tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE))
-            return op->opcode == TILE_OP_load || op->opcode == TILE_OP_load_shared;
-        data = tile_value_at(s->f, op->operands[0]);
-    }
-    return data->type->kind == TILE_TYPE_SHARED;
-}
-
-void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
-    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
-    const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
-    const tile_type *acc = tile_value_type(s->f, op->first_result);
-    if (acc->rank != 2 || !lhs->rank) return;
-    note_ring(s, op->operands[0]);
-    note_ring(s, op->operands[op->segment[0]]);
-    const tile_mma_query types = {.lhs = scan_scalar_of(s, lhs),
-                                  .rhs = scan_scalar_of(s, rhs),
-                                  .acc = scan_scalar_of(s, acc)};
-    int64_t m = scan_dim_of(s, acc, 0), n = scan_dim_of(s, acc, 1);
-    double k = (double)scan_dim_of(s, lhs, lhs->rank - 1), width = scan_width_of(s, lhs);
-    /* mma.sync takes 16 rows and 8 columns at least. */
-    double rows = ceil((double)m / 16) * 16, columns = ceil((double)n / 8) * 8;
-    double operations = times * 2 * rows * columns * k * width / 2;
-    const operands_read of = {.lhs = is_read(s, op->operands[0]),
-                              .rhs = is_read(s, op->operands[op->segment[0]])};
-    s->cost->operations += operations;
-    if (takes_wgmma(s, &types, m, n)) {
-        s->cost->wgmma += operations;
-        s->cost->reads += times * width * reads_of_warpgroups(of, (double)m, (double)n, k);
-        s->w->may_have_roles |= s->piped;
-        uint32_t dims[2] = {(uint32_t)m, (uint32_t)n};
-        s->w->thirds = s->w->thirds && scan_take_third(dims);
-        s->w->promotes |= tile_scalar_bits(types.lhs) == 8 && tile_scalar_is_floating(types.lhs) &&
-                          types.acc == TILE_f32 && !tile_op_has_attr(s->f, id, TILE_ATTR_fast);
-    } else {
-        bool wgmma = tile_target_has(s->target, TILE_FEATURE_wgmma);
-        s->w->may_have_roles |= s->piped && !wgmma && tile_specializes_warps(s->target);
-        s->cost->reads += times * width *
-                          reads_of_warps(of, rows, columns, k, s->w->warps / s->groups,
-                                         scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
-    }
-    s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc) * s->groups);
+    scan_take_shared(s, scan_bytes_of(s, type) * (double)s->stages * s->groups);
 }
 
 /* A copy into a buffer without stages, in a loop that gives it some, and each group its own. */
@@ -242,6 +150,12 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
         return;
     }
     tune_cost before = *s->cost;
+    tile_value buffer = op->operands[op->segment[0]];
+    bool ahead = op->opcode == TILE_OP_copy_async || tile_pipelined_around(s->f, id).id;
+    s->along[buffer.id] = (uint8_t)scan_along(s, op->operands[0], to->rank);
+    s->rounded[buffer.id] |=
+        ahead && scan_scalar_of(s, from) == TILE_f32 && scan_scalar_of(s, to) == TILE_tf32;
+    if (tile_is_beside_pipelined(s->f, id)) s->beside += scan_whole_bytes(scan_bytes_of(s, to));
     note_copy(s, id);
     scan_add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);

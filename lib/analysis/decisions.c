@@ -1,0 +1,245 @@
+#include "lib/analysis/decisions.h"
+
+#include "lib/support/scalar.h"
+#include "lib/support/target.h"
+
+/* Registers ----------------------------------------------------------------------------------- */
+
+bool tile_dot_promotes(const tile_dot_facts *dot) {
+    tile_scalar lhs = dot->query.lhs;
+    return tile_scalar_bits(lhs) == 8 && tile_scalar_is_floating(lhs) &&
+           dot->query.acc == TILE_f32 && !dot->fast;
+}
+
+int64_t tile_dot_sum_registers(const tile_dot_facts *dot, unsigned warps) {
+    int64_t bytes = (int64_t)dot->query.m * dot->query.n * tile_scalar_bytes(dot->query.acc);
+    return bytes / 4 / (32 * (int64_t)warps);
+}
+
+int64_t tile_dot_registers(const tile_dot_facts *dot) {
+    enum { FEW_COLUMNS = 64 };
+    int64_t sums = tile_dot_sum_registers(dot, dot->warps),
+            own = sums < FEW_COLUMNS / 2 ? sums : FEW_COLUMNS / 2;
+    return tile_dot_promotes(dot) ? sums + own : sums;
+}
+
+static unsigned first_of(unsigned row_dim) {
+    return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
+}
+
+static unsigned bytes_of(const tile_dot_facts *dot, unsigned operand) {
+    return tile_scalar_bytes(operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs);
+}
+
+/* Of the instruction's first operand: each warp has the rows that meet its sums. */
+static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
+    unsigned operand = first_of(row_dim);
+    const uint32_t *dims = dot->operand[operand].dims;
+    uint32_t rows = row_dim == TILE_WGMMA_PLAIN ? dot->query.m : dot->query.n;
+    int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
+    int64_t holders = apart && apart < warps ? apart : warps;
+    return (int64_t)dims[0] * dims[1] * bytes_of(dot, operand) / (128 * holders);
+}
+
+int64_t tile_dot_crowded(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
+                         int64_t held) {
+    enum { BLOCK_REGISTERS = 65536, MOST_OF_THREAD = 255, OTHER_REGISTERS = 24 };
+    int64_t others = held / (128 * (int64_t)warps);
+    int64_t sums = tile_dot_registers(dot) * dot->warps / warps + others;
+    int64_t there = BLOCK_REGISTERS / (32 * (int64_t)dot->warps);
+    there = (there < MOST_OF_THREAD ? there : MOST_OF_THREAD) - OTHER_REGISTERS;
+    bool in_registers = !dot->operand[first_of(row_dim)].shared;
+    int64_t first = in_registers ? first_registers(dot, row_dim, warps) : 0;
+    return sums + first <= there ? 0 : sums + first;
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+static bool admits(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
+    const uint32_t dims[2] = {dot->query.m, dot->query.n};
+    return tile_wgmma_admits(dims, row_dim, warps);
+}
+
+static bool admits_any(const tile_dot_facts *dot, unsigned warps) {
+    return admits(dot, TILE_WGMMA_PLAIN, warps) || admits(dot, TILE_WGMMA_EXCHANGED, warps);
+}
+
+bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim) {
+    return admits(dot, row_dim, dot->warps);
+}
+
+uint32_t tile_dot_most_columns(const tile_dot_facts *dot, unsigned warps) {
+    int64_t left = TILE_WGMMA_MOST_REGISTERS - tile_dot_sum_registers(dot, warps);
+    if (!tile_dot_promotes(dot)) return TILE_WGMMA_MOST_COLUMNS;
+    return left > 0 ? 2 * (uint32_t)left : 0;
+}
+
+static unsigned better_row_dim(const tile_dot_facts *dot, unsigned warps) {
+    const uint32_t dims[2] = {dot->query.m, dot->query.n};
+    uint32_t most = tile_dot_most_columns(dot, warps);
+    tile_scalar acc = dot->query.acc;
+    if (!admits(dot, TILE_WGMMA_EXCHANGED, warps)) return TILE_WGMMA_PLAIN;
+    if (!admits(dot, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_EXCHANGED;
+    return tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc, most) <
+                   tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc, most)
+               ? TILE_WGMMA_EXCHANGED
+               : TILE_WGMMA_PLAIN;
+}
+
+unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot) {
+    if (!dot->operand[TILE_MMA_LHS].shared) return TILE_WGMMA_PLAIN;
+    return dot->operand[TILE_MMA_RHS].shared ? 2 : TILE_WGMMA_EXCHANGED;
+}
+
+unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned thirds,
+                                 unsigned others) {
+    unsigned registers = tile_dot_row_dim_of_registers(dot);
+    if (registers < 2) return registers;
+    if (thirds < 2) return thirds;
+    return others < 2 ? others : better_row_dim(dot, warps);
+}
+
+/* wgmma --------------------------------------------------------------------------------------- */
+
+tile_wgmma_obstacle tile_find_wgmma_obstacle(const tile_dot_facts *dot) {
+    const tile_mma_query *q = &dot->query;
+    if (!tile_wgmma_multiplies(q)) return TILE_WGMMA_LACKS_TYPES;
+    if (dot->warps % TILE_WARPGROUP || dot->first % TILE_WARPGROUP) return TILE_WGMMA_LACKS_WARPS;
+    if (!admits_any(dot, dot->warps)) return TILE_WGMMA_LACKS_ROWS;
+    if (tile_layout_part_extent(q->k) % tile_wgmma_depth(q->lhs)) return TILE_WGMMA_LACKS_DEPTH;
+    if (tile_dot_registers(dot) > TILE_WGMMA_MOST_REGISTERS) return TILE_WGMMA_LACKS_REGISTERS;
+    return q->acc_layout ? TILE_WGMMA_LACKS_FREEDOM : TILE_WGMMA_FITS;
+}
+
+/* The second operand's share of an instruction at the least (warpgroup_find_plan). */
+static uint32_t least_columns(const tile_dot_facts *dot, unsigned row_dim) {
+    const uint32_t dims[2] = {dot->query.m, dot->query.n};
+    uint32_t columns = 8, part = tile_layout_part_extent(dims[1 - row_dim]);
+    tile_layout layout = tile_wgmma_accumulator(dims, row_dim, dot->warps);
+    tile_wgmma_holds(&layout, row_dim, dot->query.acc, &columns);
+    return part < columns ? part : columns;
+}
+
+/* Whether a descriptor can name the operand in the layout that it will have, or has. */
+static bool is_named(const tile_dot_facts *dot, unsigned operand, uint32_t rows) {
+    const tile_dot_operand *o = &dot->operand[operand];
+    unsigned bytes = bytes_of(dot, operand);
+    tile_wgmma_matrix matrix;
+    tile_layout own;
+    if (!o->layout) own = tile_wgmma_shared(o->dims, o->along, bytes);
+    return tile_wgmma_match(o->layout ? o->layout : &own, o->k_dim, bytes, rows, &matrix);
+}
+
+static tile_wgmma_obstacle check_operands(const tile_dot_facts *dot, unsigned row_dim,
+                                          unsigned *operand) {
+    unsigned first = first_of(row_dim);
+    *operand = 1 - first;
+    if (!dot->operand[1 - first].shared) return TILE_WGMMA_LACKS_SHARED;
+    if (!is_named(dot, 1 - first, least_columns(dot, row_dim))) return TILE_WGMMA_LACKS_MATRIX;
+    *operand = first;
+    bool named = !dot->operand[first].shared || is_named(dot, first, TILE_WGMMA_ROWS);
+    return named ? TILE_WGMMA_FITS : TILE_WGMMA_LACKS_MATRIX;
+}
+
+tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool said, unsigned *row_dim,
+                                        unsigned *operand) {
+    tile_wgmma_obstacle found = TILE_WGMMA_LACKS_EXCHANGE;
+    unsigned preferred = *row_dim, at;
+    for (unsigned i = 0; i < (said ? 1u : 2u); i++) {
+        *row_dim = i ? 1 - preferred : preferred;
+        if (!tile_dot_admits(dot, *row_dim)) continue;
+        tile_wgmma_obstacle reason = check_operands(dot, *row_dim, &at);
+        if (reason == TILE_WGMMA_FITS) return TILE_WGMMA_FITS;
+        if (found == TILE_WGMMA_LACKS_EXCHANGE) found = reason, *operand = at;
+    }
+    return found;
+}
+
+/* Consumers ----------------------------------------------------------------------------------- */
+
+bool tile_dot_admits_thirds(const tile_dot_facts *dot, unsigned row_dim) {
+    enum { MOST_SUMS = 96 /* registers of a thread */ };
+    uint32_t dims[2] = {dot->query.m, dot->query.n};
+    bool equal = dims[row_dim] % TILE_THIRDS == 0 && !tile_dot_promotes(dot);
+    dims[row_dim] /= TILE_THIRDS;
+    return equal && tile_wgmma_admits(dims, row_dim, TILE_WARPGROUP) &&
+           tile_dot_sum_registers(dot, TILE_WARPGROUP * TILE_THIRDS) <= MOST_SUMS;
+}
+
+tile_refusal tile_dot_refuses_turns(const tile_dot_facts *dot) {
+    if (!admits_any(dot, TILE_WARPGROUP))
+        return (tile_refusal){"4 warps alone cannot compute its tile", NULL};
+    if (TILE_PING_PONG * tile_dot_registers(dot) > TILE_WGMMA_MOST_REGISTERS)
+        return (tile_refusal){"the sums of its tile do not fit the registers of 4 warps alone",
+                              "use a smaller tile"};
+    return (tile_refusal){NULL, NULL};
+}
+
+unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_turns) {
+    bool turns = asks_turns && dot->warps == TILE_PING_PONG * TILE_WARPGROUP &&
+                 !tile_dot_refuses_turns(dot).why;
+    return turns ? TILE_WARPGROUP : dot->warps;
+}
+
+/* Loops --------------------------------------------------------------------------------------- */
+
+static bool has_wgmma(const tile_loop_facts *loop) {
+    return tile_target_has(loop->target, TILE_FEATURE_wgmma);
+}
+
+tile_refusal tile_loop_refuses_roles(const tile_loop_facts *loop) {
+    if (loop->stages < 2)
+        return (tile_refusal){"one stage cannot be filled while it is read",
+                              "give `pipelined` 2 or more"};
+    if (loop->ordered)
+        return (tile_refusal){"`order` and `stage` say what one set of warps does in turn",
+                              "leave them out"};
+    if (loop->is_explicit)
+        return (tile_refusal){"its barriers are yours to write",
+                              "leave `sync explicit` out, or write `roles`"};
+    if (loop->warps != TILE_WARPGROUP && loop->warps != 2 * TILE_WARPGROUP)
+        return (tile_refusal){"the kernel's warps are not one or two warpgroups",
+                              "say `warps 4` or `warps 8`"};
+    return (tile_refusal){NULL, NULL};
+}
+
+tile_refusal tile_loop_refuses_dot(const tile_loop_facts *loop, bool wgmma, bool mma) {
+    if (has_wgmma(loop) && !wgmma)
+        return (tile_refusal){"warpgroups do not compute it", "see why it takes no wgmma"};
+    if (!has_wgmma(loop) && !mma) return (tile_refusal){"no mma instruction computes it", NULL};
+    return (tile_refusal){NULL, NULL};
+}
+
+tile_refusal tile_loop_refuses_chain(const tile_loop_facts *loop) {
+    if (has_wgmma(loop)) return (tile_refusal){NULL, NULL};
+    return (tile_refusal){
+        "a product by mma.sync takes what another one makes: the fragments of both would spill in "
+        "the registers that a block with a copying warp has",
+        NULL};
+}
+
+tile_refusal tile_loop_refuses_turns(const tile_loop_facts *loop) {
+    if (!has_wgmma(loop)) return (tile_refusal){"the target has no wgmma", NULL};
+    if (loop->warps != TILE_PING_PONG * TILE_WARPGROUP)
+        return (tile_refusal){"two groups of 4 warps take turns", "say `warps 8`"};
+    if (!loop->over_tiles)
+        return (tile_refusal){"groups take turns at tiles, and a block has one",
+                              "make the kernel `persistent`"};
+    return (tile_refusal){NULL, NULL};
+}
+
+/* One whose warpgroups have set their registers is alone, too. */
+static bool keeps_residency(const tile_beside_facts *copies, int64_t bytes) {
+    const tile_target *target = copies->target;
+    unsigned warps = copies->warps + TILE_WARPGROUP;
+    return copies->alone || copies->warps > TILE_WARPGROUP ||
+           tile_target_residency(target, warps, 0, (unsigned)bytes, NULL) ==
+               tile_target_residency(target, warps, 0, (unsigned)(bytes + copies->stage), NULL);
+}
+
+unsigned tile_choose_beside_stages(const tile_beside_facts *copies) {
+    enum { PIECES = 2 * 64 * 128 /* bytes of a warpgroup's */ };
+    int64_t bytes = copies->bytes + (int64_t)PIECES * (copies->warps / TILE_WARPGROUP);
+    bool fits = bytes + copies->stage <= (int64_t)copies->target->max_shared_bytes;
+    return fits && keeps_residency(copies, bytes) ? 2 : 1;
+}

@@ -1,0 +1,177 @@
+/* Products at a point: which of them warpgroups compute, and what they read of shared memory. */
+#include <math.h>
+#include <string.h>
+
+#include "lib/analysis/pipeline_plan.h"
+#include "lib/ops/gather.h"
+#include "runtime/model/work_scan.h"
+
+/* Facts --------------------------------------------------------------------------------------- */
+
+static const tile_op_data *def_of(const scan *s, tile_value value) {
+    tile_op def = tile_value_def(s->f, value);
+    return def.id ? tile_op_at(s->f, def) : NULL;
+}
+
+/* The buffer that the operand is, or is loaded from for the product alone; 0: it is none. */
+static tile_value buffer_of(const scan *s, tile_value value) {
+    const tile_op_data *def = def_of(s, value);
+    if (tile_value_type(s->f, value)->kind == TILE_TYPE_SHARED) return value;
+    if (!def || def->opcode != TILE_OP_load_shared) return TILE_NO_VALUE;
+    const tile_type *type = tile_value_type(s->f, def->operands[0]);
+    return def->segment[0] == 1u + (type->stages != NULL) ? def->operands[0] : TILE_NO_VALUE;
+}
+
+/* In shared memory or in registers, as choose-instructions sees it: transposed where that costs
+ * nothing. */
+static void read_operand(const scan *s, tile_op dot, unsigned operand, tile_dot_operand *o) {
+    const tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
+    tile_value value = tile_op_segment(s->f, dot, operand).at[0];
+    const tile_op_data *def = def_of(s, value);
+    bool turned = def && def->opcode == TILE_OP_transpose;
+    if (turned) value = def->operands[0];
+    const tile_type *type = tile_value_type(s->f, value);
+    tile_op load = tile_value_def(s->f, value);
+    tile_value buffer = buffer_of(s, value);
+    unsigned known = s->along[buffer.id];
+    for (unsigned d = 0; d < 2; d++) o->dims[d] = (uint32_t)scan_dim_of(s, type, d);
+    o->k_dim = (operand == TILE_MMA_LHS) != (turned || tile_op_has_attr(s->f, dot, trans));
+    if (load.id && tile_op_opcode(s->f, load) == TILE_OP_load &&
+        tile_pipelined_around(s->f, load).id)
+        known = scan_along(s, tile_operand_src(s->f, load), 2), o->shared = true;
+    if (buffer.id) o->shared = !s->rounded[buffer.id] && !tile_value_type(s->f, buffer)->cluster;
+    o->along = known ? known - 1 : scan_width_of(s, type) == 2 ? 1 : o->k_dim;
+}
+
+static tile_dot_facts facts_of(const scan *s, tile_op id, const tile_op_data *op) {
+    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
+    const tile_type *rhs = tile_value_type(s->f, op->operands[op->segment[0]]);
+    const tile_type *acc = tile_value_type(s->f, op->first_result);
+    tile_dot_facts dot = {.query = {.lhs = scan_scalar_of(s, lhs),
+                                    .rhs = scan_scalar_of(s, rhs),
+                                    .acc = scan_scalar_of(s, acc),
+                                    .m = (uint32_t)scan_dim_of(s, acc, 0),
+                                    .n = (uint32_t)scan_dim_of(s, acc, 1),
+                                    .features = s->target->features},
+                          .fast = tile_op_has_attr(s->f, id, TILE_ATTR_fast),
+                          .warps = s->w->warps / s->groups};
+    for (unsigned operand = 0; operand < 2; operand++)
+        read_operand(s, id, operand, &dot.operand[operand]);
+    dot.query.k = dot.operand[TILE_MMA_LHS].dims[dot.operand[TILE_MMA_LHS].k_dim];
+    return dot;
+}
+
+/* Instructions -------------------------------------------------------------------------------- */
+
+/* Nobody has verified the extents at this point yet. */
+static bool is_sound(const tile_dot_facts *dot) {
+    bool sound = scan_is_tile(dot->query.m, dot->query.n);
+    for (unsigned operand = 0; operand < 2; operand++)
+        sound &= scan_is_tile(dot->operand[operand].dims[0], dot->operand[operand].dims[1]);
+    return sound;
+}
+
+static unsigned warps_of_sums(const scan *s, const tile_dot_facts *dot) {
+    return tile_dot_sum_warps(dot, s->w->turns);
+}
+
+static unsigned row_dim_of_thirds(const scan *s, const tile_dot_facts *dot) {
+    unsigned row_dim = s->w->thirds ? 0 : 2;
+    while (row_dim < 2 && !tile_dot_admits_thirds(dot, row_dim)) row_dim++;
+    return row_dim;
+}
+
+static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, unsigned *row_dim) {
+    const char *via = scan_attr_word(s->f, s->point, id, TILE_ATTR_via);
+    bool asked = via && strcmp(via, "wgmma") == 0;
+    unsigned operand;
+    if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked) ||
+        tile_find_wgmma_obstacle(dot) != TILE_WGMMA_FITS)
+        return false;
+    *row_dim = tile_dot_prefer_row_dim(dot, warps_of_sums(s, dot), row_dim_of_thirds(s, dot), 2);
+    if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_FITS) return false;
+    return asked ||
+           (!tile_dot_is_flat(dot) && !tile_dot_crowded(dot, *row_dim, warps_of_sums(s, dot), 0));
+}
+
+/* What the product says about the loop that it stands in. */
+static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigned row_dim) {
+    pipelined_scan *loop = &s->loop;
+    if (!loop->facts.target) return;
+    loop->roles &= !tile_loop_refuses_dot(&loop->facts, wgmma, tile_mma_find(&dot->query)).why;
+    s->w->turns &= !tile_dot_refuses_turns(dot).why;
+    s->w->thirds &=
+        wgmma && tile_dot_admits_thirds(dot, row_dim) && (!loop->dots || loop->row_dim == row_dim);
+    loop->dots++;
+    loop->row_dim = row_dim;
+    loop->sums[0] = dot->query.m;
+    loop->sums[1] = dot->query.n;
+}
+
+/* Reads --------------------------------------------------------------------------------------- */
+
+/* Which operands warps read from shared memory: the others they have in registers. */
+typedef struct operands_read {
+    double lhs, rhs; /* 1, or 0 */
+} operands_read;
+
+/* Elements: warps split rows and columns, as the policy says or as it takes least, and each reads
+ * its rows and its columns. policy: NULL where the product says none. */
+static double reads_of_warps(operands_read of, double m, double n, double k, unsigned warps,
+                             const char *policy) {
+    bool free = !policy || strcmp(policy, "square") == 0;
+    unsigned first = !free && strcmp(policy, "rows") == 0 ? warps : 1;
+    double reads = INFINITY;
+    for (unsigned rows = first; rows <= (free ? warps : first); rows *= 2)
+        reads = least(reads, k * (of.lhs * m * ((double)warps / rows) + of.rhs * n * rows));
+    return reads;
+}
+
+/* Both operands of an instruction's 64 rows, and the second one again for the next 64. Exchanged
+ * products read less, of narrow tiles that are slower than that makes them: their rows of rhs are
+ * short. */
+static double reads_of_warpgroups(operands_read of, double m, double n, double k) {
+    return k * (of.lhs * m + of.rhs * n * ceil(m / TILE_WGMMA_ROWS));
+}
+
+/* Whether warps read the operand from shared memory: it lies there, or is made of what does. */
+static bool is_read(const scan *s, tile_value operand) {
+    const tile_value_data *data = tile_value_at(s->f, operand);
+    while (data->kind == TILE_VALUE_RESULT && data->type->kind == TILE_TYPE_TILE) {
+        const tile_op_data *op = &s->f->ops[data->owner];
+        if (!tile_op_has_trait((tile_opcode)op->opcode, TILE_TRAIT_ELEMENTWISE))
+            return op->opcode == TILE_OP_load || op->opcode == TILE_OP_load_shared;
+        data = tile_value_at(s->f, op->operands[0]);
+    }
+    return data->type->kind == TILE_TYPE_SHARED;
+}
+
+void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
+    const tile_type *lhs = tile_value_type(s->f, op->operands[0]);
+    const tile_type *acc = tile_value_type(s->f, op->first_result);
+    if (acc->rank != 2 || !lhs->rank) return;
+    const tile_dot_facts dot = facts_of(s, id, op);
+    double m = dot.query.m, n = dot.query.n, k = dot.query.k, width = scan_width_of(s, lhs);
+    /* mma.sync takes 16 rows and 8 columns at least. */
+    double rows = ceil(m / 16) * 16, columns = ceil(n / 8) * 8;
+    double operations = times * 2 * rows * columns * k * width / 2;
+    const operands_read of = {.lhs = is_read(s, op->operands[0]),
+                              .rhs = is_read(s, op->operands[op->segment[0]])};
+    unsigned row_dim =
+        tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_EXCHANGED;
+    bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
+    if (sound) note_in_loop(s, &dot, wgmma, row_dim);
+    s->cost->operations += operations;
+    s->w->dots++;
+    if (wgmma) {
+        s->cost->wgmma += operations;
+        s->w->wgmma_dots++;
+        s->cost->reads += times * width * reads_of_warpgroups(of, m, n, k);
+        s->w->promotes |= tile_dot_promotes(&dot);
+    } else {
+        s->cost->reads += times * width *
+                          reads_of_warps(of, rows, columns, k, dot.warps,
+                                         scan_attr_word(s->f, s->point, id, TILE_ATTR_policy));
+    }
+    s->w->accumulator = most(s->w->accumulator, scan_bytes_of(s, acc) * s->groups);
+}

@@ -1,0 +1,296 @@
+/* Compares what the tuner's model expects of the passes with what they do, at all points of
+ * kernels:
+ *
+ *     tile-model-facts TARGET [--share=I/N] [NAME=VALUE ..] FILE ..
+ *
+ * The values bind parameters that have no default and no `tune`. Of each kernel in the files, at
+ * each point that agrees with them, the passes run up to `pipeline`, which is the last one that
+ * decides, on the variant with tensor maps; with --share at every N-th point, from the I-th on.
+ * What is compared:
+ *
+ *   dots      products, by their place in the text, and how many of these warpgroups compute
+ *   roles     whether warps copy for the others
+ *   sets      of those others: 2 that take turns at tiles, 3 with a third of each
+ *   stages    of the buffers
+ *   ring      bytes through which a persistent kernel's tiles are stored
+ *
+ * Each difference is a line of the output, with the kernel and the point. The last line sums up.
+ * Exit status: 1 if there is a difference, or no point. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/analysis/executors.h"
+#include "lib/analysis/variants.h"
+#include "lib/ir/regions.h"
+#include "lib/ops/atomic.h"
+#include "lib/support/context.h"
+#include "passes/passes.h"
+#include "runtime/model/space.h"
+#include "runtime/model/work.h"
+#include "tile/ir.h"
+#include "tile/pass.h"
+#include "tile/split.h"
+
+enum { SIZE = 2048, SMS = 132, MOST_BINDINGS = 16, MOST_DOTS = 64, NOT_ASKED = -1 };
+
+typedef struct facts {
+    unsigned dots, wgmma, sets, stages;
+    bool roles;
+    int64_t ring;
+} facts;
+
+typedef struct run {
+    const tile_target *target;
+    tile_pass_option given[MOST_BINDINGS];
+    unsigned given_count;
+    const tile_module *module;
+    const tile_function *f;
+    const char *path;
+    const int64_t *sizes;
+    unsigned share, shares;
+    size_t points, failed, different;
+} run;
+
+/* What the passes do --------------------------------------------------------------------------- */
+
+typedef struct found {
+    facts facts;
+    tile_loc dots[MOST_DOTS];
+    bool wgmma[MOST_DOTS];
+} found;
+
+static void add_dot(found *x, const tile_function *f, tile_op op) {
+    tile_loc loc = tile_op_loc(f, op);
+    unsigned i = 0;
+    while (i < x->facts.dots && (x->dots[i].line != loc.line || x->dots[i].column != loc.column))
+        i++;
+    if (i == MOST_DOTS) return;
+    if (i == x->facts.dots) x->wgmma[x->facts.dots++] = true;
+    x->dots[i] = loc;
+    x->wgmma[i] &= tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
+}
+
+/* Roles that specialize-warps has made: the first one copies, the third one computes. */
+static void add_roles(found *x, const tile_function *f, tile_op op) {
+    x->facts.roles = true;
+    x->facts.sets = tile_executors_of_role(f, op, 2).groups;
+}
+
+/* Of a buffer: of the ring through which tiles are stored, or of what is copied ahead. All stores
+ * of a shipped kernel go through one ring. */
+static void add_buffer(found *x, const tile_function *f, tile_op alloc) {
+    const tile_type *type = tile_value_type(f, tile_op_result(f, alloc, 0));
+    int64_t stages = 1;
+    bool stores = false, copied = false;
+    tile_value buffer = tile_op_result(f, alloc, 0);
+    if (type->stages) tile_expr_is_int(type->stages, &stages);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        tile_opcode opcode = tile_op_opcode(f, op);
+        if (opcode == TILE_OP_store_async) stores |= tile_operand_ring(f, op).id == buffer.id;
+        if (opcode == TILE_OP_copy_async || opcode == TILE_OP_copy)
+            copied |= tile_operand_dst(f, op).id == buffer.id;
+    }
+    if (stores)
+        x->facts.ring = stages * tile_type_elements(type) * tile_scalar_bytes(type->scalar);
+    else if (copied && (unsigned)stages > x->facts.stages)
+        x->facts.stages = (unsigned)stages;
+}
+
+static void look_at(found *x, const char *pass, const tile_function *f) {
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        tile_opcode opcode = tile_op_opcode(f, op);
+        if (strcmp(pass, "choose-instructions") == 0 && opcode == TILE_OP_dot) add_dot(x, f, op);
+        if (strcmp(pass, "specialize-warps") == 0 && opcode == TILE_OP_roles &&
+            tile_op_at(f, op)->region_count == 3)
+            add_roles(x, f, op);
+        if (strcmp(pass, "pipeline") == 0 && opcode == TILE_OP_alloc_shared) add_buffer(x, f, op);
+    }
+}
+
+static void after_pass(const char *pass, const tile_function *f, bool changed, void *user) {
+    (void)changed;
+    look_at(user, pass, f);
+}
+
+/* The passes up to `pipeline`. */
+static const char *deciding_passes(tile_arena *arena) {
+    const char *all = tile_default_pipeline(3), *end = strstr(all, ",skip-masked");
+    return tile_arena_string(arena, all, (size_t)(end - all));
+}
+
+static bool lower(const run *r, tile_function *f, found *x, tile_arena *arena) {
+    tile_variants variants;
+    const tile_pass_options options = {.size = sizeof options,
+                                       .target = r->target,
+                                       .kernel = f->name,
+                                       .after = after_pass,
+                                       .hook_user = x,
+                                       .skip_verify = true};
+    tile_derive_variants(f, r->target, arena, &variants);
+    tile_assume_variant(f, &variants, 0);
+    return tile_run_passes(f->module, deciding_passes(arena), &options) == TILE_OK;
+}
+
+/* The kernel at the point, or those that a plan launches which is made of it. */
+static bool compile(const run *r, const tile_binding *bindings, unsigned count, facts *out) {
+    tile_arena arena = {0};
+    found x = {.facts = {.sets = 1, .stages = 1}};
+    tile_module *module = tile_module_clone(r->module);
+    bool ok = tile_instantiate_for(module, r->f->name, bindings, count, r->target) == TILE_OK;
+    tile_function *f = tile_module_find(module, r->f->name);
+    if (ok && tile_takes_steps(f)) ok = tile_make_steps(module, r->f->name, r->target) == TILE_OK;
+    for (f = module->first; ok && f; f = f->next)
+        if (f->kind == TILE_KERNEL && !f->param_count && f->level == 2 &&
+            (strcmp(f->name, r->f->name) == 0 || !tile_module_find(r->module, f->name)))
+            ok = lower(r, f, &x, &arena);
+    for (unsigned i = 0; i < x.facts.dots; i++) x.facts.wgmma += x.wgmma[i];
+    x.facts.ring *= x.facts.sets;
+    if (x.facts.sets == 3 && x.facts.stages % 3 == 0) x.facts.stages /= 3; /* of each set */
+    *out = x.facts;
+    tile_module_destroy(module);
+    tile_arena_reset(&arena);
+    return ok;
+}
+
+/* What the model expects ----------------------------------------------------------------------- */
+
+static facts expect(const run *r, const tile_bound_params *point) {
+    tile_arena arena = {0};
+    tune_work w;
+    int64_t factor;
+    const char *strategy;
+    tune_read_work(r->f, point, r->sizes, r->target, SMS, &arena, &w);
+    tune_read_split(r->f, point, &factor, &strategy);
+    if (factor == 1 && strategy && strcmp(strategy, "stream_k") != 0) strategy = NULL;
+    tune_passes made = tune_expect_passes(&w, strategy);
+    bool keeps = made.persistent || (strategy && strcmp(strategy, "stream_k") == 0);
+    tile_arena_reset(&arena);
+    return (facts){.dots = w.dots,
+                   .wgmma = w.wgmma_dots,
+                   .roles = made.roles,
+                   .sets = made.turns    ? 2
+                           : made.thirds ? 3
+                                         : 1,
+                   .stages = w.depth > 1 ? (unsigned)w.depth : 1,
+                   .ring = !keeps       ? NOT_ASKED
+                           : made.roles ? w.box
+                                        : 0};
+}
+
+/* Points --------------------------------------------------------------------------------------- */
+
+static void print_facts(const char *who, const facts *x) {
+    printf("  %s: dots %u wgmma %u roles %d sets %u stages %u ring %lld\n", who, x->dots, x->wgmma,
+           x->roles, x->sets, x->stages, (long long)x->ring);
+}
+
+/* A kernel that computes one tile has the room of its stages for the ring: nobody asks how much. */
+static bool is_same(const facts *a, const facts *b) {
+    return a->dots == b->dots && a->wgmma == b->wgmma && a->roles == b->roles &&
+           a->sets == b->sets && a->stages == b->stages &&
+           (b->ring == NOT_ASKED || a->ring == b->ring);
+}
+
+static bool visit_point(const tile_bound_params *point, void *user) {
+    run *r = user;
+    tile_arena arena = {0};
+    unsigned count;
+    facts made;
+    tile_binding given[MOST_BINDINGS];
+    for (unsigned i = 0; i < r->given_count; i++)
+        given[i] = (tile_binding){r->given[i].key, r->given[i].value};
+    const tile_binding *bindings = tune_name_point(point, given, r->given_count, &arena, &count);
+    if (r->points++ % r->shares != r->share - 1) return true;
+    if (compile(r, bindings, count, &made)) {
+        facts expected = expect(r, point);
+        if (!is_same(&made, &expected)) {
+            r->different++;
+            printf("%s @%s %s:", r->path, r->f->name, r->target->name);
+            for (unsigned i = 0; i < count; i++)
+                printf(" %s=%s", bindings[i].name, bindings[i].value);
+            printf("\n");
+            print_facts("made    ", &made);
+            print_facts("expected", &expected);
+        }
+    } else {
+        r->failed++;
+    }
+    tile_arena_reset(&arena);
+    return true;
+}
+
+static bool is_bound(const run *r, const char *name) {
+    for (unsigned i = 0; i < r->given_count; i++)
+        if (strcmp(r->given[i].key, name) == 0) return true;
+    return false;
+}
+
+/* Whether the values bind what the kernel leaves open. */
+static bool is_complete(const run *r, const tile_function *f) {
+    bool complete = true;
+    for (size_t i = 0; i < f->param_count; i++)
+        complete &= is_bound(r, f->params[i].name) || f->params[i].default_expr ||
+                    f->params[i].default_type || tile_is_tuned(f, f->params[i].name);
+    return complete;
+}
+
+static void visit_kernel(run *r, const tile_function *f) {
+    tile_arena arena = {0};
+    int64_t *sizes = TILE_NEW_ARRAY(&arena, int64_t, f->arg_count + 1);
+    for (size_t i = 0; i < f->arg_count; i++) sizes[i] = SIZE;
+    if (f->kind != TILE_KERNEL || !is_complete(r, f)) return;
+    r->f = f;
+    r->sizes = sizes;
+    tile_visit_points(f, r->given, r->given_count, NULL, &arena, visit_point, r);
+    tile_arena_reset(&arena);
+}
+
+static char *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    char *text = malloc(1 << 20);
+    if (!file || !text) {
+        fprintf(stderr, "cannot read %s\n", path);
+        exit(2);
+    }
+    *size = fread(text, 1, 1 << 20, file);
+    fclose(file);
+    return text;
+}
+
+static void visit_file(run *r, const char *path) {
+    size_t size;
+    tile_context *context = tile_context_create();
+    char *text = read_file(path, &size);
+    tile_module *module = tile_module_parse(context, path, text, size);
+    if (!module) exit(2);
+    const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
+    r->module = module;
+    r->path = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    for (const tile_function *f = module->first; f; f = f->next) visit_kernel(r, f);
+    tile_context_restore(&diversion);
+    tile_module_destroy(module);
+    tile_context_destroy(context);
+    free(text);
+}
+
+int main(int argc, char **argv) {
+    run r = {.target = argc > 1 ? tile_target_find(argv[1]) : NULL, .share = 1, .shares = 1};
+    if (!r.target) {
+        fprintf(stderr, "usage: tile-model-facts TARGET [--share=I/N] [NAME=VALUE ..] FILE ..\n");
+        return 2;
+    }
+    for (int i = 2; i < argc; i++) {
+        char *equal = strchr(argv[i], '=');
+        if (sscanf(argv[i], "--share=%u/%u", &r.share, &r.shares) == 2) continue;
+        if (equal && r.given_count < MOST_BINDINGS) {
+            *equal = 0;
+            r.given[r.given_count++] = (tile_pass_option){argv[i], equal + 1};
+        } else {
+            visit_file(&r, argv[i]);
+        }
+    }
+    printf("%s: %zu points, %zu of which do not compile, %zu differ\n", r.target->name, r.points,
+           r.failed, r.different);
+    return r.different || r.points == r.failed;
+}
