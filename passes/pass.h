@@ -2,6 +2,7 @@
 #ifndef TILE_PASSES_PASS_H
 #define TILE_PASSES_PASS_H
 
+#include "lib/builder/builder.h"
 #include "passes/passes.h"
 #include "tile/pass.h"
 

@@ -98,6 +98,28 @@ typedef struct tile_product_inputs {
  * computing it. *product is filled only where the answer is yes. */
 TILE_API bool tile_compute_find_product(const tile_function *compute, tile_product_inputs *product);
 
+/* A matrix in memory, row-major, which is multiplied as it is or transposed. */
+typedef struct tile_matrix {
+    const void *data;
+    tile_scalar scalar;
+    int64_t rows, columns; /* as it is stored */
+    bool transposed;
+} tile_matrix;
+
+/* Freivalds' test of a product c = a b of whole numbers: c x = a (b x) for a random whole x in
+ * [-512, 512). An error in a row of c escapes a round with a probability of at most 1 / 1024 (R.
+ * Freivalds, "Probabilistic machines can use less running time", 1977). All sums are whole numbers
+ * below 2^53, so equality decides. */
+enum { TILE_FREIVALDS_ROUNDS = 3 };
+/* Fills vectors with x and a (b x) of all rounds, TILE_FREIVALDS_ROUNDS * (n + m) numbers for an
+ * [m, n] product; they serve for any number of results. */
+TILE_API void tile_product_vectors(const tile_matrix *a, const tile_matrix *b, uint64_t seed,
+                                   double *vectors);
+/* How many rows of c, which is not transposed, are wrong; *first, if there are any and it is not
+ * NULL, is the first one. */
+TILE_API int64_t tile_product_wrong_rows(const tile_matrix *c, const double *vectors,
+                                         int64_t *first);
+
 /* The reference of an instantiated kernel, which it names with `of`. Fills scalar, rank and dims of
  * what the compute takes, then of what it gives, and in which[] the index of the kernel's argument
  * of that name, in strides[] how its elements lie there (in elements: a view's strides, row-major

@@ -34,9 +34,10 @@ TILE_API unsigned tile_scalar_bits(tile_scalar scalar);
 /* Bytes in memory: i1 takes one. */
 TILE_API unsigned tile_scalar_bytes(tile_scalar scalar);
 TILE_API bool tile_scalar_is_floating(tile_scalar scalar);
-/* Bits of a float's fraction, without the implicit one; 0 for integers. Integers up to
- * 2^(this + 1) are exact. */
+/* Bits of a float's fraction, without the implicit one; 0 for integers. */
 TILE_API unsigned tile_scalar_mantissa(tile_scalar scalar);
+/* The largest integer up to which all have a value of this type, which has a sign. */
+TILE_API double tile_scalar_whole_limit(tile_scalar scalar);
 /* False for types that are only stored, converted and multiplied by dot. */
 TILE_API bool tile_scalar_has_arithmetic(tile_scalar scalar);
 TILE_API tile_scalar tile_scalar_from_name(const char *name, size_t length);
@@ -334,7 +335,7 @@ TILE_API bool tile_expr_eval(const tile_expr *expr, const tile_bindings *binding
 TILE_API const tile_expr *tile_expr_substitute(tile_context *context, const tile_expr *expr,
                                                const tile_bindings *bindings);
 
-/* The meaning of the element-wise operations on numbers (lib/ops/arith.def), which folding, level 1
+/* The meaning of the element-wise operations on numbers (lib/ir/arith.def), which folding, level 1
  * and the CPU device share. Operands that an operation does not have are not looked at. False if it
  * has no such meaning, and on division by zero. Integers are i64 and wrap, as in tile_expr_eval; a
  * narrower type's result is wrapped by the caller. */

@@ -14,10 +14,9 @@ static unsigned power_of_two_part(int64_t divisor, unsigned limit) {
 
 /* The dim of stride 1: by the type, or the last one of a view without strides. */
 static unsigned find_unit_dim(const tile_type *type) {
-    int64_t stride;
     if (!type->has_strides) return type->rank - 1;
     for (unsigned d = type->rank; d-- > 0;)
-        if (tile_expr_is_int(type->strides[d], &stride) && stride == 1) return d;
+        if (tile_expr_is(type->strides[d], 1)) return d;
     return type->rank;
 }
 

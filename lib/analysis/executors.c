@@ -40,8 +40,7 @@ tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, uns
 bool tile_is_grouped(const tile_function *f, tile_op op) {
     const tile_attr *groups =
         tile_op_opcode(f, op) == TILE_OP_for ? tile_op_attr(f, op, TILE_ATTR_groups) : NULL;
-    int64_t known;
-    return groups && !(tile_expr_is_int(groups->expr, &known) && known == 1);
+    return groups && !tile_expr_is(groups->expr, 1);
 }
 
 tile_executors tile_executors_of_loop(const tile_function *f, tile_op loop) {

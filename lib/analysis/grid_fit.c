@@ -13,6 +13,12 @@ int64_t tile_grid_cluster_extent(const tile_function *f, unsigned d) {
     return known && extent > 1 ? extent : 1;
 }
 
+int64_t tile_grid_cluster_blocks(const tile_function *f, unsigned dims) {
+    int64_t blocks = 1;
+    for (unsigned d = 0; d < dims; d++) blocks *= tile_grid_cluster_extent(f, d);
+    return blocks;
+}
+
 bool tile_grid_folds(const tile_function *f, unsigned d) {
     return d && d < f->grid_rank && tile_grid_cluster_extent(f, d) == 1;
 }

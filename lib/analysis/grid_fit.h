@@ -15,6 +15,9 @@ tile_grid_fit tile_find_grid_fit(const tile_function *kernel, tile_arena *arena)
 
 /* Blocks of a cluster along dim d; 1 where the kernel names none, or no number. */
 int64_t tile_grid_cluster_extent(const tile_function *kernel, unsigned d);
+/* The product of the first `dims` of them: of all three, the blocks of a cluster; of those before a
+ * dim, how far apart ranks are along it. */
+int64_t tile_grid_cluster_blocks(const tile_function *kernel, unsigned dims);
 
 /* Whether flatten-grid puts the blocks of dim d, y or z, along x: blocks of a cluster stay
  * neighbours in the dim where they are. */

@@ -57,10 +57,9 @@ tile_mechanism tile_op_starts(const tile_function *f, tile_op op) {
 }
 
 bool tile_waits_for_all(const tile_function *f, tile_op op) {
-    int64_t left;
     unsigned pending = tile_op_opcode(f, op) == TILE_OP_dot_wait ? 1 : 0;
     return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS &&
-           tile_value_is_int(f, tile_op_operand(f, op, pending), &left) && left == 0;
+           tile_value_is(f, tile_op_operand(f, op, pending), 0);
 }
 
 tile_value tile_memory_root(const tile_function *f, tile_value memory) {

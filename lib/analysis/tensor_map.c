@@ -79,10 +79,6 @@ static const tile_map_rule rules[] = {
 #include "lib/analysis/tensor_map.def"
 };
 
-const tile_map_rule *tile_map_rule_at(unsigned index) {
-    return index < sizeof rules / sizeof *rules ? &rules[index] : NULL;
-}
-
 /* A rule may rely on those before it. */
 tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken) {
     const tile_map_rule *worst = NULL;

@@ -42,7 +42,6 @@ typedef struct tile_map_rule {
     tile_truth (*holds)(const tile_map_facts *facts);
 } tile_map_rule;
 
-const tile_map_rule *tile_map_rule_at(unsigned index); /* NULL past the end */
 /* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
  * NULL after TILE_YES. */
 tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken);

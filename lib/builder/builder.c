@@ -1,4 +1,6 @@
 /* Building operations with their checks. */
+#include "lib/builder/builder.h"
+
 #include <string.h>
 
 #include "lib/builder/fill.h"

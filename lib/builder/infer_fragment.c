@@ -2,7 +2,7 @@
 #include "lib/analysis/executors.h"
 #include "lib/builder/infer_rules.h"
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 
 /* How many elements of a tile a thread holds by the layout that its type names; 0 while that is not
  * known. False after a report. */

@@ -23,8 +23,7 @@ static const tile_expr *batch_of(const tile_type *type, unsigned at) {
 }
 
 static bool is_one(const tile_expr *extent) {
-    int64_t value;
-    return !extent || (tile_expr_is_int(extent, &value) && value == 1);
+    return !extent || tile_expr_is(extent, 1);
 }
 
 const tile_type *tile_infer_product(const tile_infer *infer, const tile_type *element) {

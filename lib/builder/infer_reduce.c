@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/builder/infer_rules.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/ops/atomic.h"
 #include "lib/ops/shape.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
-#include "lib/ops/arith.h"
+#include "lib/ops/cast.h"
 #include "lib/ops/atomic.h"
 #include "lib/ir/describe.h"
 #include "lib/ops/gather.h"
@@ -16,7 +16,7 @@
 #include "lib/check/verify.h"
 #include "lib/ops/assembly.h"
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 
 typedef struct verifier {
     tile_function *f;

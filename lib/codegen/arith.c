@@ -5,7 +5,7 @@
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 
 static bool is_float(LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);

@@ -7,7 +7,7 @@
 #include "lib/codegen/emitter.h"
 #include "lib/codegen/ptx.h"
 #include "lib/codegen/sums.h"
-#include "lib/ops/arith.h"
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
 /* One element at a time. */

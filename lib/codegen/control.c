@@ -88,10 +88,8 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
 
 /* Undefined, not only unspecified, for some operands. */
 static bool may_trap(const tile_function *f, tile_op op) {
-    int64_t divisor;
-    return tile_may_divide_by_zero(f, op) ||
-           (tile_opcode_divides(tile_op_opcode(f, op)) &&
-            tile_value_is_int(f, tile_operand_rhs(f, op), &divisor) && divisor == -1);
+    return tile_may_divide_by_zero(f, op) || (tile_opcode_divides(tile_op_opcode(f, op)) &&
+                                              tile_value_is(f, tile_operand_rhs(f, op), -1));
 }
 
 /* Copies in the background and what computes their addresses, and nothing else: a branch around

@@ -13,7 +13,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/analysis/range.h"
 #include "lib/launch/abi.h"
 #include "lib/codegen/legal.h"

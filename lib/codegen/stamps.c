@@ -6,7 +6,7 @@
 
 /* Not each piece of a copy, and not in the middle of a group of products, which ptxas takes apart
  * where anything stands between them. */
-bool tile_is_stamped(const tile_function *f, tile_op op) {
+static bool is_stamped(const tile_function *f, tile_op op) {
     enum {
         MEETINGS = TILE_EFFECT_WAIT | TILE_EFFECT_BARRIER | TILE_EFFECT_ACQUIRE |
                    TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER
@@ -77,7 +77,7 @@ void tile_stamps_begin(tile_emitter *e) {
 }
 
 void tile_stamps_put(tile_emitter *e, tile_op op, bool behind) {
-    if (e->stamp_count && tile_is_stamped(e->f, op)) put(e, 2 * op.id + behind);
+    if (e->stamp_count && is_stamped(e->f, op)) put(e, 2 * op.id + behind);
 }
 
 /* The counter becomes a register: the passes that follow leave memory as it is. */

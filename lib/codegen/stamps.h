@@ -25,7 +25,4 @@ typedef struct tile_stamp {
     uint32_t clock, what;
 } tile_stamp;
 
-/* Whether the operation, of level 3, gets stamps. */
-bool tile_is_stamped(const tile_function *f, tile_op op);
-
 #endif

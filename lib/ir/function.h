@@ -246,7 +246,7 @@ static inline const char *tile_op_name(const tile_function *f, tile_op op) {
     return tile_op_get_info((tile_opcode)tile_op_at(f, op)->opcode)->name;
 }
 /* A set of tile_effect: the row's, and of an atomic operation what its ordering adds; without those
- * on a buffer of its own that it does not have (atomic.c). */
+ * on a buffer of its own that it does not have (effects.c). */
 unsigned tile_op_effects(const tile_function *f, tile_op op);
 /* How the completion of its accesses is waited for, which of a copy_async follows from its
  * operands.
@@ -259,6 +259,11 @@ bool tile_op_handles_tile(const tile_function *f, tile_op op, tile_value value);
 /* The operation in one of whose regions op stands; 0 in the function's body. */
 static inline tile_op tile_op_parent(const tile_function *f, tile_op op) {
     return tile_region_at(f, tile_op_at(f, op)->parent)->parent;
+}
+/* Whether op is `outer`, or stands in it. */
+static inline bool tile_op_is_in(const tile_function *f, tile_op op, tile_op outer) {
+    while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
+    return op.id != 0;
 }
 
 /* for (tile_op op = first; op.id; op = next): the next one is read after the body ran. */
@@ -372,10 +377,17 @@ static inline bool tile_extract_is_name(const tile_function *f, tile_op op) {
 
 /* True and *integer if the value is an integer constant. */
 bool tile_value_is_int(const tile_function *f, tile_value value, int64_t *integer);
+/* Whether it is this number. */
+static inline bool tile_value_is(const tile_function *f, tile_value value, int64_t number) {
+    int64_t integer;
+    return tile_value_is_int(f, value, &integer) && integer == number;
+}
+static inline bool tile_expr_is(const tile_expr *expr, int64_t number) {
+    int64_t integer;
+    return tile_expr_is_int(expr, &integer) && integer == number;
+}
 /* The function's constant of this type. */
 tile_value tile_function_constant(tile_function *f, const tile_type *type, const tile_expr *expr);
-/* Zero of the type, which is a scalar's, a tile's or a vector's. */
-tile_value tile_build_zero(tile_builder *builder, const tile_type *type);
 
 tile_value tile_add_value(tile_function *f, tile_value_kind kind, uint32_t owner, uint32_t index,
                           const tile_type *type);
@@ -383,11 +395,6 @@ tile_region tile_add_region(tile_function *f, tile_op parent, const tile_type *c
                             unsigned arg_count);
 /* The region takes the place of op's region r, which must be empty; it has no operation yet. */
 void tile_adopt_region(tile_function *f, tile_op op, unsigned r, tile_region region);
-/* tile_build_op of an operation whose results' types its attributes tell, too: those that it will
- * get. It has none yet. NULL: they are not known, so that the type must be. */
-tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_segment *segments,
-                         unsigned segment_count, const tile_type *type, const tile_attr *attrs,
-                         unsigned attr_count);
 /* An operation without checks: operands are copied, results get the types; it is put at the
  * builder's place. Regions are added with tile_add_region by the caller. */
 tile_op tile_add_op(tile_builder *builder, tile_opcode opcode, const tile_value *operands,

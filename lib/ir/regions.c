@@ -77,7 +77,7 @@ static bool is_more(const tile_function *f, tile_value value, tile_value begin, 
                is_more(f, tile_operand_rhs(f, def), begin, above);
     case TILE_OP_add:
         return above.id && tile_operand_lhs(f, def).id == begin.id &&
-               tile_value_is_int(f, tile_operand_rhs(f, def), &number) && number == 1;
+               tile_value_is(f, tile_operand_rhs(f, def), 1);
     default: return false;
     }
 }

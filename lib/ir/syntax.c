@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/text.h"
+
 static const tile_infix infix_table[] = {
 #define INFIX(operation, symbol, precedence) {TILE_OP_##operation, symbol, precedence},
 #include "lib/ir/infix.def"
@@ -14,10 +16,6 @@ static const tile_infix infix_table[] = {
 };
 
 enum { INFIX_COUNT = sizeof infix_table / sizeof *infix_table };
-
-static bool equal(const char *word, const char *text, size_t length) {
-    return strlen(word) == length && memcmp(word, text, length) == 0;
-}
 
 const tile_infix *tile_infix_from_opcode(tile_opcode opcode) {
     for (unsigned i = 0; i < INFIX_COUNT; i++)
@@ -27,7 +25,7 @@ const tile_infix *tile_infix_from_opcode(tile_opcode opcode) {
 
 const tile_infix *tile_infix_from_symbol(const char *text, size_t length) {
     for (unsigned i = 0; i < INFIX_COUNT; i++)
-        if (equal(infix_table[i].symbol, text, length)) return &infix_table[i];
+        if (tile_text_is(infix_table[i].symbol, text, length)) return &infix_table[i];
     return NULL;
 }
 
@@ -78,7 +76,7 @@ bool tile_expr_is_of_arguments(const tile_expr *expr) {
 const tile_param_decl *tile_function_find_param(const tile_function *f, const char *name,
                                                 size_t length) {
     for (size_t i = 0; i < f->param_count; i++)
-        if (equal(f->params[i].name, name, length)) return &f->params[i];
+        if (tile_text_is(f->params[i].name, name, length)) return &f->params[i];
     return NULL;
 }
 
@@ -95,15 +93,15 @@ const char *tile_attr_keyword(tile_attr_id id) {
 tile_attr_id tile_attr_from_keyword(const char *text, size_t length) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
         const char *word = tile_attr_keyword((tile_attr_id)i);
-        if (word && equal(word, text, length)) return (tile_attr_id)i;
+        if (word && tile_text_is(word, text, length)) return (tile_attr_id)i;
     }
     return TILE_ATTR_NONE;
 }
 
 bool tile_is_literal_word(const char *text, size_t length) {
-    return equal("true", text, length) || equal("false", text, length) ||
-           equal("inf", text, length) || equal("nan", text, length) ||
-           equal(TILE_NUM_SMS_WORD, text, length);
+    return tile_text_is("true", text, length) || tile_text_is("false", text, length) ||
+           tile_text_is("inf", text, length) || tile_text_is("nan", text, length) ||
+           tile_text_is(TILE_NUM_SMS_WORD, text, length);
 }
 
 const char *tile_raster_name(tile_raster raster) {

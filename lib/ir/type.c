@@ -3,7 +3,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/support/integer.h"
 #include "lib/support/intern.h"
 

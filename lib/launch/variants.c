@@ -47,9 +47,8 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_var
 
 /* The dim of a map's rows: the last one whose elements are known to lie side by side. */
 static unsigned find_row_dim(const tile_abi_arg *arg) {
-    int64_t stride;
     for (unsigned d = arg->type->rank; d-- > 0;)
-        if (tile_expr_is_int(arg->strides[d], &stride) && stride == 1) return d;
+        if (tile_expr_is(arg->strides[d], 1)) return d;
     return arg->type->rank - 1u;
 }
 

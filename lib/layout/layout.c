@@ -9,13 +9,6 @@
 
 /* Using --------------------------------------------------------------------------------------- */
 
-static uint32_t combine(const uint32_t *bases, unsigned count, uint32_t bits) {
-    uint32_t sum = 0;
-    for (unsigned i = 0; i < count; i++)
-        if (bits >> i & 1) sum ^= bases[i];
-    return sum;
-}
-
 bool tile_layout_admits_extent(int64_t extent) {
     int64_t count = extent;
     if (extent < 1 || extent > INT64_C(1) << TILE_LAYOUT_MAX_BITS) return false;
@@ -71,13 +64,10 @@ uint32_t tile_layout_index(const tile_layout *layout, const uint32_t *coordinate
 uint32_t tile_layout_apply(const tile_layout *layout, uint32_t reg, uint32_t lane, uint32_t warp) {
     if (!layout) return 0;
     uint32_t part = reg >> layout->reg_bits;
-    return part << tile_layout_part_bits(layout) | (combine(layout->reg, layout->reg_bits, reg) ^
-                                                    combine(layout->lane, TILE_LANE_BITS, lane) ^
-                                                    combine(layout->warp, layout->warp_bits, warp));
-}
-
-uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset) {
-    return tile_layout_apply(layout, offset, 0, 0);
+    return part << tile_layout_part_bits(layout) |
+           (tile_layout_combine(layout->reg, layout->reg_bits, reg) ^
+            tile_layout_combine(layout->lane, TILE_LANE_BITS, lane) ^
+            tile_layout_combine(layout->warp, layout->warp_bits, warp));
 }
 
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index) {

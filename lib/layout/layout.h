@@ -22,8 +22,20 @@ unsigned tile_layout_dim_shift(const tile_layout *layout, unsigned d);
 /* Coordinate d of an element. */
 uint32_t tile_layout_coordinate(const tile_layout *layout, uint32_t index, unsigned d);
 
-/* The index of the element at an offset of a shared layout. */
-uint32_t tile_layout_at_offset(const tile_layout *layout, uint32_t offset);
+/* The exclusive-or of the vectors that these bits name. */
+static inline uint32_t tile_layout_combine(const uint32_t *vectors, unsigned count, uint32_t bits) {
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (bits >> i & 1) sum ^= vectors[i];
+    return sum;
+}
+/* Appends registers that name the elements along dim d from one coordinate to another, powers of
+ * two. */
+static inline void tile_layout_add_registers(tile_layout *layout, unsigned d, uint32_t from,
+                                             uint32_t to) {
+    for (uint32_t c = from; c < to; c *= 2)
+        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
+}
 /* The offset at which a shared layout keeps an element; every offset keeps one. */
 uint32_t tile_layout_offset_of(const tile_layout *layout, uint32_t index);
 /* What each register, lane and warp bit of a tile adds (by exclusive-or) to the offset in a shared

@@ -158,12 +158,6 @@ const tile_mma *tile_mma_of_fragments(const tile_mma_query *types, const int64_t
 
 /* Fragments ----------------------------------------------------------------------------------- */
 
-/* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
-static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
-    for (uint32_t c = from; c < to; c *= 2)
-        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
-}
-
 /* Two lane bits go along dim `quad` in steps of `step`, three along the other. */
 static void set_lanes(tile_layout *layout, unsigned quad, uint32_t step) {
     for (unsigned i = 0; i < 2; i++)
@@ -198,9 +192,9 @@ static tile_layout plain_fragment(const tile_mma *row, unsigned operand, uint32_
     uint32_t pack = operand == TILE_MMA_ACC   ? 2
                     : operand == TILE_MMA_LHS ? tile_scalar_pack(row->lhs)
                                               : tile_scalar_pack(row->rhs);
-    add_registers(&layout, quad, 1, pack);
-    if (operand != TILE_MMA_RHS) add_registers(&layout, 0, 8, row->m);
-    add_registers(&layout, quad, 4 * pack, operand == TILE_MMA_ACC ? row->n : row->k);
+    tile_layout_add_registers(&layout, quad, 1, pack);
+    if (operand != TILE_MMA_RHS) tile_layout_add_registers(&layout, 0, 8, row->m);
+    tile_layout_add_registers(&layout, quad, 4 * pack, operand == TILE_MMA_ACC ? row->n : row->k);
     set_lanes(&layout, quad, pack);
     return layout;
 }
@@ -255,8 +249,8 @@ tile_layout tile_mma_accumulator(const tile_mma *row, uint32_t m, uint32_t n, ui
                                  uint32_t warps_n) {
     tile_layout layout = tile_mma_fragment(row, TILE_MMA_ACC, m, n);
     uint32_t share_m = share_of(m, warps_m, row->m), share_n = share_of(n, warps_n, row->n);
-    add_registers(&layout, 1, row->n, share_n);
-    add_registers(&layout, 0, row->m, share_m);
+    tile_layout_add_registers(&layout, 1, row->n, share_n);
+    tile_layout_add_registers(&layout, 0, row->m, share_m);
     add_warps(&layout, 0, warps_m, share_m);
     add_warps(&layout, 1, warps_n, share_n);
     return layout;
@@ -296,11 +290,11 @@ tile_layout tile_mma_operand(const tile_mma *row, const tile_layout *acc, unsign
     for (unsigned i = 0; i < acc->warp_bits; i++)
         layout.warp[i] = tile_layout_coordinate(acc, acc->warp[i], other)
                          << tile_layout_dim_shift(&layout, other);
-    if (operand == TILE_MMA_LHS) add_registers(&layout, k, row->k, depth);
+    if (operand == TILE_MMA_LHS) tile_layout_add_registers(&layout, k, row->k, depth);
     for (unsigned i = own; i < acc->reg_bits; i++) {
         uint32_t along = tile_layout_coordinate(acc, acc->reg[i], other);
-        if (along) add_registers(&layout, other, along, along + 1);
+        if (along) tile_layout_add_registers(&layout, other, along, along + 1);
     }
-    if (operand == TILE_MMA_RHS) add_registers(&layout, k, row->k, depth);
+    if (operand == TILE_MMA_RHS) tile_layout_add_registers(&layout, k, row->k, depth);
     return layout;
 }

@@ -38,19 +38,13 @@ tile_matrices tile_matrices_find(const tile_layout *layout, const uint32_t *reg,
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-static uint32_t sum_of(const uint32_t *vectors, unsigned count, uint32_t bits) {
-    uint32_t sum = 0;
-    for (unsigned i = 0; i < count; i++)
-        if (bits >> i & 1) sum ^= vectors[i];
-    return sum;
-}
-
 /* Each matrix is served by itself: its eight rows. */
 static tile_traffic matrix_traffic(const tile_layout *tile, const tile_matrices *m,
                                    unsigned element_bytes) {
     enum { ROWS = 8, ROW_BYTES = 16 };
     uint32_t addresses[ROWS];
-    for (uint32_t i = 0; i < ROWS; i++) addresses[i] = sum_of(m->rows, 3, i) * element_bytes;
+    for (uint32_t i = 0; i < ROWS; i++)
+        addresses[i] = tile_layout_combine(m->rows, 3, i) * element_bytes;
     unsigned count = tile_layout_registers(tile) >> m->own_bits, each = count < 4 ? count : 4;
     tile_traffic t = {.bytes = 4 * each, .accesses = count / each, .matrices = true};
     t.conflicts = count * tile_bank_conflicts(addresses, ROWS, ROW_BYTES);
@@ -64,7 +58,7 @@ static unsigned list_lanes(const uint32_t *lane, unsigned bytes, uint32_t *addre
     for (uint32_t l = 0; l < LANES; l++) {
         bool first = true;
         for (unsigned i = 0; i < TILE_LANE_BITS; i++) first &= !(l >> i & 1) || lane[i];
-        if (first) addresses[used++] = sum_of(lane, TILE_LANE_BITS, l) * bytes;
+        if (first) addresses[used++] = tile_layout_combine(lane, TILE_LANE_BITS, l) * bytes;
     }
     return used;
 }

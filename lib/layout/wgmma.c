@@ -49,12 +49,6 @@ bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc) {
 
 /* Accumulators -------------------------------------------------------------------------------- */
 
-/* Appends bits of dim d to the registers: coordinate `from` up to below `to`. */
-static void add_registers(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
-    for (uint32_t c = from; c < to; c *= 2)
-        layout->reg[layout->reg_bits++] = c << tile_layout_dim_shift(layout, d);
-}
-
 static void add_warps(tile_layout *layout, unsigned d, uint32_t from, uint32_t to) {
     for (uint32_t c = from; c < to; c *= 2)
         layout->warp[layout->warp_bits++] = c << tile_layout_dim_shift(layout, d);
@@ -87,8 +81,8 @@ static tile_layout start_fragment(const uint32_t dims[2], unsigned row_dim) {
 static void add_columns(tile_layout *layout, unsigned row_dim, uint32_t pack) {
     unsigned column = tile_layout_dim_shift(layout, 1 - row_dim);
     for (unsigned i = 0; i < 2; i++) layout->lane[i] = pack << i << column;
-    add_registers(layout, 1 - row_dim, 1, pack);
-    add_registers(layout, row_dim, 8, 16);
+    tile_layout_add_registers(layout, 1 - row_dim, 1, pack);
+    tile_layout_add_registers(layout, row_dim, 8, 16);
 }
 
 tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, unsigned num_warps) {
@@ -99,8 +93,8 @@ tile_layout tile_wgmma_accumulator(const uint32_t dims[2], unsigned row_dim, uns
     uint32_t along_rows = groups_along_rows(part_rows, groups);
     uint32_t share = part_columns / (groups / along_rows);
     add_columns(&layout, row_dim, 2);
-    add_registers(&layout, 1 - row_dim, 8, share);
-    add_registers(&layout, row_dim, TILE_WGMMA_ROWS, part_rows / along_rows);
+    tile_layout_add_registers(&layout, 1 - row_dim, 8, share);
+    tile_layout_add_registers(&layout, row_dim, TILE_WGMMA_ROWS, part_rows / along_rows);
     add_warps(&layout, row_dim, part_rows / along_rows, part_rows);
     add_warps(&layout, 1 - row_dim, share, part_columns);
     return layout;
@@ -166,10 +160,11 @@ tile_layout tile_wgmma_first_operand(const tile_layout *acc, unsigned row_dim, t
     tile_layout layout = start_fragment(dims, row_dim);
     uint32_t pack = 4 / tile_scalar_bytes(scalar);
     add_columns(&layout, row_dim, pack);
-    add_registers(&layout, 1 - row_dim, 4 * pack, tile_layout_part_extent(dims[1 - row_dim]));
+    tile_layout_add_registers(&layout, 1 - row_dim, 4 * pack,
+                              tile_layout_part_extent(dims[1 - row_dim]));
     for (unsigned i = 2; i < acc->reg_bits; i++) {
         uint32_t row = tile_layout_coordinate(acc, acc->reg[i], row_dim);
-        if (row) add_registers(&layout, row_dim, row, row + 1);
+        if (row) tile_layout_add_registers(&layout, row_dim, row, row + 1);
     }
     for (unsigned i = 2; i < acc->warp_bits; i++)
         layout.warp[layout.warp_bits++] = tile_layout_coordinate(acc, acc->warp[i], row_dim)
@@ -184,28 +179,15 @@ uint32_t tile_wgmma_cross(unsigned swizzle, uint32_t address) {
     return address >> 3 & (swizzle - CHUNK);
 }
 
-uint32_t tile_wgmma_address(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
-                            uint32_t row, uint32_t k) {
-    uint32_t along = (matrix->mn_major ? row : k) * element_bytes;
-    uint32_t across = matrix->mn_major ? k : row, width = matrix->swizzle;
-    bool plain = matrix->swizzle == CHUNK;
-    bool turned = plain && matrix->mn_major; /* the strides have changed places */
-    uint32_t next = turned ? matrix->stride : matrix->leading;
-    uint32_t eight = turned ? matrix->leading : matrix->stride;
-    uint32_t sum = start + along % width + along / width * next + across % ATOM_ROWS * width +
-                   across / ATOM_ROWS * eight;
-    return sum ^ tile_wgmma_cross(matrix->swizzle, sum);
-}
-
 tile_layout tile_wgmma_shared(const uint32_t dims[2], unsigned fastest, unsigned element_bytes) {
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_SHARED, dims, 2);
     unsigned inner = tile_layout_dim_shift(&layout, fastest);
     uint32_t extent = tile_layout_part_extent(dims[fastest]);
     uint32_t width = extent < 128 / element_bytes ? extent : 128 / element_bytes;
     uint32_t plain[TILE_LAYOUT_MAX_BITS];
-    add_registers(&layout, fastest, 1, width);
-    add_registers(&layout, 1 - fastest, 1, tile_layout_part_extent(dims[1 - fastest]));
-    add_registers(&layout, fastest, width, extent);
+    tile_layout_add_registers(&layout, fastest, 1, width);
+    tile_layout_add_registers(&layout, 1 - fastest, 1, tile_layout_part_extent(dims[1 - fastest]));
+    tile_layout_add_registers(&layout, fastest, width, extent);
     memcpy(plain, layout.reg, sizeof plain);
     if (width * element_bytes <= CHUNK) return layout;
     for (unsigned i = 0; i < layout.reg_bits; i++) {

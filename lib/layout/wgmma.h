@@ -101,9 +101,6 @@ bool tile_wgmma_match(const tile_layout *shared, unsigned k_dim, unsigned elemen
 /* Where the block that begins at these coordinates starts in a stage, in bytes. */
 uint32_t tile_wgmma_start(const tile_layout *shared, const tile_wgmma_matrix *matrix,
                           unsigned element_bytes, const uint32_t coordinates[2]);
-/* The byte that the instruction takes element (row, k) of its block from. start: in bytes. */
-uint32_t tile_wgmma_address(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
-                            uint32_t row, uint32_t k);
 /* What a shared address is crossed with under a swizzle of S bytes: address ^ this. */
 uint32_t tile_wgmma_cross(unsigned swizzle, uint32_t address);
 

@@ -5,7 +5,10 @@
 
 #include "lib/support/scalar.h"
 
-int64_t tile_asm_registers(const tile_type *type) {
+/* PTX registers that a value of this type takes in one thread: a scalar one, narrow elements of a
+ * vector as many as fill 32 bits; of a tile (element by element) one. -1: not known yet, or it has
+ * none. */
+static int64_t registers_of(const tile_type *type) {
     if (type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_SCALAR ||
         type->kind == TILE_TYPE_PTR)
         return 1;
@@ -13,19 +16,6 @@ int64_t tile_asm_registers(const tile_type *type) {
     if (elements < 1 || !type->scalar) return -1;
     unsigned pack = tile_scalar_pack(type->scalar);
     return elements % pack ? elements : elements / pack;
-}
-
-unsigned tile_asm_effects(const tile_function *f, tile_op op) {
-    const unsigned reads = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED;
-    const unsigned writes = TILE_EFFECT_WRITE_GLOBAL | TILE_EFFECT_WRITE_SHARED;
-    switch (tile_op_word(f, op, TILE_ATTR_effect)) {
-    case TILE_WORD_effect_pure: return 0;
-    case TILE_WORD_effect_reads: return reads;
-    case TILE_WORD_effect_writes: return reads | writes;
-    case TILE_WORD_effect_warp: return TILE_EFFECT_COLLECTIVE;
-    default: /* a barrier, or it is not known yet */
-        return reads | writes | TILE_EFFECT_COLLECTIVE | TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
-    }
 }
 
 static bool is_pure(const tile_function *f, tile_op op) {
@@ -38,12 +28,12 @@ static int64_t count_registers(const tile_function *f, tile_op op, int64_t *resu
     int64_t total = 0;
     *results = 0;
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++) {
-        int64_t count = tile_asm_registers(tile_value_type(f, tile_op_result(f, op, i)));
+        int64_t count = registers_of(tile_value_type(f, tile_op_result(f, op, i)));
         known &= count > 0 || pure;
         *results += pure ? 1 : count;
     }
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
-        int64_t count = tile_asm_registers(tile_value_type(f, tile_op_operand(f, op, i)));
+        int64_t count = registers_of(tile_value_type(f, tile_op_operand(f, op, i)));
         known &= count > 0 || pure;
         total += pure ? 1 : count;
     }
@@ -55,10 +45,10 @@ static bool check_calls(const tile_function *f, tile_op op) {
     if (!tile_op_result_count(f, op))
         return tile_error_at(f, op,
                              "asm: what is pure gives a result; write its type, or another effect");
-    int64_t calls = tile_asm_registers(tile_value_type(f, tile_op_result(f, op, 0)));
+    int64_t calls = registers_of(tile_value_type(f, tile_op_result(f, op, 0)));
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && calls > 0; i++) {
         const tile_type *type = tile_value_type(f, tile_op_operand(f, op, i));
-        int64_t count = tile_asm_registers(type);
+        int64_t count = registers_of(type);
         if (type->kind != TILE_TYPE_VECTOR || count < 0 || count == calls) continue;
         return tile_error_at(
             f, op,

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ops/cast.h"
 #include "lib/ops/atomic.h"
 #include "lib/support/scalar.h"
 

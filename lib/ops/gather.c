@@ -101,12 +101,11 @@ bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d) {
 
 /* A number that is not known yet is taken for something else. */
 bool tile_op_pads(const tile_function *f, tile_op op) {
-    int64_t integer;
     const tile_attr *pad = tile_op_attr(f, op, TILE_ATTR_pad);
     if (!pad) return false;
     if (pad->expr->kind == TILE_EXPR_FLOAT)
         return pad->expr->number != 0 || signbit(pad->expr->number);
-    return !tile_expr_is_int(pad->expr, &integer) || integer != 0;
+    return !tile_expr_is(pad->expr, 0);
 }
 
 void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void *at) {

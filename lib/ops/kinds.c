@@ -2,6 +2,9 @@
 #include "lib/ops/kinds.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "lib/support/text.h"
 
 enum { MOST_KINDS = 8 };
 
@@ -35,7 +38,8 @@ static const tile_word *kinds_of(tile_opcode opcode) {
     return NULL;
 }
 
-bool tile_op_takes_kind(tile_opcode opcode, tile_word kind) {
+/* Whether the attribute `kind` of this operation may be that word. */
+static bool takes_kind(tile_opcode opcode, tile_word kind) {
     const tile_word *kinds = kinds_of(opcode);
     for (unsigned i = 0; kinds && kind && i < MOST_KINDS; i++)
         if (kinds[i] == kind) return true;
@@ -95,7 +99,7 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     const tile_word *kinds = kinds_of(opcode);
     tile_word kind = tile_op_word(f, op, TILE_ATTR_kind);
     if (!kinds || !kind) return true;
-    if (!tile_op_takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
+    if (!takes_kind(opcode, kind)) return refuse_word(f, op, kinds);
     const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
@@ -104,4 +108,31 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);
+}
+
+/* Names of operations ---------------------------------------------------------------------------
+ */
+
+/* atomic_add: the name, and a word of `kind` that it takes. */
+static bool is_name_with_kind(const char *name, const tile_word *kinds, const char *text,
+                              size_t length) {
+    size_t own = strlen(name);
+    if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return false;
+    for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
+        if (tile_text_is(tile_attr_word_text(kinds[i]), text + own + 1, length - own - 1))
+            return true;
+    return false;
+}
+
+tile_opcode tile_opcode_from_name(const char *name, size_t length) {
+    if (!name || !length) return TILE_OP_NONE;
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        const char *own = tile_op_get_info((tile_opcode)i)->name;
+        if (own && *own == *name && tile_text_is(own, name, length)) return (tile_opcode)i;
+    }
+    for (unsigned i = 0; i < sizeof takers / sizeof *takers; i++)
+        if (is_name_with_kind(tile_op_get_info(takers[i].opcode)->name, takers[i].words, name,
+                              length))
+            return takers[i].opcode;
+    return TILE_OP_NONE;
 }

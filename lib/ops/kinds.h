@@ -4,9 +4,6 @@
 
 #include "lib/ops/atomic.h"
 
-/* Whether the attribute `kind` of this operation may be that word. */
-bool tile_op_takes_kind(tile_opcode opcode, tile_word kind);
-
 /* Whether two elements of the type can be combined so: bits of integers, truth values by bits only,
  * and nothing of types that are only stored. */
 bool tile_kind_combines(tile_word kind, tile_scalar scalar);

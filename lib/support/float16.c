@@ -84,14 +84,6 @@ float tile_bf16_to_float(uint16_t bits) {
     return value;
 }
 
-uint16_t tile_bf16_from_float(float value) {
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    if ((word & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((word >> 16 & 0x8000u) | 0x7fc0u);
-    word += 0x7fffu + (word >> 16 & 1);
-    return (uint16_t)(word >> 16);
-}
-
 uint16_t tile_f16_from_float(float value) {
     uint32_t word;
     memcpy(&word, &value, sizeof word);

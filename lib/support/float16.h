@@ -15,7 +15,6 @@ float tile_e5m2_to_float(uint8_t bits);
 float tile_tf32_to_float(uint32_t bits);
 
 uint16_t tile_f16_from_float(float value);
-uint16_t tile_bf16_from_float(float value);
 /* These take a double, so that a result of wider arithmetic is rounded once. */
 uint16_t tile_f16_from_double(double value);
 uint16_t tile_bf16_from_double(double value);

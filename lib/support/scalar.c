@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/support/float16.h"
+#include "lib/support/text.h"
 
 static const struct {
     const char *name;
@@ -55,6 +56,11 @@ unsigned tile_scalar_mantissa(tile_scalar scalar) {
     return table[known(scalar)].mantissa;
 }
 
+double tile_scalar_whole_limit(tile_scalar scalar) {
+    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
+                                                    : (int)tile_scalar_bits(scalar) - 1);
+}
+
 unsigned tile_scalar_exponent(tile_scalar scalar) {
     return table[known(scalar)].exponent;
 }
@@ -87,8 +93,7 @@ bool tile_scalar_contains(tile_scalar whole, tile_scalar part) {
 
 tile_scalar tile_scalar_from_name(const char *name, size_t length) {
     for (unsigned i = 1; name && i < TILE_SCALAR_COUNT; i++)
-        if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
-            return (tile_scalar)i;
+        if (tile_text_is(table[i].name, name, length)) return (tile_scalar)i;
     return TILE_SCALAR_NONE;
 }
 

@@ -14,8 +14,8 @@ static const struct {
 bool tile_parse_old_word(tile_parser *p, const char *behind) {
     const tile_token *token = &p->token;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        bool same = token->kind == TILE_TOKEN_WORD && strlen(words[i].old) == token->length &&
-                    memcmp(words[i].old, token->text, token->length) == 0;
+        bool same = token->kind == TILE_TOKEN_WORD &&
+                    tile_text_is(words[i].old, token->text, token->length);
         if (!same || strcmp(words[i].behind, behind) != 0) continue;
         tile_parse_error(p, token->loc, "'%s' %s", words[i].old, words[i].fate);
         return true;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/builder/builder.h"
 #include "lib/builder/infer.h"
 #include "lib/ir/describe.h"
 #include "lib/support/scalar.h"

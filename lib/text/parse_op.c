@@ -22,8 +22,8 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
     const char *words = "";
     const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
     for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
-        if (token->kind == TILE_TOKEN_WORD && strlen(attr->text) == token->length &&
-            memcmp(attr->text, token->text, token->length) == 0) {
+        if (token->kind == TILE_TOKEN_WORD &&
+            tile_text_is(attr->text, token->text, token->length)) {
             tile_parse_advance(p);
             return true;
         }
@@ -470,9 +470,7 @@ static const char *own_name(const tile_token *token) {
         {"cluster_ctarank", "cluster_rank"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].other) == token->length &&
-            memcmp(names[i].other, token->text, token->length) == 0)
-            return names[i].is;
+        if (tile_text_is(names[i].other, token->text, token->length)) return names[i].is;
     return NULL;
 }
 

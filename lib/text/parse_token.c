@@ -17,13 +17,12 @@ void tile_parse_advance(tile_parser *p) {
 }
 
 bool tile_parse_at(const tile_parser *p, const char *punctuation) {
-    return p->token.kind == TILE_TOKEN_PUNCT && p->token.length == strlen(punctuation) &&
-           memcmp(p->token.text, punctuation, p->token.length) == 0;
+    return p->token.kind == TILE_TOKEN_PUNCT &&
+           tile_text_is(punctuation, p->token.text, p->token.length);
 }
 
 bool tile_parse_at_word(const tile_parser *p, const char *word) {
-    return p->token.kind == TILE_TOKEN_WORD && p->token.length == strlen(word) &&
-           memcmp(p->token.text, word, p->token.length) == 0;
+    return p->token.kind == TILE_TOKEN_WORD && tile_text_is(word, p->token.text, p->token.length);
 }
 
 bool tile_parse_take(tile_parser *p, const char *punctuation) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
@@ -84,9 +84,7 @@ static bool check_alias_lists(tile_parser *p, const tile_alias *alias) {
 
 static tile_alias *find_alias(const tile_parser *p, const tile_token *token) {
     for (tile_alias *alias = p->aliases; alias; alias = alias->next)
-        if (strlen(alias->name) == token->length &&
-            memcmp(alias->name, token->text, token->length) == 0)
-            return alias;
+        if (tile_text_is(alias->name, token->text, token->length)) return alias;
     return NULL;
 }
 

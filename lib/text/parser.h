@@ -6,6 +6,7 @@
 #ifndef TILE_LIB_TEXT_PARSER_H
 #define TILE_LIB_TEXT_PARSER_H
 
+#include "lib/support/text.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"

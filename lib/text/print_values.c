@@ -2,7 +2,7 @@
 #include "lib/ir/describe.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/text/printer.h"
 
 /* Layouts ------------------------------------------------------------------------------------- */

@@ -13,10 +13,7 @@
  *    most, and part p runs those numbered 2 p and 2 p + 1 with the step of the loop. */
 #include "passes/common/loop_parts.h"
 
-static tile_value as_long(tile_builder *b, tile_value value) {
-    const tile_type *i64 = tile_type_scalar(tile_function_context(b->function), TILE_i64);
-    return tile_build_cast(b, value, i64);
-}
+#include "passes/common/host_value.h"
 
 static tile_value as_short(tile_builder *b, tile_value value) {
     const tile_type *i32 = tile_type_scalar(tile_function_context(b->function), TILE_i32);
@@ -32,10 +29,9 @@ static tile_value times(tile_builder *b, tile_value value, int64_t factor) {
 }
 
 static tile_value advance(tile_builder *b, tile_value begin, tile_value step, tile_value part) {
-    int64_t known;
-    bool by_one = tile_value_is_int(b->function, step, &known) && known == 1;
+    bool by_one = tile_value_is(b->function, step, 1);
     tile_value ahead = by_one ? part : tile_build_mul(b, part, step);
-    bool from_zero = tile_value_is_int(b->function, begin, &known) && known == 0;
+    bool from_zero = tile_value_is(b->function, begin, 0);
     return from_zero ? ahead : tile_build_add(b, begin, ahead);
 }
 
@@ -52,9 +48,9 @@ static loop_part build_wide(tile_builder *b, tile_value begin, tile_value end, t
     tile_value most = tile_build_int(b, INT32_MAX / parts + 1);
     tile_value fits = tile_build_ult(b, step, most); /* a negative step does not */
     tile_value number = tile_build_select(b, fits, part, times(b, part, 2));
-    tile_value last = as_long(b, end), by = as_long(b, step);
-    tile_value first = tile_build_mul(b, as_long(b, number), by);
-    first = tile_build_add(b, as_long(b, begin), first);
+    tile_value last = host_value_as(b, end, TILE_i64), by = host_value_as(b, step, TILE_i64);
+    tile_value first = tile_build_mul(b, host_value_as(b, number, TILE_i64), by);
+    first = tile_build_add(b, host_value_as(b, begin, TILE_i64), first);
     tile_value stop = tile_build_add(b, tile_build_add(b, first, by), by);
     stop = tile_build_select(b, fits, last, tile_build_min(b, stop, last));
     return (loop_part){as_short(b, tile_build_min(b, first, last)), as_short(b, stop),

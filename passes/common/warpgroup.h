@@ -76,9 +76,4 @@ tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest);
  * decides. */
 unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand);
 
-/* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
- * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the
- * compiler's or the user's. Returns how many. */
-long insert_fences(tile_function *f, tile_arena *scratch);
-
 #endif

@@ -25,7 +25,7 @@
  *     %sum = dot %0, %t, %zero : tile<f32[64, 64]>
  *     store %sum, %c[0, 0]
  *   } */
-#include "passes/common/replace_results.h"
+#include "passes/common/replace_result.h"
 #include "passes/expand/prepare.h"
 #include "passes/pass.h"
 

@@ -36,7 +36,7 @@
  *     store %n, %y[0, 0]
  *   } */
 #include "lib/ir/regions.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/atomic.h"
 #include "passes/expand/expand_parallel.h"
 

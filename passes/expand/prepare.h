@@ -31,12 +31,6 @@ tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsign
 /* prepare_histograms.c: a histogram becomes atomic accesses of a shared buffer, at index tiles. */
 void prepare_histograms(tile_pass *pass, tile_function *f);
 
-/* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
- * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one
- * of them. */
-tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
-                            tile_layout *shared);
-
 /* order_scratch.c: the order of a tile's elements in opaque scratch whose tiles are held so where
  * they are stored. False if they lie row by row. */
 bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value scratch,

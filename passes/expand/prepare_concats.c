@@ -7,7 +7,7 @@
  * its own; of these, any number stands side by side; and the result is reshaped from that. */
 #include "lib/analysis/rearranged.h"
 #include "lib/support/integer.h"
-#include "passes/common/replace_results.h"
+#include "passes/common/replace_result.h"
 #include "passes/expand/prepare.h"
 
 typedef struct cut {

@@ -1,6 +1,6 @@
 /* How often numbers occur: a buffer of zeros, to which each thread adds 1 where its elements say.
  */
-#include "passes/common/replace_results.h"
+#include "passes/common/replace_result.h"
 #include "passes/expand/prepare.h"
 
 static const tile_type *like(tile_function *f, const tile_type *type, tile_type_kind kind,

@@ -126,7 +126,8 @@ tile_value spread_unarrange(spread_space *x, spread s, const spread_order *order
     return spread_reshape(x, tile, extents, order->rank);
 }
 
-tile_value spread_squeeze(spread_space *x, spread s, int64_t *extents, unsigned *rank) {
+/* Only the dims that a tile over these has more than one element along. */
+static tile_value squeeze(spread_space *x, spread s, int64_t *extents, unsigned *rank) {
     *rank = 0;
     for (unsigned d = 0; d < x->rank; d++)
         if (s.dims >> d & 1) extents[(*rank)++] = x->extent[d];
@@ -172,7 +173,7 @@ static tile_value point_of(spread_space *x, const spread_place *place, uint32_t 
     unsigned rank;
     if (!place->at.dims && !is_tile) return place->at.value;
     spread s = {spread_fit(x, place->at, points), points};
-    return spread_squeeze(x, s, extents, &rank);
+    return squeeze(x, s, extents, &rank);
 }
 
 spread_access spread_find_access(spread_space *x, const spread_place *places, unsigned rank,
@@ -365,7 +366,7 @@ static spread take_flat(spread_space *x, tile_value tile, const spread_place *pl
         }
     }
     tile_value flat = flatten(x, resize(x, tile, padded));
-    at = spread_squeeze(x, (spread){at, dims}, extents, &rank);
+    at = squeeze(x, (spread){at, dims}, extents, &rank);
     if (!pad_or_refuse(x, "`parallel`", "smaller extents", extents, rank, padded))
         return (spread){TILE_NO_VALUE, 0};
     tile_value taken = gather(x, flat, flatten(x, resize(x, at, padded)), 0);

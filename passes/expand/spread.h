@@ -46,8 +46,6 @@ spread spread_arrange(spread_space *x, tile_value tile, const spread_order *orde
 tile_value spread_unarrange(spread_space *x, spread s, const spread_order *order);
 /* The dims of the order. */
 uint32_t spread_dims(const spread_order *order);
-/* Only the dims that a tile over these has more than one element along. */
-tile_value spread_squeeze(spread_space *x, spread s, int64_t *extents, unsigned *rank);
 /* Coordinate d of each element. */
 spread spread_coordinate(spread_space *x, unsigned d);
 

@@ -3,11 +3,6 @@
 
 #include "lib/analysis/memory.h"
 
-static bool is_inside(const tile_function *f, tile_op op, tile_op loop) {
-    while (op.id && op.id != loop.id) op = tile_op_parent(f, op);
-    return op.id != 0;
-}
-
 /* Behind the loop for good: nothing around it comes back. */
 static bool comes_behind(const tile_function *f, tile_op op, tile_op loop) {
     if (tile_op_at(f, loop)->parent.id != f->body.id) return false;
@@ -23,9 +18,10 @@ static bool writes(tile_function *f, tile_op op, tile_op loop, const tile_access
     bool found = false;
     for (unsigned i = 0; i < count; i++) {
         if (!accesses[i].write || accesses[i].shared != read->shared) continue;
-        found |= read->shared ? accesses[i].memory.id == read->memory.id && !is_inside(f, op, loop)
-                              : tile_may_alias(f, accesses[i].memory, read->memory) &&
-                                    !comes_behind(f, op, loop);
+        found |=
+            read->shared
+                ? accesses[i].memory.id == read->memory.id && !tile_op_is_in(f, op, loop)
+                : tile_may_alias(f, accesses[i].memory, read->memory) && !comes_behind(f, op, loop);
     }
     return found;
 }

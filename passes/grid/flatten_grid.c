@@ -53,31 +53,23 @@
  * of a `persistent` kernel. */
 #include "lib/analysis/grid_fit.h"
 #include "lib/ir/syntax.h"
-#include "passes/common/host_value.h"
-#include "passes/common/replace_results.h"
-#include "passes/pass.h"
+#include "passes/common/replace_result.h"
+#include "passes/grid/grid.h"
 
 typedef struct folding {
+    grid g;
     tile_function *f;
     tile_context *context;
     bool folds[3];
-    tile_value extent[3]; /* of the grid that is written */
-    tile_value cluster_x; /* clusters before the block's along x */
 } folding;
 
 static bool find_dims(folding *s) {
-    int64_t known;
     bool any = false;
     for (unsigned d = 1; d < 3; d++) {
-        s->folds[d] =
-            tile_grid_folds(s->f, d) && !(tile_expr_is_int(s->f->grid[d], &known) && known == 1);
+        s->folds[d] = tile_grid_folds(s->f, d) && !tile_expr_is(s->f->grid[d], 1);
         any |= s->folds[d];
     }
     return any;
-}
-
-static const tile_expr *extent_of(const folding *s, unsigned d) {
-    return d < s->f->grid_rank ? s->f->grid[d] : tile_expr_int(s->context, 1);
 }
 
 /* False after a diagnostic. */
@@ -99,39 +91,21 @@ static bool check(const folding *s) {
     return !before;
 }
 
-/* At least 1: otherwise there is no block that could ask. */
-static tile_value find_extent(const folding *s, tile_builder *b, unsigned d) {
-    int64_t known;
-    const tile_expr *expr = extent_of(s, d);
-    if (tile_expr_is_int(expr, &known)) return tile_build_int(b, known < 1 ? 1 : known);
-    tile_value extent = host_value_as(b, host_value(b, expr), TILE_i32);
-    return tile_build_max(b, extent, tile_build_int(b, 1));
-}
-
-static tile_value result(tile_builder *b, tile_value results, unsigned d) {
-    return tile_op_result(b->function, tile_value_def(b->function, results), d);
-}
-
-static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
-    return divisor == 1 ? value : tile_build_div(b, value, tile_build_int(b, divisor));
-}
-
-/* The coordinates in the written grid of the block that the device calls `ids`. */
-static void find_block(folding *s, tile_builder *b, tile_value ids, tile_value id[3]) {
-    int64_t wide = tile_grid_cluster_extent(s->f, 0);
-    tile_value x = result(b, ids, 0), rest = divided(b, x, wide);
+/* The block's coordinates in the written grid; returns how many clusters come before it along x. */
+static tile_value find_block(folding *s, tile_builder *b) {
+    grid *g = &s->g;
+    tile_value rest = grid_divide(b, g->block[0], g->wide[0]);
     unsigned last = s->folds[2] ? 2 : 1;
     for (unsigned d = 0; d < 3; d++) {
-        id[d] = result(b, ids, d);
+        g->id[d] = g->block[d];
         if (d && !s->folds[d]) continue;
-        tile_value extent = d ? s->extent[d] : divided(b, s->extent[0], wide);
-        id[d] = d == last ? rest : tile_build_rem(b, rest, extent);
+        tile_value extent = grid_divide(b, g->extent[d], g->wide[d]);
+        g->id[d] = d == last ? rest : tile_build_rem(b, rest, extent);
         if (d != last) rest = tile_build_div(b, rest, extent);
     }
-    s->cluster_x = id[0];
-    if (wide == 1) return;
-    tile_value blocks = tile_build_int(b, wide);
-    id[0] = tile_build_add(b, tile_build_mul(b, id[0], blocks), tile_build_rem(b, x, blocks));
+    tile_value cluster = g->id[0];
+    g->id[0] = grid_place(g, b, 0, cluster, grid_find_place(g, b, 0));
+    return cluster;
 }
 
 /* Whether the operation is block_id x / the blocks of a cluster along x. */
@@ -148,27 +122,21 @@ static bool counts_clusters(const folding *s, tile_op op) {
 
 /* What earlier passes have divided to count clusters is the same for all blocks of one. Passes that
  * share copies between these must see that. */
-static void rename_clusters(tile_pass *pass, const folding *s, size_t old_ops) {
-    for (uint32_t id = 1; id < old_ops && s->f->cluster_rank; id++)
-        if (counts_clusters(s, (tile_op){id}))
-            replace_result(pass, s->f, (tile_op){id}, s->cluster_x);
+static void rename_clusters(folding *s, tile_builder *b, tile_value x) {
+    grid *g = &s->g;
+    for (unsigned d = 0; d < 3; d++) g->cluster[d] = d ? grid_divide(b, g->id[d], g->wide[d]) : x;
+    for (tile_op op = {1}; op.id < g->old_ops; op.id++)
+        if (counts_clusters(s, op)) replace_result(g->pass, s->f, op, x);
 }
 
-static void rename_blocks(tile_pass *pass, folding *s) {
-    tile_function *f = s->f;
-    size_t old_ops = f->op_count;
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
-    b.loc = f->loc;
-    tile_value ids = tile_build_block_id(&b), id[3], cluster[3];
-    for (unsigned d = 0; d < 3; d++) s->extent[d] = find_extent(s, &b, d);
-    find_block(s, &b, ids, id);
-    cluster[0] = s->cluster_x;
-    for (unsigned d = 1; d < 3 && f->cluster_rank; d++)
-        cluster[d] = divided(&b, id[d], tile_grid_cluster_extent(f, d));
-    rename_clusters(pass, s, old_ops);
-    replace_results(pass, f, f->body, old_ops, TILE_OP_block_id, id);
-    replace_results(pass, f, f->body, old_ops, TILE_OP_grid_dim, s->extent);
-    if (f->cluster_rank) replace_results(pass, f, f->body, old_ops, TILE_OP_cluster_id, cluster);
+static void rename_blocks(folding *s, tile_pass *pass) {
+    tile_builder b = grid_open(&s->g, pass, s->f);
+    b.loc = s->f->loc;
+    grid_find_block(&s->g, &b);
+    for (unsigned d = 0; d < 3; d++) s->g.extent[d] = grid_build_extent(&s->g, &b, d);
+    tile_value cluster = find_block(s, &b);
+    if (s->f->cluster_rank) rename_clusters(s, &b, cluster);
+    grid_close(&s->g);
 }
 
 static void set_grid(const folding *s) {
@@ -176,12 +144,11 @@ static void set_grid(const folding *s) {
     const tile_expr *one = tile_expr_int(s->context, 1);
     unsigned rank = 1;
     for (unsigned d = 1; d < f->grid_rank; d++) {
-        int64_t known;
         if (s->folds[d]) {
             f->grid[0] = tile_expr_multiply(s->context, f->grid[0], f->grid[d]);
             f->grid[d] = one;
         }
-        if (!tile_expr_is_int(f->grid[d], &known) || known != 1) rank = d + 1;
+        if (!tile_expr_is(f->grid[d], 1)) rank = d + 1;
     }
     f->grid_rank = rank;
 }
@@ -191,8 +158,8 @@ tile_status tile_pass_flatten_grid(tile_pass *pass, tile_function *f) {
     if (!f->is_flat || f->unfolded[0] || !find_dims(&s)) return TILE_OK;
     if (!check(&s)) return TILE_INVALID;
     tile_pass_count(pass, "flattened", 1);
-    for (unsigned d = 0; d < 3; d++) f->unfolded[d] = extent_of(&s, d);
-    if (tile_region_first(f, f->body).id) rename_blocks(pass, &s);
+    for (unsigned d = 0; d < 3; d++) f->unfolded[d] = *grid_extent_at(f, d);
+    if (tile_region_first(f, f->body).id) rename_blocks(&s, pass);
     set_grid(&s);
     return TILE_OK;
 }

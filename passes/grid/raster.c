@@ -64,10 +64,8 @@ static void grouped(tile_builder *b, const raster_order *o, unsigned dim, tile_v
 raster_order raster_plan(tile_builder *b, tile_raster raster, int64_t group,
                          const tile_value extent[2], bool before_loop) {
     raster_order o = {.raster = raster, .group = group, .extent = {extent[0], extent[1]}};
-    int64_t known;
     for (unsigned d = 0; d < 2; d++) /* one row or column: there is one order */
-        if (tile_value_is_int(b->function, extent[d], &known) && known == 1)
-            o.raster = TILE_RASTER_NONE;
+        if (tile_value_is(b->function, extent[d], 1)) o.raster = TILE_RASTER_NONE;
     bool rows = o.raster == TILE_RASTER_ROWS, columns = o.raster == TILE_RASTER_COLUMNS;
     o.slow = raster_divide_by(b, extent[rows], before_loop);
     if (!rows && !columns) return o;

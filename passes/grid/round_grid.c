@@ -72,9 +72,8 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
-#include "passes/common/replace_results.h"
 #include "passes/grid/common_loop.h"
-#include "passes/pass.h"
+#include "passes/grid/grid.h"
 
 typedef struct rounding {
     tile_pass *pass;
@@ -92,18 +91,12 @@ typedef struct rounding {
 
 /* 1. Dims -------------------------------------------------------------------------------------- */
 
-static int64_t cluster_extent(const rounding *r, unsigned d) {
-    int64_t extent;
-    bool known = d < r->f->cluster_rank && tile_expr_is_int(r->f->cluster[d], &extent);
-    return known && extent > 1 ? extent : 1; /* what is no extent is refused later */
-}
-
 /* With num_sms in it, only the launch knows the grid: that one refuses what is not whole. */
 static bool find_dims(rounding *r) {
     bool any = false;
     const tile_range *ranges = NULL;
     for (unsigned d = 0; d < 3; d++) {
-        int64_t cluster = cluster_extent(r, d);
+        int64_t cluster = tile_grid_cluster_extent(r->f, d);
         if (cluster == 1) continue;
         if (!ranges) ranges = tile_range_analyse(r->f, r->pass->scratch);
         r->rounds[d] = d >= r->f->grid_rank ||
@@ -276,14 +269,6 @@ static void find_unknown(rounding *r) {
 
 /* 3. Coordinates ------------------------------------------------------------------------------- */
 
-/* At least 1: otherwise there is no block that could ask. */
-static tile_value declared_extent(const rounding *r, tile_builder *b, unsigned d) {
-    int64_t known;
-    if (d >= r->f->grid_rank) return tile_build_int(b, 1);
-    if (tile_expr_is_int(r->f->grid[d], &known)) return tile_build_int(b, known);
-    return host_value_as(b, host_value(b, r->f->grid[d]), TILE_i32);
-}
-
 /* Values that came since are all known. */
 static void extend_unknown(rounding *r) {
     bool *unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->f->value_count);
@@ -295,25 +280,23 @@ static void extend_unknown(rounding *r) {
 /* block_id and grid_dim become what the grid that is written says of the nearest of its blocks. */
 static void place_blocks(rounding *r) {
     tile_function *f = r->f;
-    size_t old_ops = f->op_count;
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
-    b.loc = f->loc;
-    tile_op ids = tile_value_def(f, tile_build_block_id(&b));
-    tile_op dims = tile_value_def(f, tile_build_grid_dim(&b));
-    tile_value id[3], extent[3];
+    grid g;
+    tile_builder place = grid_open(&g, r->pass, f), *b = &place;
+    b->loc = f->loc;
+    grid_find_block(&g, b);
+    tile_op dims = tile_value_def(f, tile_build_grid_dim(b));
     for (unsigned d = 0; d < 3; d++) {
-        id[d] = tile_op_result(f, ids, d);
-        extent[d] = tile_op_result(f, dims, d);
+        g.id[d] = g.block[d];
+        g.extent[d] = tile_op_result(f, dims, d);
         if (!r->rounds[d]) continue;
-        extent[d] = declared_extent(r, &b, d);
-        tile_value inside = tile_build_lt(&b, id[d], extent[d]);
-        r->in_grid = r->in_grid.id ? tile_build_and(&b, r->in_grid, inside) : inside;
-        tile_value last = tile_build_sub(&b, extent[d], tile_build_int(&b, 1));
+        g.extent[d] = host_value_as(b, host_value(b, *grid_extent_at(f, d)), TILE_i32);
+        tile_value inside = tile_build_lt(b, g.id[d], g.extent[d]);
+        r->in_grid = r->in_grid.id ? tile_build_and(b, r->in_grid, inside) : inside;
+        tile_value last = tile_build_sub(b, g.extent[d], tile_build_int(b, 1));
         /* Nothing is launched without blocks: boxes begin inside of what is stored. */
-        id[d] = tile_build_min(&b, id[d], tile_build_max(&b, last, tile_build_int(&b, 0)));
+        g.id[d] = tile_build_min(b, g.id[d], tile_build_max(b, last, tile_build_int(b, 0)));
     }
-    replace_results(r->pass, f, f->body, old_ops, TILE_OP_block_id, id);
-    replace_results(r->pass, f, f->body, old_ops, TILE_OP_grid_dim, extent);
+    grid_close(&g);
     extend_unknown(r);
 }
 
@@ -408,8 +391,7 @@ static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
                             const tile_value *leaving, const tile_type **types, unsigned count) {
     tile_function *f = r->f;
     tile_op branch = tile_build_if_else(b, r->in_grid, types, count);
-    tile_builder inner = tile_builder_at_end(f, tile_op_region(f, branch, 0));
-    inner.loc = b->loc;
+    tile_builder inner = tile_builder_in(b, branch, 0);
     for (unsigned i = 0; i < s->count; i++) tile_move_op(f, s->ops[i], inner.region, TILE_NO_OP);
     tile_build_yield(&inner, leaving, count);
     inner.region = tile_op_region(f, branch, 1);
@@ -459,15 +441,13 @@ static void guard_region(rounding *r, tile_region region) {
 /* 5. The grid ---------------------------------------------------------------------------------- */
 
 static void round_extents(rounding *r) {
-    tile_function *f = r->f;
     for (unsigned d = 0; d < 3; d++) {
         if (!r->rounds[d]) continue;
-        for (; f->grid_rank <= d; f->grid_rank++)
-            f->grid[f->grid_rank] = tile_expr_int(r->pass->context, 1);
-        const tile_expr *cluster = tile_expr_int(r->pass->context, cluster_extent(r, d));
-        const tile_expr *clusters =
-            tile_expr_op(r->pass->context, TILE_OP_ceildiv, f->grid[d], cluster, NULL);
-        f->grid[d] = tile_expr_op(r->pass->context, TILE_OP_mul, clusters, cluster, NULL);
+        tile_context *context = r->pass->context;
+        const tile_expr **extent = grid_extent_at(r->f, d);
+        const tile_expr *cluster = tile_expr_int(context, tile_grid_cluster_extent(r->f, d));
+        *extent = tile_expr_op(context, TILE_OP_ceildiv, *extent, cluster, NULL);
+        *extent = tile_expr_op(context, TILE_OP_mul, *extent, cluster, NULL);
     }
 }
 

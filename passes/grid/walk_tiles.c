@@ -90,31 +90,18 @@
  * dear ones first, has blocks that end together. Where the cost names no dim, as when a constant
  * argument has chosen between costs, tiles are dealt out in turns, which takes no table. */
 #include "lib/analysis/executors.h"
-#include "lib/analysis/grid_fit.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
-#include "passes/common/replace_results.h"
+#include "passes/grid/grid.h"
 #include "passes/grid/raster.h"
 #include "passes/grid/walk_check.h"
 
-/* What stands in the place of block_id and grid_dim. */
-typedef struct grid {
-    tile_value id[3];
-    tile_value extent[3];
-} grid;
-
 typedef struct walk {
+    grid g;
     tile_function *f;
     tile_context *context;
     int64_t group;
-    size_t old_ops; /* those of the body as it was */
 } walk;
-
-/* Values --------------------------------------------------------------------------------------- */
-
-static tile_value first_of(tile_builder *b, tile_value results, unsigned index) {
-    return tile_op_result(b->function, tile_value_def(b->function, results), index);
-}
 
 /* Says to who reads the code that the coordinate is inside; it is. */
 static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value extent) {
@@ -124,17 +111,6 @@ static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value ext
     tile_value last =
         constant ? tile_build_int(b, known - 1) : tile_build_sub(b, extent, tile_build_int(b, 1));
     return tile_build_max(b, tile_build_min(b, coordinate, last), tile_build_int(b, 0));
-}
-
-static tile_value product(tile_builder *b, const tile_value *factors, unsigned count) {
-    tile_value result = tile_build_int(b, 1);
-    for (unsigned i = 0; i < count; i++) {
-        int64_t known;
-        if (tile_value_is_int(b->function, factors[i], &known) && known == 1) continue;
-        bool first = tile_value_is_int(b->function, result, &known) && known == 1;
-        result = first ? factors[i] : tile_build_mul(b, result, factors[i]);
-    }
-    return result;
 }
 
 /* Raster alone --------------------------------------------------------------------------------- */
@@ -155,43 +131,6 @@ static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value e
                          tile_build_constant(b, i64, tile_expr_int(w->context, INT32_MAX)));
 }
 
-static tile_value extent_of_grid(const walk *w, tile_builder *b, tile_value dims, unsigned d) {
-    int64_t known;
-    bool constant = tile_expr_is_int(w->f->grid[d], &known) && known >= 1 && known <= INT32_MAX;
-    return constant ? tile_build_int(b, known) : first_of(b, dims, d);
-}
-
-/* Blocks of a cluster along dim d. What is no number is refused where code is made. */
-static int64_t cluster_extent(const walk *w, unsigned d) {
-    int64_t extent;
-    bool known = d < w->f->cluster_rank && tile_expr_is_int(w->f->cluster[d], &extent);
-    return known && extent > 1 ? extent : 1;
-}
-
-static tile_value divided(tile_builder *b, tile_value value, int64_t divisor) {
-    int64_t known;
-    if (divisor == 1) return value;
-    if (tile_value_is_int(b->function, value, &known)) return tile_build_int(b, known / divisor);
-    return tile_build_div(b, value, tile_build_int(b, divisor));
-}
-
-/* Coordinate `to` of clusters, and in it the block's place in its own one: a sum of numbers that
- * are not negative, as stores by TMA want it. */
-static tile_value moved(tile_builder *b, tile_value block, tile_value to, int64_t size) {
-    if (size == 1) return to;
-    tile_value blocks = tile_build_int(b, size);
-    tile_value place = tile_build_rem(b, block, blocks);
-    return tile_build_add(b, tile_build_mul(b, to, blocks), place);
-}
-
-/* What clusters are numbered by goes with their blocks. */
-static void order_cluster_ids(tile_pass *pass, const walk *w, tile_builder *b,
-                              const tile_value xyz[3]) {
-    tile_value id[3];
-    for (unsigned d = 0; d < 3; d++) id[d] = divided(b, xyz[d], cluster_extent(w, d));
-    replace_results(pass, w->f, w->f->body, w->old_ops, TILE_OP_cluster_id, id);
-}
-
 /* Blocks that make one group of rows are numbered as it is visited: they divide nothing before
  * their first copy. In clusters the place must not hang on a branch, for copies to be shared. */
 static void order_tiles(const walk *w, tile_builder *b, tile_value number, const tile_value at[2],
@@ -205,8 +144,7 @@ static void order_tiles(const walk *w, tile_builder *b, tile_value number, const
         fork = tile_build_if_else(b, many, types, 2);
         tile_builder one = tile_builder_at_end(f, tile_op_region(f, fork, 1));
         tile_build_yield(&one, at, 2);
-        outer = tile_builder_at_end(f, tile_op_region(f, fork, 0));
-        outer.loc = b->loc;
+        outer = tile_builder_in(b, fork, 0);
     } else {
         inner = b;
     }
@@ -218,41 +156,32 @@ static void order_tiles(const walk *w, tile_builder *b, tile_value number, const
 }
 
 /* By clusters, which each stay together; blocks are clusters of their own where there are none. */
-static void order_blocks(tile_pass *pass, walk *w) {
-    tile_builder b = tile_builder_before(w->f, tile_region_first(w->f, w->f->body));
-    if (!b.before.id) return;
-    tile_value ids = tile_build_block_id(&b), dims = tile_build_grid_dim(&b);
-    tile_value xyz[3], at[2], extent[2], way[2];
-    for (unsigned d = 0; d < 2; d++)
-        extent[d] = divided(&b, extent_of_grid(w, &b, dims, d), cluster_extent(w, d));
-    for (unsigned d = 0; d < 3; d++) xyz[d] = first_of(&b, ids, d);
-    for (unsigned d = 0; d < 2; d++) at[d] = divided(&b, xyz[d], cluster_extent(w, d));
+static void order_blocks(walk *w, tile_builder *b) {
+    grid *g = &w->g;
+    tile_value at[2], extent[3], way[2];
     bool never;
-    tile_value fits = numbers_fit(w, &b, extent, &never);
+    if (!b->before.id) return;
+    grid_find_block(g, b);
+    grid_find_extents(g, b, tile_build_grid_dim(b), extent);
+    for (unsigned d = 0; d < 2; d++) extent[d] = grid_divide(b, extent[d], g->wide[d]);
+    for (unsigned d = 0; d < 2; d++) at[d] = grid_divide(b, g->block[d], g->wide[d]);
+    tile_value fits = numbers_fit(w, b, extent, &never);
     if (never) return;
-    tile_value number = tile_build_add(&b, tile_build_mul(&b, at[1], extent[0]), at[0]);
-    if (fits.id) number = tile_build_select(&b, fits, number, tile_build_int(&b, 0));
-    order_tiles(w, &b, number, at, extent, way);
+    tile_value number = tile_build_add(b, tile_build_mul(b, at[1], extent[0]), at[0]);
+    if (fits.id) number = tile_build_select(b, fits, number, tile_build_int(b, 0));
+    order_tiles(w, b, number, at, extent, way);
+    for (unsigned d = 0; d < 3; d++) g->id[d] = g->block[d];
     for (unsigned d = 0; d < 2; d++) {
-        way[d] = bounded(&b, way[d], extent[d]);
-        way[d] = moved(&b, xyz[d], way[d], cluster_extent(w, d));
-        xyz[d] = fits.id ? tile_build_select(&b, fits, way[d], xyz[d]) : way[d];
+        way[d] = bounded(b, way[d], extent[d]);
+        way[d] = grid_place(g, b, d, way[d], grid_find_place(g, b, d));
+        g->id[d] = fits.id ? tile_build_select(b, fits, way[d], g->id[d]) : way[d];
     }
-    if (w->f->cluster_rank) order_cluster_ids(pass, w, &b, xyz);
-    replace_results(pass, w->f, w->f->body, w->old_ops, TILE_OP_block_id, xyz);
+    /* What clusters are numbered by goes with their blocks. */
+    for (unsigned d = 0; d < 3; d++) g->cluster[d] = grid_divide(b, g->id[d], g->wide[d]);
+    grid_close(g);
 }
 
 /* Persistent ----------------------------------------------------------------------------------- */
-
-/* At least 1: otherwise there is no block that could ask. */
-static tile_value declared_extent(const walk *w, tile_builder *b, unsigned d) {
-    int64_t known;
-    if (d >= w->f->grid_rank) return tile_build_int(b, 1);
-    if (tile_expr_is_int(w->f->grid[d], &known))
-        return tile_build_int(b, known < 1 ? 1 : known > INT32_MAX ? INT32_MAX : known);
-    tile_value extent = host_value(b, w->f->grid[d]);
-    return tile_build_max(b, host_value_as(b, extent, TILE_i32), tile_build_int(b, 1));
-}
 
 /* Tiles by numbers: x and y in the raster's order, then z. */
 typedef struct numbering {
@@ -261,11 +190,11 @@ typedef struct numbering {
 } numbering;
 
 /* The place of b is before the loop over tiles. */
-static numbering plan_numbers(const walk *w, tile_builder *b, const grid *g) {
-    int64_t known;
+static numbering plan_numbers(const walk *w, tile_builder *b) {
+    const grid *g = &w->g;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
-    bool flat = tile_value_is_int(w->f, g->extent[2], &known) && known == 1;
-    if (!flat) n.slice = raster_divide_by(b, product(b, g->extent, 2), true);
+    bool flat = tile_value_is(w->f, g->extent[2], 1);
+    if (!flat) n.slice = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
     return n;
 }
 
@@ -282,86 +211,50 @@ static void tile_of_number(tile_builder *b, const numbering *n, tile_value numbe
 }
 
 /* for %tile = %block to %tiles step %blocks {} */
-static tile_op loop_in_order(const walk *w, tile_builder *b, tile_value block, tile_value blocks,
-                             tile_value tiles, grid *g, tile_builder *body) {
-    const numbering n = plan_numbers(w, b, g);
+static tile_op loop_in_order(walk *w, tile_builder *b, tile_value block, tile_value blocks,
+                             tile_value tiles, tile_builder *body) {
+    const numbering n = plan_numbers(w, b);
     tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value number = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, number, "tile");
-    tile_of_number(body, &n, number, g);
+    tile_of_number(body, &n, number, &w->g);
     return loop;
 }
 
 /* Entry `index` of the launch's table of what blocks get. */
-static tile_value dealt_entry(const walk *w, tile_builder *b, tile_value index, const grid *g) {
-    tile_value entry = tile_build_tile_schedule(b, index, g->extent, 3);
+static tile_value dealt_entry(const walk *w, tile_builder *b, tile_value index) {
+    tile_value entry = tile_build_tile_schedule(b, index, w->g.extent, 3);
     tile_op_set_expr(w->f, tile_value_def(w->f, entry), TILE_ATTR_cost, w->f->cost);
     return entry;
 }
 
 /* for %turn = where the block's tiles begin in the table to where they end {} */
-static tile_op loop_dealt(const walk *w, tile_builder *b, tile_value block, grid *g,
-                          tile_builder *body) {
-    tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block, g);
-    tile_value end = dealt_entry(w, b, tile_build_add(b, block, one), g);
-    const numbering n = plan_numbers(w, b, g);
+static tile_op loop_dealt(walk *w, tile_builder *b, tile_value block, tile_builder *body) {
+    grid *g = &w->g;
+    tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block);
+    tile_value end = dealt_entry(w, b, tile_build_add(b, block, one));
+    const numbering n = plan_numbers(w, b);
     tile_op loop = tile_build_for_loop(b, begin, end, one, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value turn = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, turn, "turn");
-    tile_value number = dealt_entry(w, body, turn, g);
+    tile_value number = dealt_entry(w, body, turn);
     g->id[0] = bounded(body, number, g->extent[0]);
     g->id[1] = g->id[2] = tile_build_int(body, 0);
     if (w->f->grid_rank > 1) tile_of_number(body, &n, number, g);
     return loop;
 }
 
-static const tile_expr *divided_expr(const walk *w, const tile_expr *value, int64_t divisor) {
-    if (divisor == 1) return value;
-    return tile_expr_op(w->context, TILE_OP_div, value, tile_expr_int(w->context, divisor), NULL);
-}
-
-static int64_t cluster_blocks(const walk *w) {
-    return cluster_extent(w, 0) * cluster_extent(w, 1) * cluster_extent(w, 2);
-}
-
-/* Clusters, or blocks, along x: min(tiles, num_sms / blocks of one), at least one, times their
- * extent; no number where there are too many tiles. */
-static const tile_expr *launched_blocks(const walk *w) {
-    const tile_expr *tiles = divided_expr(w, w->f->grid[0], cluster_extent(w, 0));
-    const tile_expr *places = divided_expr(w, tile_expr_num_sms(w->context), cluster_blocks(w));
-    int64_t known, wide = cluster_extent(w, 0);
-    for (unsigned d = 1; d < w->f->grid_rank; d++) {
-        const tile_expr *extent = divided_expr(w, w->f->grid[d], cluster_extent(w, d));
-        bool one = tile_expr_is_int(extent, &known) && known == 1;
-        if (!one) tiles = host_product(w->f, tiles, extent, TILE_MAX_TILES);
+/* Of clusters, or blocks. */
+static const tile_expr *count_tiles(const grid *g) {
+    const tile_expr *tiles = grid_expr(g, TILE_OP_div, g->f->grid[0], g->wide[0]);
+    for (unsigned d = 1; d < g->f->grid_rank; d++) {
+        const tile_expr *extent = grid_expr(g, TILE_OP_div, g->f->grid[d], g->wide[d]);
+        bool one = tile_expr_is(extent, 1);
+        if (!one) tiles = host_product(g->f, tiles, extent, TILE_MAX_TILES);
     }
-    if (cluster_blocks(w) > 1)
-        places = tile_expr_op(w->context, TILE_OP_max, places, tile_expr_int(w->context, 1), NULL);
-    const tile_expr *blocks = tile_expr_op(w->context, TILE_OP_min, tiles, places, NULL);
-    if (wide > 1)
-        blocks =
-            tile_expr_op(w->context, TILE_OP_mul, blocks, tile_expr_int(w->context, wide), NULL);
-    return tile_grid_count(w->context, tiles, blocks, TILE_EXCESS_TILES);
-}
-
-/* Along x as many as there are places, along the others one cluster. */
-static void set_grid(const walk *w) {
-    tile_function *f = w->f;
-    f->grid[0] = launched_blocks(w);
-    f->grid_rank = 1;
-    for (unsigned d = 1; d < f->cluster_rank; d++)
-        if (cluster_extent(w, d) > 1)
-            for (; f->grid_rank <= d; f->grid_rank++)
-                f->grid[f->grid_rank] = tile_expr_int(w->context, cluster_extent(w, f->grid_rank));
-}
-
-static void move_body(tile_function *f, tile_op loop, tile_region region) {
-    for (tile_op op = tile_op_next(f, loop), next; op.id; op = next) {
-        next = tile_op_next(f, op);
-        tile_move_op(f, op, region, TILE_NO_OP);
-    }
+    return tiles;
 }
 
 /* Whether threads that execute the region start copies; those of roles in it are others. */
@@ -398,63 +291,56 @@ static void end_copies_of_roles(tile_function *f, tile_op roles) {
 }
 
 /* The coordinates of clusters become those of this block's tile in them. */
-static void place_in_cluster(const walk *w, tile_builder *b, const tile_value block[3], grid *g) {
+static void place_in_cluster(grid *g, tile_builder *b) {
     for (unsigned d = 0; d < 3; d++) {
-        int64_t extent = cluster_extent(w, d);
-        if (extent == 1) continue;
-        tile_value blocks = tile_build_int(b, extent);
-        tile_value place = d ? block[d] : tile_build_rem(b, block[d], blocks);
-        g->id[d] = tile_build_add(b, tile_build_mul(b, g->id[d], blocks), place);
-        g->extent[d] = tile_build_mul(b, g->extent[d], blocks);
+        g->cluster[d] = g->id[d];
+        g->id[d] = grid_place(g, b, d, g->id[d], d ? g->block[d] : grid_find_place(g, b, d));
+        if (g->wide[d] > 1)
+            g->extent[d] = tile_build_mul(b, g->extent[d], tile_build_int(b, g->wide[d]));
     }
 }
 
-static void visit_many_tiles(tile_pass *pass, walk *w) {
+static void visit_many_tiles(walk *w, tile_builder *b) {
     tile_function *f = w->f;
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body)), body;
-    if (!b.before.id) b = tile_builder_at_end(f, f->body);
-    b.loc = f->loc;
-    grid g;
+    grid *g = &w->g;
+    tile_builder body;
+    b->loc = f->loc;
     /* 1. The declared grid, in clusters. */
     for (unsigned d = 0; d < 3; d++)
-        g.extent[d] = divided(&b, declared_extent(w, &b, d), cluster_extent(w, d));
-    tile_value tiles = product(&b, g.extent, 3);
-    tile_value ids = tile_build_block_id(&b), at[3];
-    for (unsigned d = 0; d < 3; d++) at[d] = first_of(&b, ids, d);
-    tile_value block = divided(&b, ids, cluster_extent(w, 0));
-    tile_value blocks = divided(&b, tile_build_grid_dim(&b), cluster_extent(w, 0));
+        g->extent[d] = grid_divide(b, grid_build_extent(g, b, d), g->wide[d]);
+    tile_value tiles = grid_count_tiles(b, g->extent, 3);
+    grid_find_block(g, b);
+    tile_value block = grid_divide(b, g->block[0], g->wide[0]);
+    tile_value blocks = grid_divide(b, tile_build_grid_dim(b), g->wide[0]);
     /* 2. The loop, and the tile that an iteration is for. */
     bool dealt = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
-    tile_op loop = dealt ? loop_dealt(w, &b, block, &g, &body)
-                         : loop_in_order(w, &b, block, blocks, tiles, &g, &body);
-    const grid clusters = g;
-    place_in_cluster(w, &body, at, &g);
+    tile_op loop =
+        dealt ? loop_dealt(w, b, block, &body) : loop_in_order(w, b, block, blocks, tiles, &body);
+    place_in_cluster(g, &body);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
      * to shared memory behind the tile before: the end of its copies, and a barrier behind its
      * reads. */
-    move_body(f, loop, body.region);
+    grid_move_into(f, loop);
     tile_op_set_flag(f, loop, TILE_ATTR_independent);
     TILE_FOR_EACH_OP_INSIDE (f, op, body.region)
         if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies_of_roles(f, op);
     end_copies(f, body.region);
     if (f->sync_explicit) tile_build_sync_for(&body, tile_executors_of_block(f));
     tile_build_yield(&body, NULL, 0);
-    if (f->cluster_rank)
-        replace_results(pass, f, body.region, w->old_ops, TILE_OP_cluster_id, clusters.id);
-    replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_block_id, g.id);
-    replace_results(pass, w->f, body.region, w->old_ops, TILE_OP_grid_dim, g.extent);
+    grid_close(g);
     /* 4. The grid that is launched. */
-    set_grid(w);
+    grid_launch(g, count_tiles(g), tile_expr_num_sms(w->context), TILE_EXCESS_TILES);
 }
 
 tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
-    walk w = {.f = f, .context = pass->context, .group = 1, .old_ops = f->op_count};
+    walk w = {.f = f, .context = pass->context, .group = 1};
     if (walk_is_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
+    tile_builder b = grid_open(&w.g, pass, f);
     if (f->is_persistent)
-        visit_many_tiles(pass, &w);
+        visit_many_tiles(&w, &b);
     else if (f->raster)
-        order_blocks(pass, &w);
+        order_blocks(&w, &b);
     tile_pass_count(pass, "renamed", f->is_persistent || f->raster);
     tile_function_set_raster(f, TILE_RASTER_NONE, NULL);
     tile_function_set_persistent(f, false, NULL);

@@ -56,7 +56,7 @@
 #include "lib/support/intern.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/scalar.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/support/guess.h"
 #include "lib/support/integer.h"
 #include "passes/instantiate/fit_point.h"
@@ -145,8 +145,7 @@ static bool divides_by_zero(const tile_expr *expr) {
     bool division = expr->kind == TILE_EXPR_OP &&
                     (expr->opcode == TILE_OP_div || expr->opcode == TILE_OP_ceildiv ||
                      expr->opcode == TILE_OP_rem || expr->opcode == TILE_OP_mod);
-    int64_t divisor;
-    if (division && tile_expr_is_int(expr->args[1], &divisor) && divisor == 0) return true;
+    if (division && tile_expr_is(expr->args[1], 0)) return true;
     for (unsigned a = 0; a < 3 && expr->args[a]; a++)
         if (divides_by_zero(expr->args[a])) return true;
     return false;
@@ -350,10 +349,9 @@ static void bind_reference(instance *i) {
 static void bind_cluster(instance *i) {
     tile_function *f = i->f;
     bool alone = true;
-    int64_t extent;
     for (unsigned d = 0; d < f->cluster_rank; d++) {
         f->cluster[d] = bind_expr(i, f->loc, f->cluster[d]);
-        alone = alone && f->cluster[d] && tile_expr_is_int(f->cluster[d], &extent) && extent == 1;
+        alone = alone && f->cluster[d] && tile_expr_is(f->cluster[d], 1);
     }
     if (alone && !(f->cluster_rank && tile_uses_cluster(f))) tile_function_set_cluster(f, 0, NULL);
 }

@@ -10,6 +10,12 @@
  * operands. TILE_INVALID after diagnostics. */
 tile_status check_uniform(tile_pass *pass, tile_function *f);
 
+/* lay_out_buffers.c: the layouts of the shared buffers that tile operations use, by value of their
+ * alloc_shared; rank 0 elsewhere. TILE_INVALID after a diagnostic: a thread names an offset in one
+ * of them. */
+tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges,
+                            tile_layout *shared);
+
 /* convert_layouts.c: tiles, which all have layouts, get other ones where these are needed. */
 void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges);
 /* Where a tile is converted that op needs: before the outermost loop in which it does not change.

@@ -8,7 +8,7 @@
 #include "lib/ops/shape.h"
 #include "lib/support/scalar.h"
 #include "passes/common/warpgroup.h"
-#include "passes/expand/prepare.h"
+#include "passes/layouts/assign_layouts.h"
 
 typedef struct plan {
     tile_pass *pass;

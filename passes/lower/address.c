@@ -23,9 +23,8 @@ tile_value lower_long(lowering *l, int64_t value) {
 }
 
 tile_value lower_add(lowering *l, tile_value a, tile_value b) {
-    int64_t constant;
-    if (tile_value_is_int(l->f, a, &constant) && constant == 0) return b;
-    if (tile_value_is_int(l->f, b, &constant) && constant == 0) return a;
+    if (tile_value_is(l->f, a, 0)) return b;
+    if (tile_value_is(l->f, b, 0)) return a;
     return tile_build_add(&l->builder, a, b);
 }
 

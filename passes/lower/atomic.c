@@ -176,8 +176,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
         lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
-    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
-    inner.loc = l->builder.loc;
+    tile_builder inner = tile_builder_in(&l->builder, branch, 0);
     tile_value old = build_access(l, &inner, a, a->src, a->desired, base, offset, predicate);
     tile_value buffer = a->buffer.id ? lower_mapped(l, a->buffer) : TILE_NO_VALUE;
     if (buffer.id) tile_build_st_shared(&inner, old, buffer, &zero, 1, TILE_NO_VALUE);

@@ -22,8 +22,7 @@ void lower_alloc_barrier(lowering *l, tile_op op) {
 /* A branch that these threads take; where what it does is built. */
 static tile_builder begin_if(lowering *l, tile_builder *outer, tile_value condition) {
     tile_op branch = tile_build_if_else(outer, condition, NULL, 0);
-    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 1));
-    inner.loc = outer->loc;
+    tile_builder inner = tile_builder_in(outer, branch, 1);
     tile_build_yield(&inner, NULL, 0);
     inner.region = tile_op_region(l->f, branch, 0);
     return inner;
@@ -187,8 +186,7 @@ static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value war
     }
     tile_op branch = tile_build_if_else(b, tile_build_eq(b, warpgroup, lower_int(l, g)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
-        tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, r));
-        inner.loc = b->loc;
+        tile_builder inner = tile_builder_in(b, branch, r);
         if (r == 0)
             build_turn(l, &inner, passes, barrier);
         else if (!edge)

@@ -5,6 +5,7 @@
 #include "lib/analysis/rearranged.h"
 #include "lib/analysis/conversion.h"
 #include "lib/analysis/executors.h"
+#include "lib/analysis/grid_fit.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/product.h"
 #include "lib/ops/gather.h"
@@ -254,10 +255,8 @@ static void check_stages(checker *c, tile_op op) {
 
 /* A rank that is never one of the cluster's; what may be one is checked by the CPU device. */
 static void check_rank(checker *c, tile_op op) {
-    int64_t blocks = 1, extent;
+    int64_t blocks = tile_grid_cluster_blocks(c->f, 3);
     if (tile_op_opcode(c->f, op) != TILE_OP_map_shared) return;
-    for (unsigned d = 0; d < c->f->cluster_rank; d++)
-        if (tile_expr_is_int(c->f->cluster[d], &extent)) blocks *= extent;
     tile_range rank = c->ranges[tile_operand_rank(c->f, op).id];
     if (rank.max >= 0 && rank.min < blocks) return;
     c->ok = false;

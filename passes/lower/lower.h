@@ -382,8 +382,6 @@ bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_
 
 /* A copy_async with a barrier, or to a view, by TMA; false after a remark. */
 bool lower_tma(lowering *l, tile_op op);
-/* The bytes that it copies so, 0 if it does not. */
-int64_t lower_tma_bytes(const lowering *l, tile_op op);
 /* The barrier_arrive that expects the bytes of a copy_async with a barrier, or none. */
 tile_op lower_arrival_of(const lowering *l, tile_op copy);
 /* The bytes that a barrier_arrive expects. */

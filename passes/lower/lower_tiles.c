@@ -219,8 +219,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     if (!lock) lower_end_in_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
-    tile_builder inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
-    inner.loc = l->builder.loc;
+    tile_builder inner = tile_builder_in(&l->builder, branch, 0);
     if (lock) {
         tile_build_wait_acquire(&inner, base, &offset, 1, value);
         lower_copy_attrs(l, op, tile_region_at(l->f, inner.region)->last);

@@ -19,8 +19,7 @@ static void copy_text(lowering *l, tile_op from, tile_op to) {
 /* Where the condition holds; the builder stands in it until end_branch. */
 static tile_op begin_branch(lowering *l, tile_builder *inner, tile_value condition) {
     tile_op branch = tile_build_if_else(&l->builder, condition, NULL, 0);
-    *inner = tile_builder_at_end(l->f, tile_op_region(l->f, branch, 0));
-    inner->loc = l->builder.loc;
+    *inner = tile_builder_in(&l->builder, branch, 0);
     return branch;
 }
 
@@ -86,8 +85,7 @@ static void print_tile(lowering *l, tile_op op, tile_value src) {
         tile_build_for_loop(&l->builder, lower_int(l, 0), lower_int(l, tile_type_elements(type)),
                             lower_int(l, 1), NULL, 0);
     tile_builder outer = l->builder, inner;
-    l->builder = tile_builder_at_end(l->f, tile_op_region(l->f, loop, 0));
-    l->builder.loc = outer.loc;
+    l->builder = tile_builder_in(&outer, loop, 0);
     tile_value element = tile_region_arg(l->f, tile_op_region(l->f, loop, 0), 0), rest = element;
     tile_value mine = find_element(l, fragment, numbers, registers, element, &value);
     tile_op branch = begin_branch(l, &inner, lower_and(l, mine, holder));

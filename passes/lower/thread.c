@@ -47,8 +47,7 @@ tile_value lower_laid_out_offset(lowering *l, const tile_layout *layout,
             if (inner) *begin_bits |= bases[bit];
         }
         tile_value added = lower_bit_map(l, coordinates[d], 32, bases, bits);
-        int64_t nothing;
-        if (tile_value_is_int(l->f, offset, &nothing) && nothing == 0)
+        if (tile_value_is(l->f, offset, 0))
             offset = added;
         else
             offset = tile_build_xor(&l->builder, offset, added);

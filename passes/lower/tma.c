@@ -7,6 +7,7 @@
  *
  * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of
  * its place, for all of them. Where that cannot be, each copies all for itself. */
+#include "lib/analysis/grid_fit.h"
 #include "lib/analysis/tensor_map.h"
 #include "lib/ir/remark.h"
 #include "lib/layout/wgmma.h"
@@ -56,10 +57,8 @@ static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
     c->leading = c->view_type->rank - c->type->rank;
     c->sharers = 1;
     if (!tile_op_has_attr(&l->old, op, TILE_ATTR_multicast)) return;
-    int64_t dim = tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
-    c->sharing_dim = (unsigned)dim;
-    if (c->sharing_dim < l->f->cluster_rank)
-        tile_expr_is_int(l->f->cluster[c->sharing_dim], &c->sharers);
+    c->sharing_dim = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_multicast, 0);
+    c->sharers = tile_grid_cluster_extent(l->f, c->sharing_dim);
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
@@ -233,8 +232,7 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
 
 static void open_branch(lowering *l, branch *b, tile_value condition) {
     tile_op op = tile_build_if_else(&l->builder, condition, NULL, 0);
-    tile_builder other = tile_builder_at_end(l->f, tile_op_region(l->f, op, 1));
-    other.loc = l->builder.loc;
+    tile_builder other = tile_builder_in(&l->builder, op, 1);
     tile_build_yield(&other, NULL, 0);
     b->open[b->depth++] = tile_op_region(l->f, op, 0);
     l->builder.region = b->open[b->depth - 1];
@@ -298,13 +296,9 @@ typedef struct placement {
 } placement;
 
 static void find_share(lowering *l, const tma_copy *c, placement *p) {
-    int64_t all = 1, before = 1, mask = 0, extent;
+    int64_t all = tile_grid_cluster_blocks(l->f, 3), mask = 0;
+    int64_t before = tile_grid_cluster_blocks(l->f, c->sharing_dim);
     if (c->sharers == 1) return;
-    for (unsigned d = 0; d < l->f->cluster_rank; d++) {
-        if (!tile_expr_is_int(l->f->cluster[d], &extent)) extent = 1;
-        all *= extent;
-        if (d < c->sharing_dim) before *= extent;
-    }
     for (int64_t i = 0; i < c->sharers; i++) mask |= INT64_C(1) << i * before;
     p->share = tile_build_cluster_rank(&l->builder);
     p->blocks = lower_int(l, mask);
@@ -348,7 +342,8 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
     lower_keep_cache(l, op);
 }
 
-int64_t lower_tma_bytes(const lowering *l, tile_op op) {
+/* The bytes that it copies so, 0 if it does not. */
+static int64_t tma_bytes(const lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
     take_operands(l, op, &c);
@@ -360,7 +355,7 @@ int64_t lower_tma_bytes(const lowering *l, tile_op op) {
  * one stands. */
 static bool is_load(const lowering *l, tile_op op) {
     return tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
-           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && lower_tma_bytes(l, op) > 0;
+           tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER && tma_bytes(l, op) > 0;
 }
 
 static bool has_later_neighbour(const lowering *l, tile_op op) {
@@ -392,7 +387,7 @@ static void build_copy(lowering *l, tile_op op) {
     if (c.in && !lower_arrival_of(l, op).id) {
         tile_value index = lower_mapped(l, c.bar[1]);
         tile_build_mbarrier_expect(&l->builder, lower_mapped(l, c.bar[0]), &index, 1,
-                                   lower_int(l, lower_tma_bytes(l, op)), TILE_NO_VALUE);
+                                   lower_int(l, tma_bytes(l, op)), TILE_NO_VALUE);
         tile_op last = tile_region_at(l->f, l->builder.region)->last;
         tile_op_set_flag(l->f, last, TILE_ATTR_noarrive);
     }
@@ -487,6 +482,6 @@ int64_t lower_arriving_bytes(const lowering *l, tile_op arrive) {
         if (tile_op_opcode(&l->old, op) == TILE_OP_copy_async &&
             tile_op_mechanism(&l->old, op) == TILE_MECHANISM_BARRIER &&
             lower_arrival_of(l, op).id == arrive.id)
-            bytes += lower_tma_bytes(l, op);
+            bytes += tma_bytes(l, op);
     return bytes;
 }

@@ -236,11 +236,6 @@ typedef struct span {
     tile_value keep;     /* or unless this holds; 0: none */
 } span;
 
-static bool is_inside(const tile_function *f, tile_op op, tile_op outer) {
-    while (op.id && op.id != outer.id) op = tile_op_parent(f, op);
-    return op.id != 0;
-}
-
 /* Whether a loop around it computes its bounds anew. It may run in one turn of that and not in the
  * next, and if sums began with nothing, the zeros of such a turn would reach the products of
  * another one: ptxas then ends each of these before the next (C7515). */
@@ -248,7 +243,7 @@ static bool has_own_bounds(const tile_function *f, tile_op loop) {
     bool own = false;
     for (tile_op at = tile_op_parent(f, loop); at.id; at = tile_op_parent(f, at))
         for (unsigned i = 0; i < 2 && tile_repeats(f, at); i++)
-            own |= is_inside(f, tile_value_def(f, tile_op_operand(f, loop, i)), at);
+            own |= tile_op_is_in(f, tile_value_def(f, tile_op_operand(f, loop, i)), at);
     return own;
 }
 

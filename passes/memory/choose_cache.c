@@ -112,10 +112,9 @@ static unsigned dims_of(chooser *c, tile_value value) {
 
 static const tile_expr *op_of(const chooser *c, tile_opcode opcode, const tile_expr *a,
                               const tile_expr *b) {
-    int64_t known;
     bool product = opcode == TILE_OP_mul;
-    if (product && tile_expr_is_int(a, &known) && known == 1) return b;
-    if (product && tile_expr_is_int(b, &known) && known == 1) return a;
+    if (product && tile_expr_is(a, 1)) return b;
+    if (product && tile_expr_is(b, 1)) return a;
     return tile_expr_op(c->pass->context, opcode, a, b, NULL);
 }
 
@@ -146,12 +145,11 @@ static const tile_expr *both(const chooser *c, const tile_expr *a, const tile_ex
 static const tile_expr *rows_are_even(const chooser *c, const tile_arg_decl *arg) {
     const tile_type *view = arg->type;
     const tile_expr *even = number(c, 1);
-    int64_t known;
     if (!view->has_strides && view->rank > 1)
         return is_even(c, arg->extents[view->rank - 1], view->scalar);
     for (unsigned d = 0; d < view->rank && view->has_strides; d++) {
         if (!arg->strides[d]) return NULL;
-        if (tile_expr_is_int(arg->strides[d], &known) && known == 1) continue;
+        if (tile_expr_is(arg->strides[d], 1)) continue;
         even = both(c, even, is_even(c, arg->strides[d], view->scalar));
     }
     return even;

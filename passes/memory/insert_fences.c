@@ -9,6 +9,7 @@
  * none, and those that a barrier counts are ordered by who arrives there. */
 #include "lib/analysis/memory.h"
 #include "passes/common/warpgroup.h"
+#include "passes/memory/pending_accesses.h"
 
 typedef struct fences {
     tile_function *f;

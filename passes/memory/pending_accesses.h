@@ -49,4 +49,9 @@ void access_state_enter(const tile_function *f, tile_op op, int to, access_state
 bool accesses_conflict(const tile_function *f, const uint32_t *uses, const pending_access *earlier,
                        const tile_access *later);
 
+/* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
+ * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the
+ * compiler's or the user's. Returns how many. */
+long insert_fences(tile_function *f, tile_arena *scratch);
+
 #endif

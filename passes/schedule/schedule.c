@@ -74,70 +74,10 @@
 #include "lib/support/guess.h"
 #include "lib/support/intern.h"
 #include "lib/support/scalar.h"
+#include "passes/schedule/online/walked.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/vector.h"
-
-/* What is known of the compute ----------------------------------------------------------------- */
-
-const char *sched_given(const schedule *s, const char *param) {
-    for (unsigned i = 0; i < s->pass->option_count; i++)
-        if (strcmp(s->pass->options[i].key, param) == 0) return s->pass->options[i].value;
-    for (size_t i = 0; i < s->compute->param_count; i++) {
-        const tile_param_decl *own = &s->compute->params[i];
-        if (strcmp(own->name, param) != 0) continue;
-        if (own->default_type) return tile_scalar_name(own->default_type->scalar);
-        if (tile_function_has_number(s->compute, param))
-            return tile_arena_format(s->arena, "%" PRId64, own->default_expr->integer);
-    }
-    return NULL;
-}
-
-/* Parameters as they are known here, arguments where they are not. */
-static const tile_expr *replace(schedule *s, const tile_expr *expr, bool to_arguments) {
-    if (expr->kind == TILE_EXPR_PARAM) {
-        const char *given = sched_given(s, expr->name);
-        if (given) return tile_expr_int(s->context, strtoll(given, NULL, 10));
-        for (unsigned i = 0; to_arguments && i < s->dim_count; i++)
-            if (strcmp(s->dims[i]->name, expr->name) == 0) return tile_expr_arg(s->context, i);
-    }
-    if (expr->kind != TILE_EXPR_OP) return expr;
-    const tile_expr *args[3] = {NULL, NULL, NULL};
-    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
-        args[i] = replace(s, expr->args[i], to_arguments);
-    return tile_expr_op(s->context, expr->opcode, args[0], args[1], args[2]);
-}
-
-const tile_expr *sched_expr(schedule *s, const tile_expr *expr) {
-    return replace(s, expr, true);
-}
-
-const tile_expr *sched_resolved(schedule *s, const tile_expr *expr) {
-    return replace(s, expr, false);
-}
-
-const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d) {
-    return sched_resolved(s, type->dims[d]);
-}
-
-const tile_type *sched_element(schedule *s, tile_value value) {
-    const tile_type *type = sched_type(s, value);
-    const char *given = type->param ? sched_given(s, type->param) : NULL;
-    if (given) return tile_type_scalar(s->context, tile_scalar_from_name(given, strlen(given)));
-    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
-    return tile_type_get(s->context, &draft);
-}
-
-const tile_type *sched_working(schedule *s, const tile_type *element) {
-    bool half = element->scalar == TILE_f16 || element->scalar == TILE_bf16;
-    return half ? tile_type_scalar(s->context, TILE_f32) : element;
-}
-
-const char *sched_free_name(schedule *s, const char *stem) {
-    const char *name = stem;
-    for (unsigned i = 2; tile_module_find(s->compute->module, name); i++)
-        name = tile_arena_format(s->arena, "%s_%u", stem, i);
-    return name;
-}
+#include "passes/schedule/rows/rows.h"
 
 /* Parameters ----------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ops/cast.h"
 #include "lib/ops/shape.h"
 #include "lib/support/scalar.h"
 

@@ -44,7 +44,7 @@
  * scalars only: they are addresses, mostly. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "passes/pass.h"
 
 enum { MANY = 16 /* registers */ };

@@ -398,17 +398,12 @@ static void forget_written(checker *c, tile_op op) {
             c->touched[accesses[i].memory.id] = false;
 }
 
-bool split_stands_in(const tile_function *f, tile_op op, tile_op loop) {
-    while (op.id && op.id != loop.id) op = tile_op_parent(f, op);
-    return op.id != 0;
-}
-
 static void check_shared(checker *c) {
     tile_function *f = c->f;
     mark_written_in(c, c->s->loop);
     for (uint32_t id = 1; id < f->value_count && c->ok; id++) {
         tile_op def = tile_value_def(f, (tile_value){id});
-        bool outside = def.id && !split_stands_in(f, def, c->s->loop);
+        bool outside = def.id && !tile_op_is_in(f, def, c->s->loop);
         if (c->touched[id] && outside) check_buffer(c, (tile_value){id});
     }
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {

@@ -84,17 +84,17 @@ static void set_cluster(split *s) {
 }
 
 tile_status split_cluster(split *s) {
-    split_grid grid;
+    grid g;
     unsigned count;
     tile_value *buffers = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &grid);
+    split_deal_out(s, &g);
     set_cluster(s);
     tile_op *epilogue = split_take_epilogue(s, &count);
     split_pieces cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
     leave_parts(s, &b, buffers);
     meet(&b);
-    finish_pieces(s, &b, &cut, grid.part, buffers, epilogue, count);
+    finish_pieces(s, &b, &cut, g.part, buffers, epilogue, count);
     meet(&b); /* nobody leaves before his part has been read */
     while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
     return TILE_OK;

@@ -24,7 +24,7 @@
 
 typedef struct exchange {
     split *s;
-    split_grid grid;
+    grid g;
     split_pieces cut;
     tile_value tile, tiles;
     tile_value stride; /* of parts, in tiles; none where they lie by tile */
@@ -51,7 +51,7 @@ static void store_parts(exchange *e, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         const tile_type *type = split_part_type(s, i);
-        unsigned rank = split_place_part(b, type, e->grid.part, e->tile, e->stride, place);
+        unsigned rank = split_place_part(b, type, e->g.part, e->tile, e->stride, place);
         tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
         tile_build_store(b, part, e->parts[i], place, rank, TILE_NO_VALUE);
     }
@@ -62,7 +62,7 @@ static tile_value share_of(exchange *e, tile_builder *b) {
     while (parts < factor) parts *= 2;
     int64_t share = all / parts, first = share * (parts - factor + 1);
     if (share == first) return tile_build_int(b, share);
-    tile_value is_first = tile_build_eq(b, e->grid.part, tile_build_int(b, 0));
+    tile_value is_first = tile_build_eq(b, e->g.part, tile_build_int(b, 0));
     return tile_build_select(b, is_first, tile_build_int(b, first), tile_build_int(b, share));
 }
 
@@ -78,7 +78,7 @@ static void meet(exchange *e, tile_builder *b) {
 static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue, unsigned count) {
     split *s = e->s;
     tile_value first, *sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    tile_builder body = split_open_pieces(s, &e->cut, b, e->grid.part, &first);
+    tile_builder body = split_open_pieces(s, &e->cut, b, e->g.part, &first);
     split_sum_pieces(s, &body, &e->cut, first, e->tile, e->stride, e->parts, sums);
     split_copy_pieces(s, &e->cut, &body, epilogue, count, first, sums);
     tile_build_yield(&body, NULL, 0);
@@ -92,12 +92,12 @@ static void make_exchange(split *s) {
     /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &e.grid);
+    split_deal_out(s, &e.g);
     tile_op *epilogue = split_take_epilogue(s, &count);
     e.cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
-    e.tiles = split_tile_count(&b, &e.grid);
-    e.tile = split_tile_number(&b, &e.grid);
+    e.tiles = grid_count_tiles(&b, e.g.extent, 3);
+    e.tile = grid_number_tile(&e.g, &b);
     e.words = split_clean_words(s, &b, e.tiles, "stored");
     e.share = share_of(&e, &b);
     make_parts(&e, &b);

@@ -112,7 +112,7 @@ static bool check_body_op(grouping *g, tile_op op) {
         tile_value value = tile_op_operand(f, op, i);
         const tile_type *type = tile_value_type(f, value);
         bool barrier = type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
-        if (!barrier || split_stands_in(f, tile_value_def(f, value), g->s.loop)) continue;
+        if (!barrier || tile_op_is_in(f, tile_value_def(f, value), g->s.loop)) continue;
         return tile_error_at(g->s.f, op,
                              "groups: %s uses a barrier that all warps have together; allocate "
                              "it in the loop, or leave it out: `pipelined` makes its own",
@@ -144,8 +144,7 @@ static void add_written(tile_function *f, tile_op op, written *w) {
         tile_value memory = accesses[i].memory;
         tile_op def = tile_value_def(f, memory);
         bool own = !accesses[i].shared || !accesses[i].write || !def.id ||
-                   tile_op_opcode(f, def) != TILE_OP_alloc_shared ||
-                   split_stands_in(f, def, w->loop);
+                   tile_op_opcode(f, def) != TILE_OP_alloc_shared || tile_op_is_in(f, def, w->loop);
         for (size_t k = 0; k < w->count; k++) own |= w->buffers[k].id == memory.id;
         if (own) continue;
         w->buffers =

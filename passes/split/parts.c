@@ -1,45 +1,22 @@
 /* What all strategies have in common: a block for each part, tiles by number, the epilogue. */
 #include "passes/common/loop_parts.h"
-#include "passes/common/replace_results.h"
 #include "passes/split/split.h"
 
-tile_value split_result(tile_builder *b, tile_value results, unsigned index) {
-    return tile_op_result(b->function, tile_value_def(b->function, results), index);
+/* The grid without parts: a dim of one block has the coordinate 0. */
+static tile_builder open_grid(const split *s, grid *g) {
+    tile_builder b = grid_open(g, s->pass, s->f);
+    b.loc = tile_op_loc(s->f, s->loop);
+    grid_find_block(g, &b);
+    grid_find_extents(g, &b, TILE_NO_VALUE, g->extent);
+    for (unsigned d = 0; d < 3; d++)
+        g->id[d] = tile_value_is(b.function, g->extent[d], 1) ? tile_build_int(&b, 0) : g->block[d];
+    return b;
 }
 
-/* Where blocks stand --------------------------------------------------------------------------- */
-
-static bool is_one(const tile_builder *b, tile_value value) {
-    int64_t known;
-    return tile_value_is_int(b->function, value, &known) && known == 1;
-}
-
-/* An extent that the launch computes, which grid_dim tells. */
-static bool is_open(const tile_function *f, unsigned d, int64_t *extent) {
-    *extent = 1;
-    if (d >= f->grid_rank) return false;
-    return !tile_expr_is_int(f->grid[d], extent) || *extent < 1 || *extent > INT32_MAX;
-}
-
-static void look(tile_builder *b, tile_value ids, split_grid *grid) {
-    const tile_function *f = b->function;
-    tile_value dims = TILE_NO_VALUE;
-    *grid = (split_grid){.part = TILE_NO_VALUE};
-    for (unsigned d = 0; d < 3; d++) {
-        int64_t extent;
-        bool open = is_open(f, d, &extent);
-        if (open && !dims.id) dims = tile_build_grid_dim(b);
-        grid->id[d] = !open && extent == 1 ? tile_build_int(b, 0) : split_result(b, ids, d);
-        grid->extent[d] = open ? split_result(b, dims, d) : tile_build_int(b, extent);
-    }
-}
-
-static void add_parts(const split *s, unsigned dim) {
-    tile_function *f = s->f;
-    const tile_expr *one = tile_expr_int(s->context, 1);
-    const tile_expr *factor = tile_expr_int(s->context, s->factor);
-    while (f->grid_rank <= dim) f->grid[f->grid_rank++] = one;
-    f->grid[dim] = tile_expr_op(s->context, TILE_OP_mul, f->grid[dim], factor, NULL);
+static void multiply_grid(const grid *g, unsigned dim, int64_t by) {
+    const tile_expr **extent = grid_extent_at(g->f, dim);
+    *extent = tile_expr_op(g->pass->context, TILE_OP_mul, *extent,
+                           tile_expr_int(g->pass->context, by), NULL);
 }
 
 unsigned split_dim(const split *s) {
@@ -68,12 +45,12 @@ tile_op split_find_wait(const tile_function *f, tile_op loop) {
 
 /* A part that nobody else has, the lower ones first: whoever waits for lower parts waits for blocks
  * that run. The last one to draw sets the tile's counter back. */
-static tile_value draw(split *s, tile_builder *at_start, const split_grid *grid) {
+static tile_value draw(split *s, tile_builder *at_start, const grid *g) {
     tile_builder place = *at_start, *b = &place;
     tile_op wait = split_find_wait(s->f, s->loop);
     if (wait.id) place.before = tile_op_next(s->f, wait);
-    tile_value tickets = split_clean_words(s, b, split_tile_count(b, grid), "tickets");
-    tile_value tile = split_tile_number(b, grid);
+    tile_value tickets = split_clean_words(s, b, grid_count_tiles(b, g->extent, 3), "tickets");
+    tile_value tile = grid_number_tile(g, b);
     tile_value part = split_build_atomic(b, "add", NULL, tile_build_int(b, 1), tickets, &tile, 1);
     tile_value last = tile_build_eq(b, part, tile_build_int(b, s->factor - 1));
     split_fork fork = split_begin_fork(b, last, NULL, 0);
@@ -85,82 +62,52 @@ static tile_value draw(split *s, tile_builder *at_start, const split_grid *grid)
     return tile_build_max(b, part, tile_build_int(b, 0));
 }
 
-void split_deal_out(split *s, split_grid *grid) {
-    tile_function *f = s->f;
-    size_t old_ops = f->op_count;
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
-    b.loc = tile_op_loc(f, s->loop);
+void split_deal_out(split *s, grid *g) {
+    tile_builder b = open_grid(s, g);
     unsigned dim = split_dim(s);
-    tile_value ids = tile_build_block_id(&b), at = split_result(&b, ids, dim);
-    look(&b, ids, grid);
-    grid->part = at;
-    if (!is_one(&b, grid->extent[dim])) { /* all parts of each of them */
-        tile_value factor = tile_build_int(&b, s->factor);
-        tile_value all = split_result(&b, tile_build_grid_dim(&b), dim);
+    tile_value at = g->part = g->block[dim];
+    if (!tile_value_is(b.function, g->extent[dim], 1)) { /* all parts of each of them */
+        tile_value factor = tile_build_int(&b, s->factor), all[3];
+        grid_take_results(&b, tile_build_grid_dim(&b), all);
         bool inner = s->strategy->neighbours;
-        grid->extent[dim] = tile_build_div(&b, all, factor);
-        tile_value outer = tile_build_div(&b, at, inner ? factor : grid->extent[dim]);
-        tile_value rest = tile_build_rem(&b, at, inner ? factor : grid->extent[dim]);
-        grid->part = inner ? rest : outer;
-        grid->id[dim] = inner ? outer : rest;
+        g->extent[dim] = tile_build_div(&b, all[dim], factor);
+        tile_value outer = tile_build_div(&b, at, inner ? factor : g->extent[dim]);
+        tile_value rest = tile_build_rem(&b, at, inner ? factor : g->extent[dim]);
+        g->part = inner ? rest : outer;
+        g->id[dim] = inner ? outer : rest;
     }
-    if (s->strategy->draws) grid->part = draw(s, &b, grid);
-    tile_value_set_name(f, grid->part, "part");
-    add_parts(s, dim);
-    replace_results(s->pass, f, f->body, old_ops, TILE_OP_block_id, grid->id);
-    replace_results(s->pass, f, f->body, old_ops, TILE_OP_grid_dim, grid->extent);
-    take_every(s, grid->part);
-    tile_op_remove_attr(f, s->loop, TILE_ATTR_split);
-    tile_op_remove_attr(f, s->loop, TILE_ATTR_strategy);
+    if (s->strategy->draws) g->part = draw(s, &b, g);
+    tile_value_set_name(s->f, g->part, "part");
+    multiply_grid(g, dim, s->factor);
+    grid_close(g);
+    take_every(s, g->part);
+    tile_op_remove_attr(s->f, s->loop, TILE_ATTR_split);
+    tile_op_remove_attr(s->f, s->loop, TILE_ATTR_strategy);
 }
 
-tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *grid) {
+tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g) {
     tile_function *f = s->f;
-    size_t old_ops = f->op_count;
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
-    b.loc = tile_op_loc(f, s->loop);
-    tile_value ids = tile_build_block_id(&b);
-    look(&b, ids, grid);
+    tile_builder b = open_grid(s, g);
     if (pieces->count == 1) return tile_build_int(&b, 0);
-    tile_value count = tile_build_int(&b, pieces->count), x = split_result(&b, ids, 0);
-    grid->id[0] =
-        is_one(&b, grid->extent[0]) ? tile_build_int(&b, 0) : tile_build_div(&b, x, count);
-    tile_value piece = is_one(&b, grid->extent[0]) ? x : tile_build_rem(&b, x, count);
-    f->grid[0] = tile_expr_op(s->context, TILE_OP_mul, f->grid[0],
-                              tile_expr_int(s->context, pieces->count), NULL);
+    tile_value count = tile_build_int(&b, pieces->count), x = g->block[0], piece = x;
+    if (tile_value_is(b.function, g->extent[0], 1)) {
+        g->id[0] = tile_build_int(&b, 0);
+    } else {
+        g->id[0] = tile_build_div(&b, x, count);
+        piece = tile_build_rem(&b, x, count);
+    }
+    multiply_grid(g, 0, pieces->count);
     int64_t known;
-    if (!tile_value_is_int(f, grid->extent[0], &known))
-        grid->extent[0] = tile_build_div(&b, grid->extent[0], count);
+    if (!tile_value_is_int(f, g->extent[0], &known))
+        g->extent[0] = tile_build_div(&b, g->extent[0], count);
     const tile_type *type = tile_value_type(f, tile_op_result(f, s->loop, 0));
     int64_t length = tile_type_dim(type, pieces->axis) / pieces->count;
     tile_value first = length == 1 ? piece : tile_build_mul(&b, piece, tile_build_int(&b, length));
-    replace_results(s->pass, f, f->body, old_ops, TILE_OP_block_id, grid->id);
-    replace_results(s->pass, f, f->body, old_ops, TILE_OP_grid_dim, grid->extent);
+    grid_close(g);
     f->raster = TILE_RASTER_NONE;
     f->raster_group = NULL;
     f->cluster_rank = 0;
     return first;
-}
-
-tile_value split_tile_number(tile_builder *b, const split_grid *grid) {
-    tile_value number = grid->id[2];
-    for (unsigned d = 2; d-- > 0;) {
-        if (is_one(b, grid->extent[d])) continue;
-        int64_t known;
-        bool zero = tile_value_is_int(b->function, number, &known) && known == 0;
-        number = zero ? grid->id[d]
-                      : tile_build_add(b, tile_build_mul(b, number, grid->extent[d]), grid->id[d]);
-    }
-    return number;
-}
-
-tile_value split_tile_count(tile_builder *b, const split_grid *grid) {
-    tile_value count = grid->extent[0];
-    for (unsigned d = 1; d < 3; d++) {
-        if (is_one(b, grid->extent[d])) continue;
-        count = is_one(b, count) ? grid->extent[d] : tile_build_mul(b, count, grid->extent[d]);
-    }
-    return count;
 }
 
 /* What follows the loop ------------------------------------------------------------------------ */
@@ -348,11 +295,11 @@ split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_ty
 
 tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t) {
     *t = (split_tiles){.sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1)};
-    split_deal_out(s, &t->grid);
+    split_deal_out(s, &t->g);
     t->epilogue = split_take_epilogue(s, &t->count);
     tile_builder b = split_before_epilogue(s, t->epilogue, t->count);
-    tile_value tiles = split_tile_count(&b, &t->grid);
-    t->tile = split_tile_number(&b, &t->grid);
+    tile_value tiles = grid_count_tiles(&b, t->g.extent, 3);
+    t->tile = grid_number_tile(&t->g, &b);
     t->words = split_clean_words(s, &b, tiles, name);
     for (unsigned i = 0; i < s->count; i++) t->sums[i] = split_scratch(s, &b, i, tiles);
     return b;

@@ -27,10 +27,10 @@ static void add_to_sums(chain *c, tile_builder *b) {
         types[i] = split_part_type(s, i);
         parts[i] = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
     }
-    tile_value later = tile_build_gt(b, c->t.grid.part, tile_build_int(b, 0));
+    tile_value later = tile_build_gt(b, c->t.g.part, tile_build_int(b, 0));
     split_fork fork = split_begin_fork(b, later, types, s->count);
     tile_build_yield(&fork.no, parts, s->count);
-    tile_build_lock_semaphore(&fork.yes, c->t.words, &c->t.tile, 1, c->t.grid.part);
+    tile_build_lock_semaphore(&fork.yes, c->t.words, &c->t.tile, 1, c->t.g.part);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
@@ -49,7 +49,7 @@ static void hand_on(chain *c, tile_builder *b) {
         unsigned rank = split_place(b, split_part_type(s, i), c->t.tile, place);
         tile_build_store(b, c->totals[i], c->t.sums[i], place, rank, TILE_NO_VALUE);
     }
-    tile_value next = tile_build_add(b, c->t.grid.part, tile_build_int(b, 1));
+    tile_value next = tile_build_add(b, c->t.g.part, tile_build_int(b, 1));
     tile_build_release_semaphore(b, c->t.words, &c->t.tile, 1, next);
     tile_build_yield(b, NULL, 0);
 }
@@ -67,7 +67,7 @@ tile_status split_serial(split *s) {
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);
-    tile_value last = tile_build_eq(&b, c.t.grid.part, tile_build_int(&b, s->factor - 1));
+    tile_value last = tile_build_eq(&b, c.t.g.part, tile_build_int(&b, s->factor - 1));
     split_fork fork = split_begin_fork(&b, last, NULL, 0);
     /* Nobody waits any more: what is stored need not be complete for it, nor ordered before. */
     split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);

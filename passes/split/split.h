@@ -3,7 +3,7 @@
 #ifndef TILE_PASSES_SPLIT_SPLIT_H
 #define TILE_PASSES_SPLIT_SPLIT_H
 
-#include "passes/pass.h"
+#include "passes/grid/grid.h"
 
 typedef struct split split;
 
@@ -54,16 +54,8 @@ tile_op split_find_loop(const tile_function *f, const char *name);
 
 /* check.c: false after a diagnostic that names what keeps the loop from being split. */
 bool split_is_legal(split *s);
-/* Whether op is the loop, or stands in it. */
-bool split_stands_in(const tile_function *f, tile_op op, tile_op loop);
 
 /* parts.c */
-
-/* The tile that a block works on in the grid as it is declared, and which part of its sum. */
-typedef struct split_grid {
-    tile_value id[3], extent[3];
-    tile_value part; /* 0: all of it */
-} split_grid;
 
 /* The dim of the grid along which parts lie: z, the slowest; those that are a cluster lie along x
  * where a flat grid has the others there, too. */
@@ -71,7 +63,7 @@ unsigned split_dim(const split *s);
 /* Gives each part a block of its own: the grid gets the parts along that dim, block_id and
  * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor,
  * ... The clause is gone then. */
-void split_deal_out(split *s, split_grid *grid);
+void split_deal_out(split *s, grid *g);
 /* A tile cut into pieces along a dim. */
 typedef struct split_pieces {
     unsigned axis;
@@ -80,18 +72,12 @@ typedef struct split_pieces {
 
 /* Gives each piece a block: the first dim of the grid gets so many times more. Returns where the
  * block's piece begins along the axis. */
-tile_value split_into_pieces(split *s, const split_pieces *pieces, split_grid *grid);
-/* x + extent(0) * (y + extent(1) * z), and the product of the extents. */
-tile_value split_tile_number(tile_builder *b, const split_grid *grid);
-tile_value split_tile_count(tile_builder *b, const split_grid *grid);
+tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g);
 
 /* Behind the loop, before what follows it. */
 tile_builder split_behind(const split *s);
 /* The last pdl_wait before the loop, in the body itself; 0: there is none. */
 tile_op split_find_wait(const tile_function *f, tile_op loop);
-/* What the operation gives. */
-tile_value split_result(tile_builder *b, tile_value results, unsigned index);
-
 /* The operations behind the loop, in order, without the free_shared of buffers that none of them
  * uses, and a pdl_wait in front of them; these stay right behind the loop. In the pass' scratch
  * arena. */
@@ -147,7 +133,7 @@ tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value val
 
 /* A kernel whose parts are dealt out over blocks, and the scratch in which those of a tile meet. */
 typedef struct split_tiles {
-    split_grid grid;
+    grid g;
     tile_op *epilogue; /* what stood behind the loop */
     unsigned count;
     tile_value tile;  /* this block's */

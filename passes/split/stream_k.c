@@ -32,9 +32,7 @@
  * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
  * Multiplication on the GPU, PPoPP 2023. */
 #include "lib/analysis/executors.h"
-#include "lib/analysis/grid_fit.h"
 #include "passes/common/host_value.h"
-#include "passes/common/replace_results.h"
 #include "passes/grid/raster.h"
 #include "passes/split/stream.h"
 
@@ -61,61 +59,29 @@ static tile_value number(tile_builder *b, int64_t value) {
 
 /* The grid ------------------------------------------------------------------------------------- */
 
-/* Blocks of a cluster along dim d. What is no number is refused where code is made. */
-static int64_t cluster_extent(const tile_function *f, unsigned d) {
-    int64_t extent;
-    bool known = d < f->cluster_rank && tile_expr_is_int(f->cluster[d], &extent);
-    return known && extent > 1 ? extent : 1;
-}
-
 static const tile_expr *op_of(const stream *t, tile_opcode opcode, const tile_expr *a,
                               const tile_expr *b) {
     return tile_expr_op(t->s->context, opcode, a, b, NULL);
 }
 
-static const tile_expr *over(const stream *t, tile_opcode opcode, const tile_expr *a, int64_t b) {
-    return b == 1 ? a : op_of(t, opcode, a, tile_expr_int(t->s->context, b));
-}
-
-/* The grid that is launched; no number where there is too much to count. */
-static void set_grid(stream *t) {
-    tile_function *f = t->f;
-    tile_context *context = t->s->context;
-    const tile_expr *bounds[3], *total, *one = tile_expr_int(context, 1);
+/* Iterations of all tiles. */
+static const tile_expr *count_all(const stream *t) {
+    const tile_expr *bounds[3], *total, *one = tile_expr_int(t->s->context, 1);
     for (unsigned i = 0; i < 3; i++)
-        bounds[i] = tile_value_as_expr(f, tile_op_operand(f, t->s->loop, i));
+        bounds[i] = tile_value_as_expr(t->f, tile_op_operand(t->f, t->s->loop, i));
     total = op_of(t, TILE_OP_sub, bounds[1], bounds[0]);
     total = op_of(t, TILE_OP_max, op_of(t, TILE_OP_ceildiv, total, bounds[2]), one);
-    for (unsigned d = 0; d < f->grid_rank; d++)
-        total = host_product(f, total, over(t, TILE_OP_ceildiv, f->grid[d], t->wide[d]),
+    for (unsigned d = 0; d < t->f->grid_rank; d++)
+        total = host_product(t->f, total,
+                             grid_expr(&t->g, TILE_OP_ceildiv, t->f->grid[d], t->g.wide[d]),
                              TILE_MAX_TILES);
-    const tile_expr *places =
-        op_of(t, TILE_OP_mul, tile_expr_num_sms(context), tile_expr_int(context, t->s->factor));
-    if (t->width > 1) places = op_of(t, TILE_OP_max, over(t, TILE_OP_div, places, t->width), one);
-    const tile_expr *units = op_of(t, TILE_OP_min, total, places);
-    units = over(t, TILE_OP_mul, units, t->wide[0]);
-    f->grid[0] = tile_grid_count(context, total, units, TILE_EXCESS_ITERATIONS);
-    f->grid_rank = 1;
-    for (unsigned d = 1; d < 3; d++)
-        for (; t->wide[d] > 1 && f->grid_rank <= d; f->grid_rank++)
-            f->grid[f->grid_rank] = tile_expr_int(context, t->wide[f->grid_rank]);
-}
-
-/* At least 1: otherwise there is no block that could ask. */
-static tile_value declared_extent(stream *t, tile_builder *b, unsigned d) {
-    int64_t known;
-    if (d >= t->f->grid_rank) return number(b, 1);
-    if (tile_expr_is_int(t->f->grid[d], &known)) return number(b, known < 1 ? 1 : known);
-    tile_value extent = host_value_as(b, host_value(b, t->f->grid[d]), TILE_i32);
-    return tile_build_max(b, extent, number(b, 1));
+    return total;
 }
 
 static void find_extents(stream *t, tile_builder *b) {
-    t->width = 1;
     for (unsigned d = 0; d < 3; d++) {
-        int64_t known, wide = t->wide[d] = cluster_extent(t->f, d);
-        tile_value extent = t->grid.extent[d] = t->extent[d] = declared_extent(t, b, d);
-        t->width *= wide;
+        int64_t known, wide = t->g.wide[d];
+        tile_value extent = t->g.extent[d] = t->extent[d] = grid_build_extent(&t->g, b, d);
         if (wide == 1) continue;
         t->extent[d] = tile_value_is_int(t->f, extent, &known)
                            ? number(b, (known + wide - 1) / wide)
@@ -124,11 +90,6 @@ static void find_extents(stream *t, tile_builder *b) {
 }
 
 /* Shares -------------------------------------------------------------------------------------- */
-
-/* By a number of blocks of a cluster. */
-static tile_value quotient(tile_builder *b, tile_value value, int64_t divisor) {
-    return divisor == 1 ? value : tile_build_div(b, value, number(b, divisor));
-}
 
 /* Where the share of a group's member begins, counted from the group's first tile. */
 static tile_value cut(stream *t, tile_builder *b, tile_value member) {
@@ -181,8 +142,7 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
 
 /* Of one tile: few enough, or nothing is launched, but from the first to the last it may be far. */
 static tile_value count_iterations(const stream *t, tile_builder *b) {
-    int64_t begin;
-    bool from_zero = tile_value_is_int(t->f, t->begin, &begin) && begin == 0;
+    bool from_zero = tile_value_is(t->f, t->begin, 0);
     if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
     tile_value span =
         tile_build_sub(b, host_value_as(b, t->end, TILE_i64), host_value_as(b, t->begin, TILE_i64));
@@ -191,18 +151,17 @@ static tile_value count_iterations(const stream *t, tile_builder *b) {
 }
 
 static void find_share(stream *t, tile_builder *b) {
-    tile_value ids = tile_build_block_id(b), dims = tile_build_grid_dim(b);
-    tile_value zero = number(b, 0), one = number(b, 1), x = split_result(b, ids, 0);
+    grid *g = &t->g;
+    grid_find_block(g, b);
+    tile_value dims = tile_build_grid_dim(b), zero = number(b, 0), one = number(b, 1);
     /* 1. This cluster's number, and how many there are; the block's place in it. */
-    for (unsigned d = 0; d < 3; d++) t->place[d] = d ? split_result(b, ids, d) : x;
-    if (t->wide[0] > 1) t->place[0] = tile_build_rem(b, x, number(b, t->wide[0]));
-    t->unit = quotient(b, x, t->wide[0]);
-    t->units = quotient(b, split_result(b, dims, 0), t->wide[0]);
-    if (t->width > 1) t->rank = tile_build_cluster_rank(b);
+    for (unsigned d = 0; d < 3; d++) t->place[d] = d ? g->block[d] : grid_find_place(g, b, d);
+    t->unit = grid_divide(b, g->block[0], g->wide[0]);
+    t->units = grid_divide(b, dims, g->wide[0]);
+    if (g->width > 1) t->rank = tile_build_cluster_rank(b);
     /* 2. Tiles that it does alone. */
     t->length = tile_build_max(b, count_iterations(t, b), one);
-    split_grid clusters = {.extent = {t->extent[0], t->extent[1], t->extent[2]}};
-    tile_value tiles = t->tiles = split_tile_count(b, &clusters);
+    tile_value tiles = t->tiles = grid_count_tiles(b, t->extent, 3);
     t->turns = tile_build_div(b, tiles, t->units);
     tile_value left = tile_build_sub(b, tiles, tile_build_mul(b, t->turns, t->units));
     /* 3. Its share of the others. */
@@ -228,8 +187,8 @@ static tile_value inside(tile_builder *b, tile_value coordinate, tile_value exte
 
 /* Before the loop over tiles: what does not depend on them. */
 static raster_order plan_order(stream *t, tile_builder *b) {
-    int64_t group = 1, depth;
-    bool flat = tile_value_is_int(t->f, t->extent[2], &depth) && depth == 1;
+    int64_t group = 1;
+    bool flat = tile_value_is(t->f, t->extent[2], 1);
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
     if (!flat) t->slice = tile_build_mul(b, t->extent[0], t->extent[1]);
     return raster_plan(b, t->f->raster, group, t->extent, true);
@@ -237,23 +196,20 @@ static raster_order plan_order(stream *t, tile_builder *b) {
 
 /* Of blocks that round the grid up to whole clusters each does what the nearest one in it does, and
  * drops the sums. */
-static void place_in_cluster(stream *t, tile_builder *b, const tile_value cluster[3]) {
+static void place_in_cluster(stream *t, tile_builder *b) {
+    grid *g = &t->g;
     for (unsigned d = 0; d < 3; d++) {
-        tile_value id = cluster[d];
-        if (t->wide[d] > 1) {
-            id = tile_build_mul(b, id, number(b, t->wide[d]));
-            id = tile_build_add(b, id, t->place[d]);
-            tile_value is_one = tile_build_lt(b, id, t->grid.extent[d]);
-            t->in_grid = t->in_grid.id ? tile_build_and(b, t->in_grid, is_one) : is_one;
-            id = inside(b, id, t->grid.extent[d]);
-        }
-        t->grid.id[d] = id;
+        g->id[d] = grid_place(g, b, d, g->cluster[d], t->place[d]);
+        if (g->wide[d] == 1) continue;
+        tile_value is_one = tile_build_lt(b, g->id[d], g->extent[d]);
+        t->in_grid = t->in_grid.id ? tile_build_and(b, t->in_grid, is_one) : is_one;
+        g->id[d] = inside(b, g->id[d], g->extent[d]);
     }
 }
 
 /* The tile of a turn, and which of its iterations are this block's. */
-static void find_tile(stream *t, tile_builder *b, const raster_order *order, tile_value turn,
-                      tile_value cluster[3]) {
+static void find_tile(stream *t, tile_builder *b, const raster_order *order, tile_value turn) {
+    tile_value *cluster = t->g.cluster;
     tile_value alone = tile_build_lt(b, turn, t->turns), zero = number(b, 0);
     tile_value before = tile_build_mul(b, tile_build_min(b, turn, t->turns), t->units);
     t->shared = tile_build_add(b, t->first, tile_build_sub(b, turn, t->turns));
@@ -273,31 +229,24 @@ static void find_tile(stream *t, tile_builder *b, const raster_order *order, til
     }
     raster_tile(b, order, rest, cluster);
     for (unsigned d = 0; d < 2; d++) cluster[d] = inside(b, cluster[d], t->extent[d]);
-    place_in_cluster(t, b, cluster);
+    place_in_cluster(t, b);
 }
 
 /* for %turn = 0 to the tiles of the block {}, with all that stood in the kernel */
-static tile_builder loop_over_tiles(stream *t, tile_builder *b, size_t old_ops) {
+static tile_builder loop_over_tiles(stream *t, tile_builder *b) {
     tile_function *f = t->f;
-    tile_pass *pass = t->s->pass;
-    tile_value some = tile_build_gt(b, t->to, t->from), cluster[3];
+    tile_value some = tile_build_gt(b, t->to, t->from);
     raster_order order = plan_order(t, b);
     tile_value end = tile_build_sub(b, tile_build_ceildiv(b, t->to, t->length), t->first);
     end = tile_build_add(b, t->turns, tile_build_select(b, some, end, number(b, 0)));
     tile_op tiles = tile_build_for_loop(b, number(b, 0), end, number(b, 1), NULL, 0);
     tile_op_set_flag(f, tiles, TILE_ATTR_independent);
-    tile_builder body = tile_builder_at_end(f, tile_op_region(f, tiles, 0));
-    body.loc = b->loc;
+    tile_builder body = tile_builder_in(b, tiles, 0);
     tile_value turn = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, turn, "turn");
-    find_tile(t, &body, &order, turn, cluster);
-    for (tile_op op = tile_op_next(f, tiles), next; op.id; op = next) {
-        next = tile_op_next(f, op);
-        tile_move_op(f, op, body.region, TILE_NO_OP);
-    }
-    replace_results(pass, f, f->body, old_ops, TILE_OP_block_id, t->grid.id);
-    replace_results(pass, f, f->body, old_ops, TILE_OP_grid_dim, t->grid.extent);
-    if (f->cluster_rank) replace_results(pass, f, f->body, old_ops, TILE_OP_cluster_id, cluster);
+    find_tile(t, &body, &order, turn);
+    grid_move_into(f, tiles);
+    grid_close(&t->g);
     return body;
 }
 
@@ -318,21 +267,22 @@ static void shorten_loop(stream *t) {
 tile_status split_stream_k(split *s) {
     tile_function *f = s->f;
     stream t = {.s = s, .f = f};
-    size_t old_ops = f->op_count;
     unsigned count;
     tile_value *totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    tile_builder b = tile_builder_before(f, tile_region_first(f, f->body));
+    tile_builder b = grid_open(&t.g, s->pass, f);
     b.loc = tile_op_loc(f, s->loop);
     /* 1. What this block does alone, and its share. */
     find_extents(&t, &b);
     t.begin = bound(&t, &b, 0);
     t.end = bound(&t, &b, 1);
     t.step = bound(&t, &b, 2);
-    set_grid(&t);
+    const tile_expr *factor = tile_expr_int(s->context, s->factor);
+    const tile_expr *places = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
+    grid_launch(&t.g, count_all(&t), places, TILE_EXCESS_ITERATIONS);
     find_share(&t, &b);
     split_stream_scratch(&t, &b);
     /* 2. The kernel for each of its tiles. */
-    tile_builder body = loop_over_tiles(&t, &b, old_ops);
+    tile_builder body = loop_over_tiles(&t, &b);
     shorten_loop(&t);
     /* 3. What follows the loop, where the sums are whole. */
     tile_op *epilogue = split_take_epilogue(s, &count);

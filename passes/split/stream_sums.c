@@ -8,12 +8,12 @@ static tile_value number(tile_builder *b, int64_t value) {
 
 /* A number of the block, of those that have the same place in their clusters, in all. */
 static tile_value number_of(const stream *t, tile_builder *b, tile_value cluster) {
-    if (t->width == 1) return cluster;
-    return tile_build_add(b, tile_build_mul(b, cluster, number(b, t->width)), t->rank);
+    if (t->g.width == 1) return cluster;
+    return tile_build_add(b, tile_build_mul(b, cluster, number(b, t->g.width)), t->rank);
 }
 
 static tile_value times_width(const stream *t, tile_builder *b, tile_value count) {
-    return t->width == 1 ? count : tile_build_mul(b, count, number(b, t->width));
+    return t->g.width == 1 ? count : tile_build_mul(b, count, number(b, t->g.width));
 }
 
 /* Two places for each block: of the tile that its share begins with, and of the next one. */
@@ -102,8 +102,7 @@ static tile_value ask(stream *t, tile_builder *b, tile_value others) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     tile_value ready = tile_build_constant(b, i1, tile_expr_int(t->s->context, 0));
     tile_op times = tile_build_for_loop(b, number(b, 0), number(b, TIMES), number(b, 1), &ready, 1);
-    tile_builder body = tile_builder_at_end(t->f, tile_op_region(t->f, times, 0));
-    body.loc = b->loc;
+    tile_builder body = tile_builder_in(b, times, 0);
     split_fork fork = split_begin_fork(&body, tile_region_arg(t->f, body.region, 1), &i1, 1);
     ready = tile_build_constant(&fork.yes, i1, tile_expr_int(t->s->context, 1));
     tile_build_yield(&fork.yes, &ready, 1);

@@ -59,19 +59,19 @@ static void erase_all(tile_function *f, const tile_op *ops, unsigned count) {
 
 static tile_function *make_partial(const split *s) {
     split own = *s;
-    split_grid grid;
+    grid g;
     unsigned count;
     tile_function *f = own.f = split_copy_kernel(s, "partial");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
-    split_deal_out(&own, &grid);
+    split_deal_out(&own, &g);
     const tile_op *epilogue = split_take_epilogue(&own, &count);
     erase_all(f, epilogue, count);
     tile_builder b = split_behind(&own);
     tile_build_pdl_trigger(&b);
     tile_value first =
-        tile_build_add(&b, tile_build_mul(&b, grid.part, split_tile_count(&b, &grid)),
-                       split_tile_number(&b, &grid));
+        tile_build_add(&b, tile_build_mul(&b, g.part, grid_count_tiles(&b, g.extent, 3)),
+                       grid_number_tile(&g, &b));
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         unsigned rank = split_place(&b, split_part_type(s, i), first, place);
@@ -149,7 +149,7 @@ static int64_t count_pieces(const split *s) {
 
 static tile_function *make_reduce(const split *s) {
     split own = *s;
-    split_grid grid;
+    grid g;
     unsigned count;
     tile_function *f = own.f = split_copy_kernel(s, "reduce");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
@@ -157,10 +157,10 @@ static tile_function *make_reduce(const split *s) {
     add_arguments(s, f, parts);
     tile_op *epilogue = split_take_epilogue(&own, &count);
     split_pieces cut = split_choose_pieces(&own, epilogue, count, count_pieces(s));
-    tile_value first = split_into_pieces(&own, &cut, &grid);
+    tile_value first = split_into_pieces(&own, &cut, &g);
     tile_builder b = tile_builder_at_end(f, f->body);
     b.loc = tile_op_loc(f, own.loop);
-    tile_value tile = split_tile_number(&b, &grid), tiles = split_tile_count(&b, &grid);
+    tile_value tile = grid_number_tile(&g, &b), tiles = grid_count_tiles(&b, g.extent, 3);
     split_sum_pieces(&own, &b, &cut, first, tile, tiles, parts, sums);
     split_copy_pieces(&own, &cut, &b, epilogue, count, first, sums);
     erase_all(f, epilogue, count);

@@ -5,8 +5,9 @@
 #include "lib/ir/regions.h"
 #include "passes/warps/specialize.h"
 
-void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
-                        tile_value next[RING_STATES]) {
+/* Stage and parity of the iteration after the one that has these. */
+static void advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
+                    tile_value next[RING_STATES]) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
     tile_value stage = tile_build_add(b, now[0], one);
     tile_value round = tile_build_eq(b, stage, tile_build_int(b, s->ring.plan.stages));
@@ -14,7 +15,7 @@ void specialize_advance(const specialist *s, tile_builder *b, const tile_value n
     next[1] = tile_build_select(b, round, tile_build_xor(b, now[1], one), now[1]);
 }
 
-void specialize_name_states(tile_function *f, const tile_value state[RING_STATES]) {
+static void name_states(tile_function *f, const tile_value state[RING_STATES]) {
     tile_value_set_name(f, state[0], "stage");
     tile_value_set_name(f, state[1], "parity");
 }
@@ -205,7 +206,7 @@ static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_v
     p->map[old.id] = own;
     const tile_value carried[RING_STATES] = {tile_carried_received(f, loop, 0, 0),
                                              tile_carried_received(f, loop, 0, 1)};
-    specialize_name_states(f, carried);
+    name_states(f, carried);
     return loop;
 }
 
@@ -275,12 +276,12 @@ static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MOST_
     tile_op loop = clone_loop(p, b, s->ring.plan.loop, state, RING_STATES, &body);
     for (unsigned i = 0; i < RING_STATES; i++) now[i] = tile_carried_received(p->f, loop, 0, i);
     if (s->ahead) {
-        specialize_advance(s, &body, now, next);
+        advance(s, &body, now, next);
         fill_next(p, &body, next);
     }
     for (unsigned g = 0; g < s->group_count; g++)
         if (!s->groups[g].ahead) fill_stage(p, &body, g, now);
-    if (!s->ahead) specialize_advance(s, &body, now, next);
+    if (!s->ahead) advance(s, &body, now, next);
     tile_build_yield(&body, next, RING_STATES);
     for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
     specialize_advance_beside(s, b, state, state);
@@ -317,11 +318,11 @@ static void await_last(const specialist *s, tile_builder *b, const tile_value st
     tile_builder body = tile_builder_at_end(f, tile_op_region(f, loop, 0));
     body.loc = b->loc;
     for (unsigned i = 0; i < RING_STATES; i++) next[i] = tile_carried_received(f, loop, 0, i);
-    specialize_name_states(f, next);
+    name_states(f, next);
     for (unsigned g = 0; g < s->group_count; g++)
         if (s->groups[g].shared_dims)
             tile_build_barrier_wait(&body, s->groups[g].empty, next, 1, next[1]);
-    specialize_advance(s, &body, next, next);
+    advance(s, &body, next, next);
     tile_build_yield(&body, next, RING_STATES);
 }
 
@@ -407,20 +408,20 @@ static void carry_states(consumers *c, const tile_value first[MOST_STATES]) {
         carry(s, loops[d], c->tile, count, &index[d]);
         for (unsigned i = 0; i < count; i++)
             c->tile[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
-        specialize_name_states(f, c->tile);
+        name_states(f, c->tile);
     }
     const tile_value sent[RING_STATES + 1] = {c->tile[0], c->tile[1], none};
     loops[depth] = c->loop;
     carry(s, c->loop, sent, RING_STATES + 1, &index[depth]);
     for (unsigned i = 0; i < RING_STATES; i++)
         c->state[i] = tile_carried_received(f, c->loop, 0, index[depth] + i);
-    specialize_name_states(f, c->state);
+    name_states(f, c->state);
     c->previous = tile_carried_received(f, c->loop, 0, index[depth] + RING_STATES);
     c->last = tile_op_result(f, c->loop, index[depth] + RING_STATES);
     tile_value_set_name(f, c->previous, "previous");
     b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
     b.loc = tile_op_loc(f, c->loop);
-    specialize_advance(s, &b, c->state, next);
+    advance(s, &b, c->state, next);
     tile_carried_send(f, c->loop, 0, index[depth] + RING_STATES, c->state[0]);
     for (unsigned i = 0; i < RING_STATES; i++)
         tile_carried_send(f, c->loop, 0, index[depth] + i, next[i]);

@@ -10,17 +10,12 @@
  * blocks arrive at this one's barriers, so that it must not end before: its producer waits for
  * them. */
 #include "lib/analysis/executors.h"
+#include "lib/analysis/grid_fit.h"
 #include "lib/analysis/uniform.h"
 #include "lib/ir/remark.h"
 #include "passes/warps/specialize.h"
 
 enum { DIMS = 3 };
-
-static int64_t extent_of(const tile_function *f, unsigned dim) {
-    int64_t extent;
-    bool known = dim < f->cluster_rank && tile_expr_is_int(f->cluster[dim], &extent);
-    return known && extent > 1 ? extent : 1;
-}
 
 /* Whether blocks that differ along the dim go through the loops equally often. */
 static bool keeps_step(const specialist *s, const bool *varying) {
@@ -41,8 +36,8 @@ static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
 }
 
 static void share_along(specialist *s, unsigned dim) {
-    const bool *varying = tile_cluster_varying_values(s->ring.f, dim, extent_of(s->ring.f, dim),
-                                                      s->ring.pass->scratch);
+    const bool *varying = tile_cluster_varying_values(
+        s->ring.f, dim, tile_grid_cluster_extent(s->ring.f, dim), s->ring.pass->scratch);
     if (!keeps_step(s, varying)) return;
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (s->shared_along[i] || !reads_same(s, varying, s->ring.plan.copies[i].op)) continue;
@@ -70,7 +65,7 @@ void specialize_plan_sharing(specialist *s) {
     tile_function *f = s->ring.f;
     bool any = false;
     for (unsigned d = 0; d < DIMS; d++) {
-        if (extent_of(f, d) == 1) continue;
+        if (tile_grid_cluster_extent(f, d) == 1) continue;
         any = true;
         if (tile_shares_copies(s->ring.pass->target)) share_along(s, d);
     }
@@ -80,18 +75,15 @@ void specialize_plan_sharing(specialist *s) {
 unsigned specialize_senders(const specialist *s, const stage_group *group) {
     int64_t senders = 1;
     for (unsigned d = 0; d < DIMS; d++)
-        if (group->shared_dims >> d & 1) senders += extent_of(s->ring.f, d) - 1;
+        if (group->shared_dims >> d & 1) senders += tile_grid_cluster_extent(s->ring.f, d) - 1;
     return (unsigned)senders;
 }
 
 /* The rank of the block `ahead` places further along the dim, round about. */
 static tile_value rank_of(const specialist *s, tile_builder *b, unsigned dim, int64_t ahead) {
     const tile_function *f = s->ring.f;
-    int64_t before = 1, all = 1, extent = extent_of(f, dim);
-    for (unsigned d = 0; d < DIMS; d++) {
-        all *= extent_of(f, d);
-        if (d < dim) before *= extent_of(f, d);
-    }
+    int64_t before = tile_grid_cluster_blocks(f, dim), all = tile_grid_cluster_blocks(f, DIMS);
+    int64_t extent = tile_grid_cluster_extent(f, dim);
     tile_value rank = tile_build_cluster_rank(b), blocks = tile_build_int(b, extent);
     tile_value step = tile_build_int(b, before), place = rank;
     if (all != extent) place = tile_build_rem(b, tile_build_div(b, rank, step), blocks);
@@ -110,7 +102,8 @@ void specialize_find_senders(specialist *s, tile_builder *b) {
             TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, specialize_senders(s, group));
         group->senders[count++] = group->empty;
         for (unsigned d = 0; d < DIMS; d++)
-            for (int64_t i = 1; group->shared_dims >> d & 1 && i < extent_of(s->ring.f, d); i++)
+            for (int64_t i = 1;
+                 group->shared_dims >> d & 1 && i < tile_grid_cluster_extent(s->ring.f, d); i++)
                 group->senders[count++] =
                     tile_build_map_shared(b, group->empty, rank_of(s, b, d, i));
     }

@@ -87,10 +87,6 @@ static inline bool specialize_is_outside(const specialist *s, tile_op op) {
     return op.id >= s->old_ops || s->outside[op.id];
 }
 
-/* Stage and parity of the iteration after the one that has these. */
-void specialize_advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
-                        tile_value next[RING_STATES]);
-void specialize_name_states(tile_function *f, const tile_value state[RING_STATES]);
 /* if condition {} else {}: places in both regions, before their yields. */
 void specialize_branch(tile_builder *b, tile_value condition, tile_builder regions[2]);
 /* A barrier for each stage. */

@@ -18,11 +18,6 @@ struct tile_artifact {
     tile_function *plan;
 };
 
-/* tile_artifact_make_key for what one compiler makes, whichever it is: it is no part of the key. Of
- * kernels only. */
-tile_status tile_artifact_make_local_key(const tile_module *module, const char *kernel,
-                                         const tile_build_options *options, tile_artifact_key *key);
-
 /* An artifact without kernels; an artifact_kernel that is all zero is added by each call. */
 tile_artifact *tile_artifact_create(tile_context *context);
 artifact_kernel *tile_artifact_add(tile_artifact *artifact);

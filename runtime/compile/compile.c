@@ -14,10 +14,11 @@
 #include "lib/support/target.h"
 #include "lib/support/text.h"
 #include "runtime/artifact/artifact.h"
-#include "runtime/artifact/plan.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cache/messages.h"
 #include "runtime/compile/assemble.h"
+#include "runtime/compile/plan.h"
+#include "runtime/compile/store.h"
 #include "passes/passes.h"
 
 /* The kernel of that name; without a name the only kernel there is. NULL after a diagnostic. */

@@ -29,4 +29,9 @@ tile_status tile_store_build(tile_store *store, tile_store_log *log, tile_module
                              const char *kernel, const tile_build_options *options,
                              tile_artifact **out);
 
+/* compile.c: tile_artifact_make_key for what one compiler makes, whichever it is: it is no part of
+ * the key. Of kernels only. */
+tile_status tile_artifact_make_local_key(const tile_module *module, const char *kernel,
+                                         const tile_build_options *options, tile_artifact_key *key);
+
 #endif

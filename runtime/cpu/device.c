@@ -9,6 +9,7 @@
 #include "lib/support/integer.h"
 #include "lib/support/options.h"
 #include "lib/support/target.h"
+#include "runtime/cpu/decode/decode.h"
 #include "runtime/cpu/sanitize/global_shadow.h"
 #include "runtime/cpu/sanitize/overlap.h"
 #include "tile/cache.h"

@@ -74,8 +74,6 @@ tile_status tile_take_variant(tile_kernel *kernel, kernel_point *point, const in
 const tile_binding *tile_keep_bindings(tile_kernel *kernel, const tile_binding *bindings,
                                        unsigned count);
 /* The point of these bindings, with its first variant. Under the context's lock. */
-tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
-                           kernel_point **out);
 void tile_destroy_point(tile_device *device, kernel_point *point);
 /* The kernel's first point, compiled if it is not yet. */
 tile_status tile_take_first(tile_kernel *kernel, kernel_point **first);

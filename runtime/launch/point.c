@@ -58,8 +58,8 @@ static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
                : tile_add_variant(kernel, point, 0, module, &variant);
 }
 
-tile_status tile_add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
-                           kernel_point **out) {
+static tile_status add_point(tile_kernel *kernel, const tile_binding *bindings, unsigned count,
+                             kernel_point **out) {
     for (*out = kernel->points; *out; *out = (*out)->next)
         if (point_equals(*out, bindings, count)) return TILE_OK;
     kernel_point *point = tile_malloc(sizeof *point);
@@ -79,7 +79,7 @@ tile_status tile_take_first(tile_kernel *kernel, kernel_point **first) {
     *first = atomic_load_explicit(&kernel->first, memory_order_acquire);
     if (*first) return TILE_OK;
     tile_context_lock(kernel->device->context);
-    tile_status status = tile_add_point(kernel, kernel->bindings, kernel->binding_count, first);
+    tile_status status = add_point(kernel, kernel->bindings, kernel->binding_count, first);
     if (status == TILE_OK) atomic_store_explicit(&kernel->first, *first, memory_order_release);
     tile_context_unlock(kernel->device->context);
     return status;
@@ -94,8 +94,7 @@ static bool is_constant(const tile_kernel *kernel, unsigned arg) {
 static tile_status add_special_point(tile_kernel *kernel, const tile_argument *arguments,
                                      const tile_binding *bindings, unsigned count,
                                      kernel_point **out) {
-    if (tile_arg_set_is_empty(&kernel->constants))
-        return tile_add_point(kernel, bindings, count, out);
+    if (tile_arg_set_is_empty(&kernel->constants)) return add_point(kernel, bindings, count, out);
     tile_arena arena = {0};
     tile_binding *all = TILE_NEW_ARRAY(&arena, tile_binding, count + TILE_MAX_ARGUMENTS);
     for (unsigned i = 0; i < count; i++) all[i] = bindings[i];
@@ -104,7 +103,7 @@ static tile_status add_special_point(tile_kernel *kernel, const tile_argument *a
         all[count].name = tile_arena_format(&arena, "%%%s", tile_abi_arg_at(kernel->head, i)->name);
         all[count++].value = tile_arena_format(&arena, "%" PRId64, arguments[i].integer);
     }
-    tile_status status = tile_add_point(kernel, all, count, out);
+    tile_status status = add_point(kernel, all, count, out);
     tile_arena_reset(&arena);
     return status;
 }

@@ -1,6 +1,6 @@
 /* What threads compute to find the elements that gathered copies move: each finds the point of each
  * vector that it copies, in each iteration. */
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/gather.h"
 #include "runtime/model/work_scan.h"
 

@@ -1,5 +1,6 @@
 #include "runtime/reference/element.h"
 
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 
 /* Wrapped to the width of the type. */

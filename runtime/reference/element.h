@@ -2,7 +2,7 @@
 #ifndef TILE_RUNTIME_REFERENCE_ELEMENT_H
 #define TILE_RUNTIME_REFERENCE_ELEMENT_H
 
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 
 /* The operands x, up to three of them, as numbers. from: the type of the first one. False where the
  * operation has no result: a division by zero, or a type that it does not take. */

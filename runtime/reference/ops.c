@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/gather.h"
 #include "lib/ops/rearrange.h"
 #include "lib/ops/reduce.h"

@@ -1,5 +1,6 @@
 #include "runtime/reference/ranges.h"
 
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 #include "runtime/reference/element.h"
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/error.h"
 #include "tile/compute.h"
 

@@ -63,28 +63,17 @@ void tune_check_roles(const tune_check *c, unsigned *roles) {
         roles[c->which[i]] |= i < c->input_count ? TUNE_READ : TUNE_WRITTEN;
 }
 
-static double exact_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
-}
-
 double tune_check_limit(const tune_check *c) {
     double limit = 0x1p53;
     for (unsigned i = c->input_count; i < c->count; i++)
-        limit = fmin(limit, exact_limit(c->arrays[i].scalar));
+        limit = fmin(limit, tile_scalar_whole_limit(c->arrays[i].scalar));
     return limit;
 }
 
 /* Arrays --------------------------------------------------------------------------------------- */
 
-static size_t count_elements(const tile_compute_array *array) {
-    size_t count = 1;
-    for (unsigned d = 0; d < array->rank; d++) count *= (size_t)array->dims[d];
-    return count;
-}
-
 static size_t bytes_of(const tile_compute_array *array) {
-    return count_elements(array) * tile_scalar_bytes(array->scalar);
+    return evaluation_count(array) * tile_scalar_bytes(array->scalar);
 }
 
 /* Where element `element` lies behind the argument's pointer, in elements. */
@@ -109,7 +98,7 @@ static bool is_row_major(const tune_check *c, unsigned index) {
 static void gather(const tune_check *c, unsigned index, const tune_array *from,
                    const unsigned char *memory, unsigned char *to) {
     const tile_compute_array *array = &c->arrays[index];
-    size_t size = tile_scalar_bytes(from->scalar), count = count_elements(array);
+    size_t size = tile_scalar_bytes(from->scalar), count = evaluation_count(array);
     memory += from->offset;
     if (is_row_major(c, index)) {
         memcpy(to, memory, count * size);
@@ -185,7 +174,7 @@ static tile_status compute_intervals(tune_check *c) {
     if (!c->is_known || c->intervals[c->input_count]) return TILE_OK;
     for (unsigned i = c->input_count; i < c->count; i++)
         c->intervals[i] =
-            tile_malloc((count_elements(&c->arrays[i]) + 1) * sizeof *c->intervals[i]);
+            tile_malloc((evaluation_count(&c->arrays[i]) + 1) * sizeof *c->intervals[i]);
     return tile_compute_run_intervals(c->compute, c->values, c->value_count, c->arrays,
                                       c->input_count, c->arrays + c->input_count,
                                       c->intervals + c->input_count, c->count - c->input_count,
@@ -218,7 +207,7 @@ static tile_status compare(tune_check *c, const tune_shape *shape, unsigned inde
                            tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
     tile_scalar scalar = array->scalar;
-    size_t count = count_elements(array), size = tile_scalar_bytes(scalar), at = 0;
+    size_t count = evaluation_count(array), size = tile_scalar_bytes(scalar), at = 0;
     const unsigned char *want = array->data;
     unsigned char *have = read_result(c, shape, index);
     if (!have) return TILE_FAILED;
@@ -248,98 +237,34 @@ tile_status tune_check_elements(tune_check *c, const tune_shape *shape, tile_are
 
 /* Freivalds' test ------------------------------------------------------------------------------ */
 
-/* All values of a type of up to two bytes, as floats; NULL for wider ones. */
-static float *make_table(tile_scalar scalar) {
-    size_t size = tile_scalar_bytes(scalar), count = size == 1 ? 256 : 65536;
-    if (size > 2) return NULL;
-    float *table = tile_malloc(count * sizeof *table);
-    for (size_t i = 0; i < count; i++) {
-        uint16_t bits = (uint16_t)i;
-        table[i] = (float)tile_scalar_read(scalar, &bits);
-    }
-    return table;
+static tile_matrix matrix_of(const tile_compute_array *array, bool transposed) {
+    return (tile_matrix){array->data, array->scalar, array->dims[0], array->dims[1], transposed};
 }
 
-static double element(const unsigned char *data, size_t index, tile_scalar scalar, size_t size,
-                      const float *table) {
-    uint16_t bits = 0;
-    if (!table) return tile_scalar_read(scalar, data + index * size);
-    memcpy(&bits, data + index * size, size);
-    return (double)table[bits];
-}
-
-/* A row-major matrix, which multiplies vectors as it is or transposed. */
-typedef struct matrix {
-    const unsigned char *data;
-    tile_scalar scalar;
-    int64_t rows, columns; /* as it is stored */
-    bool transposed;
-} matrix;
-
-static matrix matrix_of(const tile_compute_array *array, bool transposed) {
-    return (matrix){array->data, array->scalar, array->dims[0], array->dims[1], transposed};
-}
-
-/* y = A x for TUNE_ROUNDS vectors at once; x[j][r], y[i][r]. Exact while |y| < 2^53. The elements
- * are read in the order in which they are stored. */
-static void multiply(const matrix *a, const double *x, double *y) {
-    size_t size = tile_scalar_bytes(a->scalar), at = 0;
-    float *table = make_table(a->scalar);
-    int64_t length = a->transposed ? a->columns : a->rows;
-    for (int64_t i = 0; i < length * TUNE_ROUNDS; i++) y[i] = 0;
-    for (int64_t row = 0; row < a->rows; row++)
-        for (int64_t column = 0; column < a->columns; column++, at++) {
-            double value = element(a->data, at, a->scalar, size, table);
-            const double *from = x + (a->transposed ? row : column) * TUNE_ROUNDS;
-            double *to = y + (a->transposed ? column : row) * TUNE_ROUNDS;
-            for (unsigned r = 0; r < TUNE_ROUNDS; r++) to[r] += value * from[r];
-        }
-    free(table);
-}
-
-/* c x = a (b x) for random whole x in [-512, 512): an error in a row of c escapes a round with a
- * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running
- * time", 1977). All sums are whole numbers below 2^53, so equality decides. The right side is the
- * same for all candidates. */
+/* The right side is the same for all candidates. */
 static void make_vectors(tune_check *c, const tune_shape *shape) {
     take_inputs(c, shape);
-    const matrix lhs = matrix_of(&c->arrays[c->product.lhs], c->product.trans_lhs);
-    const matrix rhs = matrix_of(&c->arrays[c->product.rhs], c->product.trans_rhs);
+    const tile_matrix lhs = matrix_of(&c->arrays[c->product.lhs], c->product.trans_lhs);
+    const tile_matrix rhs = matrix_of(&c->arrays[c->product.rhs], c->product.trans_rhs);
     const int64_t *dims = c->arrays[c->input_count].dims;
-    int64_t m = dims[0], n = dims[1], k = lhs.transposed ? lhs.rows : lhs.columns;
-    c->vectors = tile_malloc(sizeof *c->vectors * TUNE_ROUNDS * (size_t)(n + m + 1));
-    double *bx = tile_malloc(sizeof *bx * TUNE_ROUNDS * (size_t)(k + 1));
-    uint64_t state = shape->task->seed;
-    for (int64_t j = 0; j < n * TUNE_ROUNDS; j++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        c->vectors[j] = (double)(int64_t)(state >> 54) - 512;
-    }
-    multiply(&rhs, c->vectors, bx);
-    multiply(&lhs, bx, c->vectors + n * TUNE_ROUNDS);
-    free(bx);
+    c->vectors =
+        tile_malloc(sizeof *c->vectors * TILE_FREIVALDS_ROUNDS * (size_t)(dims[0] + dims[1] + 1));
+    tile_product_vectors(&lhs, &rhs, shape->task->seed, c->vectors);
 }
 
 static tile_status check_product(tune_check *c, const tune_shape *shape, tile_arena *arena,
                                  const char **why) {
     unsigned index = c->input_count;
-    const tile_compute_array *array = &c->arrays[index];
+    tile_matrix result = matrix_of(&c->arrays[index], false);
+    int64_t row;
     if (!c->vectors) make_vectors(c, shape);
-    int64_t m = array->dims[0], n = array->dims[1];
-    unsigned char *memory = read_argument(shape, c->which[index]);
-    if (!memory) return TILE_FAILED;
-    unsigned char *have = tile_malloc(bytes_of(array) + 1);
-    gather(c, index, &shape->arrays[c->which[index]], memory, have);
-    double *cx = tile_malloc(sizeof *cx * TUNE_ROUNDS * (size_t)(m + 1));
-    const double *abx = c->vectors + n * TUNE_ROUNDS;
-    const matrix result = {have, array->scalar, m, n, false};
-    multiply(&result, c->vectors, cx);
-    for (int64_t i = 0; i < m * TUNE_ROUNDS && !*why; i++)
-        if (!(cx[i] == abx[i]))
-            *why = tile_arena_format(arena, "row %" PRId64 " of %%%s is not that of the product",
-                                     i / TUNE_ROUNDS, c->compute->results[0].name);
-    free(cx);
+    unsigned char *have = read_result(c, shape, index);
+    if (!have) return TILE_FAILED;
+    result.data = have;
+    if (tile_product_wrong_rows(&result, c->vectors, &row))
+        *why = tile_arena_format(arena, "row %" PRId64 " of %%%s is not that of the product", row,
+                                 c->compute->results[0].name);
     free(have);
-    free(memory);
     return TILE_OK;
 }
 
@@ -388,7 +313,7 @@ static size_t row_length(const tile_compute_array *array) {
  * most that two right results differ by at the small shape. */
 static double widest(const tune_check *small, unsigned index) {
     const tile_compute_array *array = &small->arrays[index];
-    size_t length = row_length(array), count = count_elements(array);
+    size_t length = row_length(array), count = evaluation_count(array);
     size_t size = tile_scalar_bytes(array->scalar);
     const unsigned char *data = array->data;
     double most = 0, mean = 0;
@@ -406,7 +331,7 @@ static double widest(const tune_check *small, unsigned index) {
 static size_t find_far(const tile_compute_array *array, const unsigned char *want,
                        const unsigned char *have, double part) {
     tile_scalar scalar = array->scalar;
-    size_t length = row_length(array), count = count_elements(array);
+    size_t length = row_length(array), count = evaluation_count(array);
     size_t size = tile_scalar_bytes(scalar), measured = SIZE_MAX;
     double mean = 0;
     for (size_t i = find_other(scalar, want, have, count, 0); i < count;
@@ -427,7 +352,7 @@ static tile_status compare_with_first(const tune_check *c, const tune_shape *sha
                                       double part, tile_arena *arena, const char **why) {
     const tile_compute_array *array = &c->arrays[index];
     unsigned arg = c->which[index];
-    size_t count = count_elements(array), size = tile_scalar_bytes(array->scalar);
+    size_t count = evaluation_count(array), size = tile_scalar_bytes(array->scalar);
     unsigned char *have = read_result(c, shape, index);
     if (!have) return TILE_FAILED;
     unsigned char *want = tile_malloc(bytes_of(array) + 1);

@@ -5,8 +5,6 @@
 #include "runtime/tune/arrays.h"
 #include "tile/compute.h"
 
-enum { TUNE_ROUNDS = 3 /* of Freivalds' test */ };
-
 /* What is expected at one shape. */
 typedef struct tune_check {
     tile_module *module; /* instantiated, with the kernel and its compute; NULL: not open */
@@ -23,7 +21,7 @@ typedef struct tune_check {
     tile_interval *intervals[TILE_MAX_ARGUMENTS]; /* of what it gives; NULL: not asked for yet */
     bool is_product;                              /* the compute's only result is this product */
     tile_product_inputs product;
-    double *vectors; /* of Freivalds' test: TUNE_ROUNDS x, then as many lhs (rhs x) */
+    double *vectors; /* of Freivalds' test */
     unsigned char
         *anchor[TILE_MAX_ARGUMENTS]; /* the arguments' bytes as a right candidate left them */
 } tune_check;

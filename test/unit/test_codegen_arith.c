@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/analysis/range.h"
-#include "lib/ops/arith.h"
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"

@@ -358,3 +358,53 @@ Test(compute, numbers_of_windows_are_looked_at) {
         text_close(&x);
     }
 }
+
+/* Freivalds' test ------------------------------------------------------------------------------ */
+
+enum { ROWS = 3, DEPTH = 4, COLUMNS = 5 };
+
+/* Element [row, column] of a matrix of whole numbers, stored as it is or transposed. */
+static int number_at(unsigned seed, int row, int column) {
+    return (int)((seed + 7 * (unsigned)row + 5 * (unsigned)column) % 11) - 5;
+}
+
+static tile_matrix fill_matrix(unsigned seed, int rows, int columns, bool transposed, float *data) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            data[transposed ? j * rows + i : i * columns + j] = (float)number_at(seed, i, j);
+    return (tile_matrix){data, TILE_f32, transposed ? columns : rows, transposed ? rows : columns,
+                         transposed};
+}
+
+Test(compute, a_product_is_checked_by_its_rows) {
+    for (unsigned turned = 0; turned < 4; turned++) {
+        float a[ROWS * DEPTH], b[DEPTH * COLUMNS];
+        int32_t c[ROWS * COLUMNS] = {0};
+        double vectors[TILE_FREIVALDS_ROUNDS * (ROWS + COLUMNS)];
+        int64_t first = -1;
+        tile_matrix lhs = fill_matrix(1, ROWS, DEPTH, turned & 1, a);
+        tile_matrix rhs = fill_matrix(4, DEPTH, COLUMNS, turned & 2, b);
+        tile_matrix product = {c, TILE_i32, ROWS, COLUMNS, false};
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++)
+                for (int k = 0; k < DEPTH; k++)
+                    c[i * COLUMNS + j] += number_at(1, i, k) * number_at(4, k, j);
+        tile_product_vectors(&lhs, &rhs, 17, vectors);
+        cr_expect_eq(tile_product_wrong_rows(&product, vectors, &first), 0);
+        cr_expect_eq(first, -1);
+        c[1 * COLUMNS + 2]++;
+        c[2 * COLUMNS]--;
+        cr_expect_eq(tile_product_wrong_rows(&product, vectors, &first), 2);
+        cr_expect_eq(first, 1);
+        cr_expect_eq(tile_product_wrong_rows(&product, vectors, NULL), 2);
+    }
+}
+
+Test(compute, whole_numbers_that_a_type_holds) {
+    cr_expect_eq(tile_scalar_whole_limit(TILE_f16), 2048);
+    cr_expect_eq(tile_scalar_whole_limit(TILE_bf16), 256);
+    cr_expect_eq(tile_scalar_whole_limit(TILE_f32), 0x1p24);
+    cr_expect_eq(tile_scalar_whole_limit(TILE_f64), 0x1p53);
+    cr_expect_eq(tile_scalar_whole_limit(TILE_i8), 128);
+    cr_expect_eq(tile_scalar_whole_limit(TILE_i32), 0x1p31);
+}

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "lib/ir/cost.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/error.h"
 
 static bool is_elementwise(tile_opcode opcode) {

@@ -27,7 +27,6 @@ Test(float16, every_code_converts_back) {
             cr_assert_eq(tile_f16_from_double(f16_value(code)), code, "%04x", code);
         }
         if (!isnan(bf16_value(code))) {
-            cr_assert_eq(tile_bf16_from_float(bf16_value(code)), code, "%04x", code);
             cr_assert_eq(tile_bf16_from_double(bf16_value(code)), code, "%04x", code);
         }
     }
@@ -88,7 +87,7 @@ Test(float16, limits) {
     cr_assert_eq(tile_f16_from_float(65520.0f), 0x7c00);
     cr_assert_eq(tile_f16_from_double(65520.0), 0x7c00);
     cr_assert_eq(tile_f16_from_float(-INFINITY), 0xfc00);
-    cr_assert_eq(tile_bf16_from_float(INFINITY), 0x7f80);
+    cr_assert_eq(tile_bf16_from_double(INFINITY), 0x7f80);
     cr_assert_eq(tile_e4m3_from_double(1e9), 0x7e); /* saturates: 448 */
     cr_assert_eq(tile_e4m3_from_double(-INFINITY), 0xfe);
     cr_assert_eq(tile_e5m2_from_double(1e9), 0x7b);
@@ -97,7 +96,7 @@ Test(float16, limits) {
     cr_assert(isinf(e5m2_value(0x7c)));
     cr_assert(isnan(e4m3_value(0x7f)) && isnan(e5m2_value(0x7d)) && isnan(f16_value(0x7e00)));
     cr_assert(isnan(f16_value(tile_f16_from_float(NAN))));
-    cr_assert(isnan(bf16_value(tile_bf16_from_float(NAN))));
+    cr_assert(isnan(bf16_value(tile_bf16_from_double(NAN))));
     cr_assert_eq(tile_f16_from_float(-0.0f), 0x8000);
 }
 

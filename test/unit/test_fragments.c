@@ -1,7 +1,7 @@
 /* Tiles as what threads hold of them: for each named layout, element type, shape and number of
  * warps, what `coordinates` says of the elements that `from_fragment` takes, at both levels. */
 #include "lib/layout/layout.h"
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 #include "lib/support/scalar.h"
 #include "test/unit/text_fixture.h"
 #include "tile/device.h"

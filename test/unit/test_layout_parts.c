@@ -121,7 +121,7 @@ Test(layout_parts, shared_buffers_keep_every_element_once_and_without_conflicts)
             cr_assert_eq(tile_layout_registers(&shared), elements);
             bool *kept = calloc(elements, sizeof *kept);
             for (uint32_t offset = 0; offset < elements; offset++) {
-                uint32_t index = tile_layout_at_offset(&shared, offset);
+                uint32_t index = tile_layout_apply(&shared, offset, 0, 0);
                 cr_assert(index < elements && !kept[index]);
                 kept[index] = true;
                 cr_assert_eq(tile_layout_offset_of(&shared, index), offset);
@@ -154,7 +154,7 @@ static void pass_through(const tile_layout *tile, const tile_layout *shared, uin
             for (unsigned i = 0; i < TILE_LANE_BITS; i++) offset ^= t >> i & 1 ? lane[i] : 0;
             for (unsigned i = 0; i < tile->warp_bits; i++) offset ^= t >> (5 + i) & 1 ? warp[i] : 0;
             uint32_t index = tile_layout_apply(tile, r, t % 32, t / 32);
-            cr_assert_eq(tile_layout_at_offset(shared, offset), index);
+            cr_assert_eq(tile_layout_apply(shared, offset, 0, 0), index);
             if (write) memory[offset] = index;
             cr_assert_eq(memory[offset], index);
         }

@@ -396,6 +396,8 @@ Test(null, compiling) {
     cr_expect_not(tile_compute_rounds(NULL));
     tile_product_inputs inputs;
     cr_expect_not(tile_compute_find_product(NULL, &inputs));
+    tile_product_vectors(NULL, NULL, 1, NULL);
+    cr_expect_eq(tile_product_wrong_rows(NULL, NULL, NULL), 0);
     cr_expect_eq(tile_plan_print(NULL, drop, NULL), TILE_INVALID);
     cr_expect_eq(tile_reference_shapes(NULL, NULL, NULL, NULL, NULL, NULL, 0), TILE_INVALID);
     tile_module_destroy(module);

@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "tile/build.h"
 
 /* One operation ------------------------------------------------------------------------------ */

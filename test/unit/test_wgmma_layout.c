@@ -150,12 +150,26 @@ Test(wgmma_layout, first_operands_are_those_of_the_isa) {
 
 /* Descriptors ---------------------------------------------------------------------------------- */
 
+/* The byte that the instruction takes element (row, k) of its block from. start: in bytes. */
+static uint32_t address_of(const tile_wgmma_matrix *matrix, unsigned element_bytes, uint32_t start,
+                           uint32_t row, uint32_t k) {
+    uint32_t along = (matrix->mn_major ? row : k) * element_bytes;
+    uint32_t across = matrix->mn_major ? k : row, width = matrix->swizzle;
+    bool plain = matrix->swizzle == 16;
+    bool turned = plain && matrix->mn_major; /* the strides have changed places */
+    uint32_t next = turned ? matrix->stride : matrix->leading;
+    uint32_t eight = turned ? matrix->leading : matrix->stride;
+    uint32_t sum =
+        start + along % width + along / width * next + across % 8 * width + across / 8 * eight;
+    return sum ^ tile_wgmma_cross(matrix->swizzle, sum);
+}
+
 /* What the instruction reads for each block is what the buffer holds there. */
 static void expect_decoded(const tile_layout *shared, unsigned k_dim, unsigned bytes,
                            uint32_t extent, const tile_wgmma_matrix *matrix) {
     uint32_t depth = 32 / bytes, at[2], offsets = tile_layout_registers(shared);
     uint32_t *index_at = malloc(offsets * sizeof *index_at);
-    for (uint32_t o = 0; o < offsets; o++) index_at[o] = tile_layout_at_offset(shared, o);
+    for (uint32_t o = 0; o < offsets; o++) index_at[o] = tile_layout_apply(shared, o, 0, 0);
     for (uint32_t mn0 = 0; mn0 < tile_layout_extent(shared, 1 - k_dim); mn0 += extent)
         for (uint32_t k0 = 0; k0 < tile_layout_extent(shared, k_dim); k0 += depth) {
             at[k_dim] = k0;
@@ -163,7 +177,7 @@ static void expect_decoded(const tile_layout *shared, unsigned k_dim, unsigned b
             uint32_t start = tile_wgmma_start(shared, matrix, bytes, at);
             for (uint32_t mn = 0; mn < extent; mn++)
                 for (uint32_t k = 0; k < depth; k++) {
-                    uint32_t address = tile_wgmma_address(matrix, bytes, start, mn, k);
+                    uint32_t address = address_of(matrix, bytes, start, mn, k);
                     at[k_dim] = k0 + k;
                     at[1 - k_dim] = mn0 + mn;
                     cr_assert_eq(address % bytes, 0);
@@ -260,7 +274,7 @@ static void expect_boxes(const tile_layout *shared, unsigned bytes, const tile_t
                 at[box->order[1]] += i / inner;
                 uint32_t sum = (first + i) * bytes;
                 uint32_t address = sum ^ tile_wgmma_cross(box->swizzle, sum);
-                cr_assert_eq(tile_layout_at_offset(shared, address / bytes),
+                cr_assert_eq(tile_layout_apply(shared, address / bytes, 0, 0),
                              tile_layout_index(shared, at));
             }
         }

@@ -14,7 +14,9 @@ static void put_time(char to[16], double seconds) {
         snprintf(to, 16, "%02u:%02u", whole / 60, whole % 60);
 }
 
-void tool_progress_text(const tile_tune_progress *p, char *to, size_t size) {
+/* "[Building] matmul_splitk 4096-4096-d16  26% 49/192 [00:01<00:03, 45.5/s]": what is done, the
+ * time so far and the time left, and how many a second. */
+static void progress_text(const tile_tune_progress *p, char *to, size_t size) {
     char spent[16], left[16] = "?";
     double speed = p->seconds > 0 ? p->done / p->seconds : 0;
     put_time(spent, p->seconds);
@@ -36,7 +38,7 @@ static int columns(void) {
 void tool_progress_draw(const tile_tune_progress *progress) {
     char line[256];
     if (!isatty(STDERR_FILENO)) return;
-    tool_progress_text(progress, line, sizeof line);
+    progress_text(progress, line, sizeof line);
     if (progress->best) {
         size_t length = strlen(line);
         snprintf(line + length, sizeof line - length, "  best %.2f us",

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/support/text.h"
+
 static const char help[] =
     "usage: tile-opt [FILE] [options]\n"
     "Reads Tile IR (default -, standard input), runs passes over it, writes what comes out. "
@@ -130,7 +132,7 @@ static bool complain(const char *what, const char *word) {
 static bool is_pass(const char *name, size_t length) {
     const tile_pass_info *info;
     for (unsigned i = 0; (info = tile_pass_at(i)); i++)
-        if (strlen(info->name) == length && memcmp(info->name, name, length) == 0) return true;
+        if (tile_text_is(info->name, name, length)) return true;
     return false;
 }
 

@@ -89,7 +89,8 @@ size_t shrink_find_name(const shrink_names *names, const char *name, size_t leng
     return i;
 }
 
-bool shrink_mentions(const char *at, const char *end, const shrink_names *names) {
+/* Whether some of the names occurs before `end`. */
+static bool mentions(const char *at, const char *end, const shrink_names *names) {
     for (; at < end; at++) {
         size_t length = shrink_name_length(at);
         if (length && shrink_find_name(names, at, length) < names->count) return true;
@@ -155,7 +156,7 @@ char *shrink_without(const char *text, const char *from, const char *to, shrink_
             const char *end = shrink_line_end(line), *at = line + strspn(line, " ");
             bool inside = line >= from && line < to;
             bool statement = *line == ' ' && *at != '}' && strncmp(at, "yield", 5) != 0;
-            if (!inside && statement && gone->count && shrink_mentions(line, end, gone)) {
+            if (!inside && statement && gone->count && mentions(line, end, gone)) {
                 end = shrink_unit_end(line);
                 for (const char *in = line; in < end; in = shrink_line_end(in))
                     add_defined(in, gone);

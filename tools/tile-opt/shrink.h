@@ -51,8 +51,6 @@ void shrink_free_names(shrink_names *names);
 size_t shrink_name_length(const char *at);
 /* The index of a name in the list; its count if it is not there. */
 size_t shrink_find_name(const shrink_names *names, const char *name, size_t length);
-/* Whether some of the names occurs before `end`. */
-bool shrink_mentions(const char *at, const char *end, const shrink_names *names);
 /* Appends a text with values instead of names. */
 void shrink_append(tool_text *to, const char *at, const char *end, const shrink_names *names);
 /* The text without the lines between `from` and `to` and all that mentions what they define. */

@@ -14,11 +14,6 @@ bool check_is_long(const host_array *product, int64_t depth) {
     return (double)product->count * (double)depth > most_products;
 }
 
-double exact_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
-}
-
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count) {
     const char *equals = strchr(text, '=');
     if (!equals) return NULL;
@@ -66,7 +61,8 @@ void check_compare(const host_array *expected, const tile_interval *ranges, cons
                    check_result *result) {
     bool floats = tile_scalar_is_floating(got->scalar);
     bool relative = floats && !result->exact && result->tolerance >= 0;
-    double rms = relative ? array_root_mean_square(expected) : 0, limit = exact_limit(got->scalar);
+    double rms = relative ? array_root_mean_square(expected) : 0,
+           limit = tile_scalar_whole_limit(got->scalar);
     for (size_t i = 0; i < got->count; i++) {
         double want = array_get(expected, i), have = array_get(got, i), error = INFINITY;
         bool same = have == want || (isnan(have) && isnan(want)), right = same;
@@ -87,63 +83,35 @@ void check_compare(const host_array *expected, const tile_interval *ranges, cons
 
 /* Freivalds' test ----------------------------------------------------------------------------- */
 
-static int64_t rows_of(const check_matrix *a) {
-    return a->array->dims[a->transposed];
-}
-
-static int64_t columns_of(const check_matrix *a) {
-    return a->array->dims[!a->transposed];
-}
-
-/* y = A x for whole numbers; exact while |y| < 2^53. The elements are read in the order in which
- * they are stored. */
-static void multiply(const check_matrix *a, const double *x, double *y) {
-    size_t at = 0;
-    for (int64_t i = 0; i < rows_of(a); i++) y[i] = 0;
-    for (int64_t row = 0; row < a->array->dims[0]; row++)
-        for (int64_t column = 0; column < a->array->dims[1]; column++, at++)
-            y[a->transposed ? column : row] +=
-                array_get(a->array, at) * x[a->transposed ? row : column];
-}
-
-/* c x = a (b x) for a random whole x in [-512, 512): an error in a row of c escapes a round with a
- * probability of at most 1 / 1024 (R. Freivalds, "Probabilistic machines can use less running
- * time", 1977). All sums are whole numbers below 2^53, so equality decides. */
-static bool freivalds_round(const check_matrix *a, const check_matrix *b, const check_matrix *c,
-                            uint64_t seed, check_result *result) {
-    int64_t m = rows_of(a), k = rows_of(b), n = columns_of(b);
-    double *x = calloc((size_t)(n + k + 2 * m) + 1, sizeof *x);
-    if (!x) {
-        fputs("error: out of memory in the check\n", stderr);
-        return false;
-    }
-    double *bx = x + n, *abx = bx + k, *cx = abx + m;
-    for (int64_t j = 0; j < n; j++) {
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        x[j] = (double)(int64_t)(seed >> 54) - 512;
-    }
-    multiply(b, x, bx);
-    multiply(a, bx, abx);
-    multiply(c, x, cx);
-    for (int64_t i = 0; i < m; i++)
-        if (!(cx[i] == abx[i]) && result->mismatches++ == 0)
-            fprintf(stderr, "error: row %lld is the first wrong one\n", (long long)i);
-    free(x);
-    return true;
+static tile_matrix matrix_of(const check_matrix *a) {
+    return (tile_matrix){a->array->data, a->array->scalar, a->array->dims[0], a->array->dims[1],
+                         a->transposed};
 }
 
 bool check_product(const check_matrix *a, const check_matrix *b, const host_array *out,
                    const char *name, check_result *result) {
     const check_matrix product = {out, false};
-    if (out->rank != 2 || out->dims[0] != rows_of(a) || out->dims[1] != columns_of(b)) {
+    const tile_matrix lhs = matrix_of(a), rhs = matrix_of(b), c = matrix_of(&product);
+    int64_t row;
+    if (out->rank != 2 || c.rows != (lhs.transposed ? lhs.columns : lhs.rows) ||
+        c.columns != (rhs.transposed ? rhs.rows : rhs.columns)) {
         fprintf(stderr, "error: --check: %s does not have the product's shape\n", name);
+        return false;
+    }
+    double *vectors =
+        calloc((size_t)(c.rows + c.columns + 1) * TILE_FREIVALDS_ROUNDS, sizeof *vectors);
+    if (!vectors) {
+        fputs("error: out of memory in the check\n", stderr);
         return false;
     }
     result->freivalds = true;
     for (size_t i = 0; i < out->count; i++)
-        result->inexact_sums |= fabs(array_get(out, i)) >= exact_limit(out->scalar);
-    for (uint64_t round = 1; round <= 3 && !result->mismatches; round++)
-        if (!freivalds_round(a, b, &product, round, result)) return false;
+        result->inexact_sums |= fabs(array_get(out, i)) >= tile_scalar_whole_limit(out->scalar);
+    tile_product_vectors(&lhs, &rhs, 1, vectors);
+    result->mismatches = (size_t)tile_product_wrong_rows(&c, vectors, &row);
+    if (result->mismatches)
+        fprintf(stderr, "error: row %lld is the first wrong one\n", (long long)row);
+    free(vectors);
     return true;
 }
 
@@ -181,7 +149,7 @@ static void range_file(const host_array *file, tile_scalar scalar, tile_interval
     static const double roundings = 16;
     double rms = array_root_mean_square(file);
     double small = roundings * (scalar == TILE_f64 ? 0x1p-53 : 0x1p-24),
-           unit = 1 / exact_limit(scalar);
+           unit = 1 / tile_scalar_whole_limit(scalar);
     for (size_t i = 0; i < file->count; i++) {
         double number = array_get(file, i), size = fabs(number);
         double off = tile_scalar_is_floating(scalar) ? 4 * unit * size + small * (size + rms) : 0;

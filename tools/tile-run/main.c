@@ -239,12 +239,6 @@ static bool save_ptx(const run *r) {
 
 /* 2. The run. --------------------------------------------------------------------------------- */
 
-static bool is_bound(const options *o, const char *name) {
-    for (unsigned i = 0; i < o->binding_count; i++)
-        if (strcmp(o->bindings[i].name, name) == 0) return true;
-    return false;
-}
-
 /* What is given, and what a kernel that picks its point has taken. */
 static void print_head(const run *r) {
     const options *o = r->options;
@@ -257,7 +251,7 @@ static void print_head(const run *r) {
     for (unsigned i = 0; i < o->binding_count; i++)
         printf(" %s=%s", o->bindings[i].name, o->bindings[i].value);
     for (unsigned i = 0; i < count; i++)
-        if (!is_bound(o, point[i].name)) printf(" %s=%s", point[i].name, point[i].value);
+        if (!options_bind(o, point[i].name)) printf(" %s=%s", point[i].name, point[i].value);
     printf("\nsizes   ");
     for (unsigned i = 0; i < o->argument_count; i++)
         if (!o->arguments[i].is_array)
@@ -430,7 +424,7 @@ static bool find_limit(const run *r, double *limit) {
         run_argument *output = check_output(o->checks[i], r->options->arguments, o->argument_count);
         if (!output && o->level != 1)
             return !fail(o->checks[i], "--check takes OUT=EXPR, where OUT is an array argument");
-        double own = output ? exact_limit(output->array.scalar) : *limit;
+        double own = output ? tile_scalar_whole_limit(output->array.scalar) : *limit;
         if (i == 0 || own < *limit) *limit = own;
     }
     return true;

@@ -224,3 +224,9 @@ bool options_parse(options *o, tool_arguments *args) {
     if (!o->file && tool_positional(args, &o->file)) return true;
     return !fail(tool_current(args), "unknown option; see tile-run --help");
 }
+
+bool options_bind(const options *o, const char *name) {
+    for (unsigned i = 0; i < o->binding_count; i++)
+        if (strcmp(o->bindings[i].name, name) == 0) return true;
+    return false;
+}

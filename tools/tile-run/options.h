@@ -46,6 +46,8 @@ typedef struct options {
 void options_print_help(void);
 /* Takes the next word, and its value; false after a message. */
 bool options_parse(options *o, tool_arguments *args);
+/* Whether they give the parameter a value. */
+bool options_bind(const options *o, const char *name);
 /* A whole number from 0 to limit; name is for the message. */
 bool options_read_count(const char *name, const char *text, double limit, double *number);
 

@@ -39,7 +39,7 @@ bool reference_open(reference *to, const tile_module *module, const tile_functio
 double reference_limit(const reference *from) {
     double limit = 0x1p53;
     for (unsigned i = from->input_count; i < from->count; i++) {
-        double own = exact_limit(from->arrays[i].scalar);
+        double own = tile_scalar_whole_limit(from->arrays[i].scalar);
         if (own < limit) limit = own;
     }
     return limit;

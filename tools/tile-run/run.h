@@ -88,7 +88,5 @@ void reference_close(reference *from);
 
 /* The output's name in OUT=EXPR, NULL if there is none. */
 run_argument *check_output(const char *text, run_argument *arguments, unsigned count);
-/* The largest integer up to which all integers have a value of this type. */
-double exact_limit(tile_scalar scalar);
 
 #endif

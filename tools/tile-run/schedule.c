@@ -13,12 +13,6 @@ static bool fail(const char *name, const char *why) {
     return false;
 }
 
-static bool is_bound(const options *o, const char *name) {
-    for (unsigned i = 0; i < o->binding_count; i++)
-        if (strcmp(o->bindings[i].name, name) == 0) return true;
-    return false;
-}
-
 static run_argument *find(options *o, const char *name) {
     return arguments_find(o->arguments, o->argument_count, name, strlen(name));
 }
@@ -36,7 +30,7 @@ static bool add(options *o, run_argument argument, const char *name) {
 /* An open element type is that of the first array that has it. */
 static bool bind_type(options *o, const char *name, const run_argument *argument) {
     bool untyped = argument->array.scalar == TILE_SCALAR_NONE; /* a file that is not read yet */
-    if (argument->shapeless || untyped || is_bound(o, name)) return true;
+    if (argument->shapeless || untyped || options_bind(o, name)) return true;
     if (o->binding_count == sizeof o->bindings / sizeof *o->bindings)
         return fail(name, "there are too many parameters");
     o->bindings[o->binding_count++] =
@@ -79,7 +73,7 @@ static bool take_array(options *o, const tile_function *compute, const tile_type
     for (unsigned d = 0; d < type->rank; d++) {
         const tile_expr *dim = type->dims[d];
         int64_t extent = argument->array.dims[d];
-        if (!dim || dim->kind != TILE_EXPR_PARAM || is_bound(o, dim->name)) continue;
+        if (!dim || dim->kind != TILE_EXPR_PARAM || options_bind(o, dim->name)) continue;
         if (tile_function_has_number(compute, dim->name)) {
             if (!bind_extent(o, dim->name, extent)) return false;
             continue;

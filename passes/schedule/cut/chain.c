@@ -30,12 +30,12 @@
 tile_value sched_narrow(schedule *s, tile_value value) {
     tile_value from = sched_without_cast(s, value);
     bool widens =
-        online_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
+        sched_is_half(sched_element(s, from)) && sched_element(s, value)->scalar == TILE_f32;
     return widens ? from : value;
 }
 
 bool chain_is_supported(const tile_type *element) {
-    return online_is_half(element) || element->scalar == TILE_f32;
+    return sched_is_half(element) || element->scalar == TILE_f32;
 }
 
 static bool depends_on(const sched_map *map, unsigned rank, unsigned dim) {
@@ -57,7 +57,7 @@ static bool is_read(const chain_finder *f, tile_value value) {
  * those of other tiles. A reshape may have lost the dim of the only row. */
 static bool is_tile_of(const chain_finder *f, const sched_side *side, unsigned rank) {
     const sched_online *o = f->o;
-    bool lost = side->row == o->m && sched_is_one(f->domain->extents[o->m]);
+    bool lost = side->row == o->m && tile_expr_is(f->domain->extents[o->m], 1);
     const unsigned tiled[] = {o->m, o->m + 1, o->n, o->depth};
     unsigned rows = 0, columns = 0;
     for (unsigned d = 0; d < rank; d++) {
@@ -105,7 +105,7 @@ bool chain_place_side(chain_finder *f, sched_side *side, tile_value value, const
     schedule *s = f->s;
     const tile_type *type = sched_type(s, value);
     for (unsigned d = 0; d + 2 < type->rank; d++) {
-        bool repeated = sched_is_one(sched_dim(s, type, d));
+        bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
         side->from.map.at[d] = repeated ? sched_nowhere() : result->at[d + rank - type->rank];
     }
     side->from.map.at[type->rank - 2] = sched_whole(first);
@@ -135,7 +135,7 @@ static bool add_inner(chain_finder *f, tile_op op, const sched_map *map) {
     tile_value result = tile_op_result(s->compute, op, 0);
     const tile_type *type = sched_type(s, result);
     unsigned rank = type->rank;
-    bool one = sched_is_one(f->domain->extents[o->m]);
+    bool one = tile_expr_is(f->domain->extents[o->m], 1);
     for (unsigned i = 0; i < o->inner_count; i++)
         if (o->inner[i].op.id == op.id) return sched_same_map(&o->inner[i].map, map, rank);
     if (o->inner_count == SCHED_MOST_INNER || !chain_is_supported(sched_element(s, result)) ||
@@ -191,7 +191,8 @@ bool chain_add_reduction(chain_finder *f, tile_op op, const sched_map *map) {
     if (axis < 0 || axis >= type->rank || sched_dim(s, type, (unsigned)axis) != o->extent ||
         depends_on(map, type->rank, o->n) || !chain_is_supported(sched_element(s, source)))
         return false;
-    if (!sched_is_one(f->domain->extents[o->m]) && !depends_on(map, type->rank, o->m)) return false;
+    if (!tile_expr_is(f->domain->extents[o->m], 1) && !depends_on(map, type->rank, o->m))
+        return false;
     sched_fold fold = {.op = op, .map = *map, .source = {source, *map}};
     fold.map.at[axis] = sched_nowhere();
     fold.source.map.at[axis] = sched_whole(o->n);

@@ -12,19 +12,6 @@ static unsigned add_array(schedule *s, const char *name, tile_value value, sched
     return (unsigned)s->array_count++;
 }
 
-int sched_input_of(const schedule *s, const sched_group *g, tile_value value) {
-    for (size_t i = 0; i < g->input_count; i++)
-        if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;
-    return -1;
-}
-
-int sched_find_input(const schedule *s, const sched_group *g, tile_value value) {
-    int found = sched_input_of(s, g, value);
-    tile_op op = tile_value_def(s->compute, value);
-    if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
-    return sched_find_input(s, g, tile_operand_src(s->compute, op));
-}
-
 tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
@@ -90,7 +77,7 @@ static bool has_plain_tiles(const sched_domain *domain, const sched_map *map, un
 /* A dim of extent 1, where a walk has its only row. */
 static bool has_one(const sched_domain *own) {
     bool one = false;
-    for (unsigned d = 0; d + 1 < own->rank; d++) one |= sched_is_one(own->extents[d]);
+    for (unsigned d = 0; d + 1 < own->rank; d++) one |= tile_expr_is(own->extents[d], 1);
     return one;
 }
 
@@ -107,7 +94,8 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, t
     sched_map identity = sched_identity(&domain);
     sched_walk w = {.s = s};
     for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
-        if (sched_is_one(domain.extents[d]) && !(online && d + 2 == domain.rank && has_one(&own)))
+        if (tile_expr_is(domain.extents[d], 1) &&
+            !(online && d + 2 == domain.rank && has_one(&own)))
             return false;
     if (!sched_reshaped(s, sched_type(s, value), sched_type(s, from), &identity, map) ||
         (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
@@ -133,7 +121,7 @@ static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *s
             if (d != g->axis && stop->map.at[d].dim == (int)i && !stop->map.at[d].offset)
                 found = (int)d;
         if (found < 0 && own.extents[i] == g->domain.extents[g->axis]) found = (int)g->axis;
-        bool one = sched_is_one(own.extents[i]);
+        bool one = tile_expr_is(own.extents[i], 1);
         if (!one && (found < 0 || own.extents[i] != g->domain.extents[found])) return false;
         for (unsigned before = 0; before < i && !one; before++)
             if (map->at[before].dim == found) return false;
@@ -174,7 +162,7 @@ static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_
     if (axis < 0 || axis >= g->domain.rank || !place_in_rows(s, g, stop, value, map)) return false;
     /* Every row that is reduced must be one of the value's, and no more than once. */
     for (unsigned d = 0; d < g->domain.rank; d++) {
-        bool covered = d == g->axis || sched_is_one(g->domain.extents[d]);
+        bool covered = d == g->axis || tile_expr_is(g->domain.extents[d], 1);
         for (unsigned i = 0; i < sched_type(s, value)->rank; i++)
             covered |= map->at[i].dim == (int)d;
         if (!covered) return false;

@@ -23,6 +23,15 @@ typedef struct sched_walk {
     bool inside; /* what a reduction of rows reduces is walked */
 } sched_walk;
 
+/* hidden.c */
+
+/* Operands of products get zeros at keys that masks hide from all rows. */
+void sched_mask_operands(schedule *s);
+/* The operand whose place the value has taken; none: it is no such value. */
+tile_value sched_unmasked(const schedule *s, tile_value value);
+/* Where masks do not hide elements of it, an i1; none: they hide none, or no product needs it. */
+tile_value sched_shown(const schedule *s, tile_value value);
+
 /* walk.c */
 
 /* The array that holds the value, -1: none. */
@@ -33,21 +42,28 @@ sched_domain sched_domain_of(schedule *s, tile_value value);
 bool sched_same_domain(const sched_domain *a, const sched_domain *b);
 /* Whether `value` is computed from `from`, or is it. */
 bool sched_comes_from(const schedule *s, tile_value value, tile_value from);
+/* Whether it is a scan along rows that no tile holds, or may be (rows/scan.c). */
+bool sched_is_long_scan(schedule *s, tile_op op);
 /* A reduction, a scan or a sort. */
 bool sched_is_reduction(const schedule *s, tile_op op);
 void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
-void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map);
 /* What the value is computed of where it is wanted; outer: also where it has an array itself. */
 void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer);
 
-/* Whether what the value is computed of is in memory, and the rest may be computed again. */
-bool sched_may_repeat(schedule *s, tile_value value);
 /* Whether it may not only because it is computed of too many values, each of which may. */
 bool sched_is_expensive(schedule *s, tile_value value);
 
 /* cut.c */
 
+/* Fills arrays and groups. False after a diagnostic. */
+bool sched_cut(schedule *s);
+/* The group that writes an array; -1: the caller does, or nobody. */
+int sched_writer_of(const schedule *s, unsigned array);
+
 /* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
 tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made);
+
+/* remarks.c: why kernels write something for each other. */
+void sched_remark_cuts(schedule *s);
 
 #endif

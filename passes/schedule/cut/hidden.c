@@ -158,7 +158,7 @@ typedef struct conditions {
 
 static bool varies(const conditions *c, tile_value value) {
     const tile_type *type = sched_type(c->s, value);
-    return type->rank >= c->dim && !sched_is_one(type->dims[type->rank - c->dim]);
+    return type->rank >= c->dim && !tile_expr_is(type->dims[type->rank - c->dim], 1);
 }
 
 static void take_condition(conditions *c, tile_value value) {

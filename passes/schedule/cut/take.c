@@ -30,7 +30,7 @@ static bool take_product(chain_finder *f, tile_op op) {
     sched_map identity = sched_identity(f->domain);
     sched_fold fold = {.op = op, .map = identity, .product = true};
     if (tile_op_has_attr(s->compute, op, TILE_ATTR_trans_lhs) || type->rank != rank ||
-        sched_is_one(f->domain->extents[rank - 1]) ||
+        tile_expr_is(f->domain->extents[rank - 1], 1) ||
         !chain_is_supported(sched_element(s, tile_op_result(s->compute, op, 0))))
         return false;
     o->extent = sched_dim(s, type, rank - 1);
@@ -59,7 +59,7 @@ static bool take_rows(chain_finder *f, tile_op op) {
     unsigned rank = f->domain->rank;
     sched_map identity = sched_identity(f->domain);
     if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1 ||
-        sched_is_one(f->domain->extents[o->m]))
+        tile_expr_is(f->domain->extents[o->m], 1))
         return false;
     o->extent = sched_dim(s, type, rank - 1);
     return chain_add_reduction(f, op, &identity);
@@ -184,7 +184,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     chain_finder f = {.s = s, .o = o, .domain = domain};
     if (domain->rank < 2) return false;
     if (!take_root(&f, op)) return explain_root(&f);
-    if (!o->inner_count || sched_is_one(o->extent)) return false;
+    if (!o->inner_count || tile_expr_is(o->extent, 1)) return false;
     if (is_given_otherwise(s, o, op))
         return takes_none(&f, op, "its attributes ask for a kernel of its own",
                           "leave out `split`, `strategy` and `raster`");

@@ -22,29 +22,7 @@ sched_domain sched_domain_of(schedule *s, tile_value value) {
 
 /* Walking -------------------------------------------------------------------------------------- */
 
-bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
-    unsigned rank = sched_type(s, value)->rank, places = 0;
-    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
-    if (s->failed) return false;
-    for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
-        if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
-    if (places == SCHED_MOST_PLACES) {
-        const char *name = tile_value_at(s->compute, value)->name;
-        SCHED_FAIL(
-            s, tile_value_def(s->compute, value),
-            "%%%s is wanted at more than %d places for one element of a result; begin a "
-            "compute of its own behind it, or behind one of those that take it several times",
-            name ? name : "?", SCHED_MOST_PLACES);
-        return false;
-    }
-    visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
-                                    sizeof *visits->items);
-    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
-    *latest = (uint32_t)visits->count;
-    return true;
-}
-
-void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
+static void add_stop(sched_walk *w, tile_value value, const sched_map *map) {
     w->stops =
         tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
     w->stops[w->stop_count++] = (sched_seen){value, *map, w->apart};
@@ -54,7 +32,7 @@ void sched_add_stop(sched_walk *w, tile_value value, const sched_map *map) {
 static void add_apart(sched_walk *w, tile_value value, const sched_map *map) {
     bool apart = w->apart;
     w->apart = true;
-    sched_add_stop(w, value, map);
+    add_stop(w, value, map);
     w->apart = apart;
 }
 
@@ -91,7 +69,7 @@ static void walk_one(sched_walk *w, tile_value value, const sched_map *map, bool
     if (op.id && is_absorbed(w, op, map)) return;
     bool in_memory = sched_array_of(s, value) >= 0 && !outer;
     if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_undone(s, op, map))) {
-        sched_add_stop(w, value, map);
+        add_stop(w, value, map);
         return;
     }
     unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
@@ -143,15 +121,6 @@ bool sched_comes_from(const schedule *s, tile_value value, tile_value from) {
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
-int64_t sched_axis(const schedule *s, tile_op op) {
-    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
-}
-
-/* Operations along rows whose results have as many elements. */
-bool sched_is_along(const schedule *s, tile_op op) {
-    return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_along;
-}
-
 bool sched_is_reduction(const schedule *s, tile_op op) {
     return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_folded ||
            sched_is_along(s, op);
@@ -162,6 +131,15 @@ bool sched_same_domain(const sched_domain *a, const sched_domain *b) {
     for (unsigned d = 0; d < a->rank; d++)
         if (a->extents[d] != b->extents[d]) return false;
     return true;
+}
+
+bool sched_is_long_scan(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
+    int64_t axis = sched_axis(s, op);
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
+    if (axis < 0 || axis >= type->rank) return false;
+    int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
+    return known < 0 || known > TILE_MAX_SORTED_ROW;
 }
 
 /* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
@@ -222,7 +200,8 @@ static bool reads_little(const sched_walk *w) {
         unsigned extents = 0;
         tile_value read = sched_behind_reshapes(s, w->stops[i].value, TILE_NO_VALUE);
         if (sched_array_of(s, read) < 0) return false;
-        for (unsigned d = 0; d < type->rank; d++) extents += !sched_is_one(sched_dim(s, type, d));
+        for (unsigned d = 0; d < type->rank; d++)
+            extents += !tile_expr_is(sched_dim(s, type, d), 1);
         large += extents > 1;
     }
     return large <= 1;
@@ -254,7 +233,8 @@ static repetition find_repetition(schedule *s, tile_value value) {
     return s->repeats[value.id].found;
 }
 
-bool sched_may_repeat(schedule *s, tile_value value) {
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+static bool may_repeat(schedule *s, tile_value value) {
     return find_repetition(s, value) == REPEATED_BY_ALL_MEANS;
 }
 
@@ -266,7 +246,7 @@ bool sched_is_expensive(schedule *s, tile_value value) {
 static void walk_windowed(sched_walk *w, tile_op op, const sched_map *map) {
     tile_value src = tile_operand_src(w->s->compute, op);
     sched_map at = sched_operand_map(w->s, op, 0, 0, map);
-    if (sched_may_repeat(w->s, src))
+    if (may_repeat(w->s, src))
         sched_walk_value(w, src, &at, false);
     else
         add_apart(w, src, &at);
@@ -281,11 +261,11 @@ static void walk_operand(sched_walk *w, tile_op matmul, unsigned index) {
     sched_map at = sched_identity(&own);
     w->apart = true;
     bool masked = sched_unmasked(s, operand).id != 0; /* a copy of it is multiplied as it is */
-    if (s->expands[operand.id] || (!masked && sched_may_repeat(s, operand)))
+    if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
         sched_walk_value(w, operand, &at, false);
     else
-        sched_add_stop(
-            w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand, &at);
+        add_stop(w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand,
+                 &at);
     w->apart = false;
 }
 

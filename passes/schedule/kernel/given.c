@@ -62,7 +62,7 @@ void sched_fix_attrs(schedule *s, tile_op op, sched_fixed *fixed) {
     fix_number(s, op, TILE_ATTR_warps, "num_warps", fixed);
     fix_number(s, op, TILE_ATTR_split, SCHED_SPLIT, fixed);
     const tile_expr *split = sched_find_fixed(fixed, SCHED_SPLIT);
-    if (!strategy && split && sched_is_one(split)) strategy = "serial";
+    if (!strategy && split && tile_expr_is(split, 1)) strategy = "serial";
     if (strategy)
         sched_fix(fixed, TILE_ATTR_strategy, SCHED_STRATEGY, tile_expr_word(s->context, strategy));
 }
@@ -108,7 +108,7 @@ static const tile_expr *value_of(const clause *c, const tile_expr *const *point,
 static bool is_whole(const clause *c, const tile_expr *const *point) {
     const tile_expr *split = value_of(c, point, SCHED_SPLIT),
                     *strategy = value_of(c, point, SCHED_STRATEGY);
-    return split && strategy && sched_is_one(split) && strcmp(strategy->name, "serial") == 0;
+    return split && strategy && tile_expr_is(split, 1) && strcmp(strategy->name, "serial") == 0;
 }
 
 /* The point with what is fixed. */
@@ -137,7 +137,7 @@ static void add_point(clause *c, const tile_expr *const *point) {
 /* Those that agree, or all of them changed; of a sum in parts not the whole one. */
 static void list_points(clause *c, const tile_expr **room, bool changed) {
     const tile_expr *split = sched_find_fixed(c->fixed, SCHED_SPLIT);
-    bool in_parts = split && !sched_is_one(split);
+    bool in_parts = split && !tile_expr_is(split, 1);
     for (unsigned p = 0; p < c->from->point_count; p++) {
         const tile_expr *const *point = c->from->values + p * c->from->name_count;
         fix_point(c, point, room);
@@ -183,7 +183,7 @@ static void add_parts(tile_function *kernel, const sched_fixed *fixed) {
     tile_context *context = tile_function_context(kernel);
     const tile_expr *split = sched_find_fixed(fixed, SCHED_SPLIT), *values[2 * COUNT];
     const tile_expr *strategy = sched_find_fixed(fixed, SCHED_STRATEGY);
-    if (!split || sched_is_one(split)) return;
+    if (!split || tile_expr_is(split, 1)) return;
     for (unsigned i = 0; i < COUNT; i++) {
         values[2 * i] = split;
         values[2 * i + 1] = strategy ? strategy : tile_expr_word(context, strategies[i]);

@@ -204,7 +204,7 @@ static dims long_dims(schedule *s, const tile_type *type) {
     dims out = {.count = 0};
     for (unsigned d = 0; d < type->rank; d++) {
         const tile_expr *extent = sched_dim(s, type, d);
-        if (sched_is_one(extent)) continue;
+        if (tile_expr_is(extent, 1)) continue;
         out.extents[out.count] = extent;
         out.at[out.count++] = d;
     }

@@ -124,12 +124,12 @@ tile_value sched_number(sched_kernel *k, const tile_expr *expr) {
 /* How many tiles there are along a dim of the domain. */
 static const tile_expr *count_of(const sched_kernel *k, unsigned d) {
     const tile_expr *extent = sched_expr(k->s, k->g->domain.extents[d]);
-    if (k->tile_of[d] < 0 || sched_is_one(k->block[k->tile_of[d]])) return extent;
+    if (k->tile_of[d] < 0 || tile_expr_is(k->block[k->tile_of[d]], 1)) return extent;
     return tile_expr_op(k->s->context, TILE_OP_ceildiv, extent, k->block[k->tile_of[d]], NULL);
 }
 
 static tile_value start_of(sched_kernel *k, unsigned d, tile_value tile) {
-    if (k->tile_of[d] < 0 || sched_is_one(k->block[k->tile_of[d]])) return tile;
+    if (k->tile_of[d] < 0 || tile_expr_is(k->block[k->tile_of[d]], 1)) return tile;
     return tile_build_mul(&k->b, tile, sched_number(k, k->block[k->tile_of[d]]));
 }
 
@@ -138,7 +138,7 @@ void sched_set_grid(sched_kernel *k, int whole) {
     const tile_expr *grid = tile_expr_int(k->s->context, 1);
     for (unsigned d = k->g->domain.rank; d-- > 0;) {
         k->start[d] = tile_build_int(&k->b, 0);
-        if ((int)d == whole || sched_is_one(count_of(k, d))) continue;
+        if ((int)d == whole || tile_expr_is(count_of(k, d), 1)) continue;
         dims[count++] = d;
         grid = tile_expr_multiply(k->s->context, count_of(k, d), grid);
     }

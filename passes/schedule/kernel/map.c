@@ -12,7 +12,7 @@ tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
 sched_map sched_identity(const sched_domain *domain) {
     sched_map map = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < domain->rank; d++)
-        map.at[d] = sched_is_one(domain->extents[d]) ? sched_nowhere() : sched_whole(d);
+        map.at[d] = tile_expr_is(domain->extents[d], 1) ? sched_nowhere() : sched_whole(d);
     return map;
 }
 
@@ -26,7 +26,7 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank) {
 static unsigned long_dims(schedule *s, const tile_type *type, unsigned dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = 0; d < type->rank; d++)
-        if (!sched_is_one(sched_dim(s, type, d))) dims[count++] = d;
+        if (!tile_expr_is(sched_dim(s, type, d), 1)) dims[count++] = d;
     return count;
 }
 
@@ -96,7 +96,7 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
     }
     unsigned rank = tile_dim_map(s->compute, op, result, operand, own);
     for (unsigned d = 0; d < rank; d++) {
-        if (sched_is_one(sched_dim(s, from, d)))
+        if (tile_expr_is(sched_dim(s, from, d), 1))
             out.at[d] = sched_nowhere();
         else if (own[d].kind == TILE_DIM_OF)
             out.at[d] = shifted(s, op, operand, own[d].of, map);

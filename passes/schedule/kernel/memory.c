@@ -43,7 +43,7 @@ static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *
  * it has none. */
 static bool fit_view(const sched_kernel *k, const tile_type *type, listing *l) {
     for (unsigned i = l->rank - k->tile_rank; i-- > 0 && l->rank > TILE_MAX_RANK;) {
-        if (!sched_is_one(sched_expr(k->s, type->dims[l->dims[i]]))) continue;
+        if (!tile_expr_is(sched_expr(k->s, type->dims[l->dims[i]]), 1)) continue;
         l->rank--;
         memmove(l->dims + i, l->dims + i + 1, sizeof *l->dims * (l->rank - i));
     }
@@ -56,7 +56,7 @@ static bool is_in_order(const sched_kernel *k, const tile_type *type, const list
     for (unsigned i = 0; i <= l->rank; i++) {
         int d = i < l->rank ? l->dims[i] : (int)type->rank;
         if (d < 0) continue;
-        while (next < d && sched_is_one(sched_expr(k->s, type->dims[next]))) next++;
+        while (next < d && tile_expr_is(sched_expr(k->s, type->dims[next]), 1)) next++;
         if (d != next++) return false;
     }
     return true;
@@ -79,7 +79,7 @@ static tile_value stride_of(sched_kernel *k, const tile_type *type, int d) {
     tile_value stride = TILE_NO_VALUE;
     for (unsigned i = d < 0 ? type->rank : (unsigned)d + 1; i < type->rank; i++) {
         const tile_expr *extent = sched_expr(k->s, type->dims[i]);
-        if (sched_is_one(extent)) continue;
+        if (tile_expr_is(extent, 1)) continue;
         tile_value factor = tile_expr_has_arg(extent)
                                 ? tile_build_cast(&k->b, sched_number(k, extent), wide)
                                 : tile_build_constant(&k->b, wide, extent);
@@ -289,7 +289,7 @@ static bool is_streamed(const sched_kernel *k, unsigned array, unsigned rank,
     for (unsigned d = 0; d < rank; d++)
         if (map->at[d].dim >= 0 && !map->at[d].index) dims |= 1u << map->at[d].dim;
     for (unsigned d = 0; d < k->g->domain.rank; d++)
-        if (!(dims >> d & 1) && !sched_is_one(k->g->domain.extents[d])) return false;
+        if (!(dims >> d & 1) && !tile_expr_is(k->g->domain.extents[d], 1)) return false;
     return !is_read_by_others(k, array);
 }
 

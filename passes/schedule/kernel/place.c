@@ -17,8 +17,7 @@ static tile_value count_along(sched_kernel *k, int t) {
 }
 
 static bool is_zero(const sched_kernel *k, tile_value value) {
-    int64_t number;
-    return tile_value_is_int(k->f, value, &number) && number == 0;
+    return tile_value_is(k->f, value, 0);
 }
 
 static tile_value add(sched_kernel *k, tile_value a, tile_value b) {
@@ -41,7 +40,7 @@ static bool is_quotient(const sched_index *index) {
 }
 
 static tile_value find_computed(sched_kernel *k, const sched_index *index, bool begin) {
-    bool one = sched_is_one(index->by.expr);
+    bool one = tile_expr_is(index->by.expr, 1);
     tile_value a, by;
     if (index->kind == SCHED_NUMBER) return scalar_of(k, &index->by);
     a = find(k, &index->a, begin);
@@ -85,7 +84,7 @@ tile_value sched_begin(sched_kernel *k, const sched_coordinate *at) {
 static int along_sum(const sched_kernel *k, const sched_index *index) {
     int a = sched_along(k, &index->a), b = sched_along(k, &index->b);
     if (a == -1) return b;
-    return b == -1 && sched_is_one(index->by.expr) ? a : SCHED_SCATTERED;
+    return b == -1 && tile_expr_is(index->by.expr, 1) ? a : SCHED_SCATTERED;
 }
 
 int sched_along(const sched_kernel *k, const sched_coordinate *at) {

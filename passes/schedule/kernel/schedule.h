@@ -135,7 +135,7 @@ typedef struct schedule {
      tile_report((s)->context, TILE_ERROR, \
                  (op).id ? tile_op_loc((s)->compute, (op)) : (s)->compute->loc, __VA_ARGS__))
 
-/* schedule.c ----------------------------------------------------------------------------------- */
+/* compute.c ------------------------------------------------------------------------------------ */
 
 /* A value that the pass was given for a parameter, or the type or number that it has by default, as
  * text; NULL: none. */
@@ -147,6 +147,9 @@ const tile_type *sched_element(schedule *s, tile_value value);
 /* What its arithmetic is done in: f32 for 16-bit floats, so that nothing is rounded between casts,
  * as at level 1. */
 const tile_type *sched_working(schedule *s, const tile_type *element);
+static inline bool sched_is_half(const tile_type *element) {
+    return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
+}
 static inline const tile_type *sched_type(const schedule *s, tile_value value) {
     return tile_value_type(s->compute, value);
 }
@@ -154,10 +157,6 @@ static inline const tile_type *sched_type(const schedule *s, tile_value value) {
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
 /* The dims of a tensor as such expressions. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
-static inline bool sched_is_one(const tile_expr *expr) {
-    int64_t value;
-    return tile_expr_is_int(expr, &value) && value == 1;
-}
 /* Of a constant, -1 else. */
 static inline int64_t sched_constant(const tile_expr *expr) {
     int64_t value;
@@ -165,7 +164,49 @@ static inline int64_t sched_constant(const tile_expr *expr) {
 }
 /* A name that no function of the module has, beginning with `stem`. */
 const char *sched_free_name(schedule *s, const char *stem);
+int64_t sched_axis(const schedule *s, tile_op op);
+/* Whether it is a scan or sort: along rows, with as many elements. */
+bool sched_is_along(const schedule *s, tile_op op);
+/* The array in which the group reads the value, -1: none. */
+int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
+/* The array that the group reads for a value: one that holds it, or whose elements in order are its
+ * elements (a reshape); -1: none, it is computed. */
+int sched_find_input(const schedule *s, const sched_group *g, tile_value value);
 
+/* By value the place of its latest entry in a list, counted from 1; each entry has the place of the
+ * one before it. All zero: no value has one. */
+typedef struct sched_head {
+    uint32_t value, place;
+} sched_head;
+
+typedef struct sched_latest {
+    sched_head *heads; /* hashed by value; 0: free */
+    size_t count, capacity;
+} sched_latest;
+
+/* The value's, 0 at first, to be read or set until the next call. */
+uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value);
+
+/* Values, and where they have been wanted: what goes through those that a value is made of comes to
+ * each of them once. All zero: none yet. */
+typedef struct sched_visit {
+    tile_value value;
+    uint32_t before; /* the value's one before it */
+    sched_map map;
+} sched_visit;
+
+typedef struct sched_visits {
+    sched_visit *items;
+    size_t count, capacity;
+    sched_latest latest;
+} sched_visits;
+
+/* At how many places a value may be wanted for one element of a result. Each becomes a load or a
+ * computation of its own, and where concatenations nest they double with every one. */
+enum { SCHED_MOST_PLACES = 1000 };
+
+/* Whether it is the first time; then there is one more. Fails where there are too many. */
+bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map);
 /* map.c ---------------------------------------------------------------------------------------- */
 
 sched_map sched_identity(const sched_domain *domain);
@@ -249,15 +290,6 @@ tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned
  * The schedule then has a copy of the compute, which the module has not. */
 void sched_move_casts(schedule *s);
 
-/* cut/hidden.c --------------------------------------------------------------------------------- */
-
-/* Operands of products get zeros at keys that masks hide from all rows. */
-void sched_mask_operands(schedule *s);
-/* The operand whose place the value has taken; none: it is no such value. */
-tile_value sched_unmasked(const schedule *s, tile_value value);
-/* Where masks do not hide elements of it, an i1; none: they hide none, or no product needs it. */
-tile_value sched_shown(const schedule *s, tile_value value);
-
 /* window.c ------------------------------------------------------------------------------------- */
 
 /* Fills `expands`. */
@@ -267,26 +299,6 @@ sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map
 /* Whether an access to the array gives what a window has outside of its operand. */
 bool sched_is_padded(const schedule *s, const sched_group *g, tile_op window);
 
-/* cut/cut.c ------------------------------------------------------------------------------------ */
-
-/* Fills arrays and groups. False after a diagnostic. */
-bool sched_cut(schedule *s);
-/* The array in which the group reads the value, -1: none. */
-int sched_input_of(const schedule *s, const sched_group *g, tile_value value);
-/* The array that the group reads for a value: one that holds it, or whose elements in order are its
- * elements (a reshape); -1: none, it is computed. */
-int sched_find_input(const schedule *s, const sched_group *g, tile_value value);
-/* The group that writes an array; -1: the caller does, or nobody. */
-int sched_writer_of(const schedule *s, unsigned array);
-int64_t sched_axis(const schedule *s, tile_op op);
-/* Whether it is a scan or sort: along rows, with as many elements. */
-bool sched_is_along(const schedule *s, tile_op op);
-/* Whether it is a scan along rows that no tile holds, or may be (rows/scan.c). */
-bool sched_is_long_scan(schedule *s, tile_op op);
-
-/* cut/remarks.c: why kernels write something for each other. */
-void sched_remark_cuts(schedule *s);
-
 /* A kernel being made -------------------------------------------------------------------------- */
 
 enum { SCHED_MAX_TILE = 3 };
@@ -294,41 +306,6 @@ enum { SCHED_MAX_TILE = 3 };
 /* Parameters of kernels whose sums may be cut into parts. */
 #define SCHED_SPLIT "split"
 #define SCHED_STRATEGY "strategy"
-
-/* By value the place of its latest entry in a list, counted from 1; each entry has the place of the
- * one before it. All zero: no value has one. */
-typedef struct sched_head {
-    uint32_t value, place;
-} sched_head;
-
-typedef struct sched_latest {
-    sched_head *heads; /* hashed by value; 0: free */
-    size_t count, capacity;
-} sched_latest;
-
-/* The value's, 0 at first, to be read or set until the next call. */
-uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value);
-
-/* Values, and where they have been wanted: what goes through those that a value is made of comes to
- * each of them once. All zero: none yet. */
-typedef struct sched_visit {
-    tile_value value;
-    uint32_t before; /* the value's one before it */
-    sched_map map;
-} sched_visit;
-
-typedef struct sched_visits {
-    sched_visit *items;
-    size_t count, capacity;
-    sched_latest latest;
-} sched_visits;
-
-/* At how many places a value may be wanted for one element of a result. Each becomes a load or a
- * computation of its own, and where concatenations nest they double with every one. */
-enum { SCHED_MOST_PLACES = 1000 };
-
-/* Whether it is the first time; then there is one more. Fails where there are too many. */
-bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map);
 
 typedef struct sched_known {
     uint32_t value, before; /* (sched_latest) */
@@ -435,12 +412,7 @@ bool sched_find_access(sched_kernel *k, unsigned array, tile_value value, const 
 tile_value sched_part_view(sched_kernel *k, unsigned array, tile_value view, unsigned d,
                            tile_value end);
 
-/* The kinds ------------------------------------------------------------------------------------ */
-
-/* Each gives its group a kernel. */
+/* elementwise.c: gives the group a kernel. */
 void sched_make_elementwise(schedule *s, sched_group *g, const char *name);
-void sched_make_rows(schedule *s, sched_group *g, const char *name);
-void sched_make_matmul(schedule *s, sched_group *g, const char *name);
-void sched_make_online(schedule *s, sched_group *g, const char *name);
 
 #endif

@@ -266,7 +266,7 @@ static bool takes_rows(const sched_kernel *k, tile_value at, const sched_map *ma
     const tile_type *type = tile_value_type(k->f, at);
     bool along = map->at[1].dim >= 0 && k->tile_of[map->at[1].dim] == 1;
     return k->tile_rank == 2 && rank == 2 && axis == 0 && along && type->kind == TILE_TYPE_TILE &&
-           sched_is_one(type->dims[1]);
+           tile_expr_is(type->dims[1], 1);
 }
 
 static tile_value gather_rows(sched_kernel *k, tile_value view, tile_value at, const sched_map *map,

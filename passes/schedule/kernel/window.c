@@ -54,7 +54,7 @@ static bool has_long_dims(const schedule *s, tile_op window) {
     unsigned axis = (unsigned)sched_axis(s, window);
     unsigned windowed = tile_operands_strides(s->compute, window).count;
     for (unsigned d = axis; d < axis + windowed; d++)
-        if (sched_is_one(sched_dim((schedule *)(uintptr_t)s, type, d))) return false;
+        if (tile_expr_is(sched_dim((schedule *)(uintptr_t)s, type, d), 1)) return false;
     return true;
 }
 

@@ -6,7 +6,7 @@
  * the softmax. So they are multiplied as they are, and if sums of products turn out to be NaN the
  * block walks once more, without haste: values at keys that no row of the tile sees are 0 then.
  * Sums of rows do not see values, so that a walk without such sums has nothing to repeat. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
@@ -155,8 +155,7 @@ void online_walk_again(walked *w, tile_value begin, tile_value end, tile_value *
     tile_builder outside = k->b;
     for (unsigned r = 0; r < 2 && !k->s->failed; r++) {
         tile_value results[SCHED_MOST_FOLDS];
-        k->b = tile_builder_at_end(k->f, tile_op_region(k->f, fork, r));
-        k->b.loc = outside.loc;
+        k->b = tile_builder_in(&outside, fork, r);
         size_t mark = sched_enter(k);
         for (unsigned i = 0; i < count; i++) results[i] = folds[i];
         if (!r) {

@@ -13,7 +13,7 @@
  * same order. Where all walks are the same there is nothing to deal: batches come one after the
  * other. So do those of few rows whose columns are cut into parts (split.c): there
  * blocks are about as many as multiprocessors. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 
@@ -82,7 +82,8 @@ static unsigned batch_dims(const walked *w, unsigned *dims) {
     unsigned count = 0;
     for (unsigned shared = 2; shared-- > 0;)
         for (unsigned d = w->o->m; d-- > 0;)
-            if (!sched_is_one(w->k.g->domain.extents[d]) && shares_columns(w, d) == (shared == 1))
+            if (!tile_expr_is(w->k.g->domain.extents[d], 1) &&
+                shares_columns(w, d) == (shared == 1))
                 dims[count++] = d;
     return count;
 }

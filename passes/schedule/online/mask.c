@@ -11,7 +11,7 @@
  * other masks than such bounds hide is left to again.c. */
 #include <math.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
@@ -80,7 +80,7 @@ static bool is_key(bounds *b, sched_wanted at) {
     const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
     return place->dim == (int)b->o->n && !place->index && !place->offset &&
            (!start || (tile_expr_is_int(start->expr, &number) && !number)) &&
-           (!step || sched_is_one(step->expr));
+           (!step || tile_expr_is(step->expr, 1));
 }
 
 static sched_wanted behind_splat(bounds *b, sched_wanted at) {
@@ -219,9 +219,9 @@ static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sche
         const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
         const tile_attr *step = tile_op_attr(s->compute, op, TILE_ATTR_step);
         const sched_coordinate *place = &at.map.at[sched_axis(s, op)];
-        return !sched_depends(place, o->m) ||
-               ((!place->index || is_row_of_head(o, place)) &&
-                (!step || sched_is_one(step->expr)) && (!start || sched_is_small(s, start->expr)));
+        return !sched_depends(place, o->m) || ((!place->index || is_row_of_head(o, place)) &&
+                                               (!step || tile_expr_is(step->expr, 1)) &&
+                                               (!start || sched_is_small(s, start->expr)));
     }
     case TILE_OP_splat:
     case TILE_OP_broadcast: return grows_once(s, o, a, visits);

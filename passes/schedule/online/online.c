@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 #include "passes/schedule/kernel/given.h"
 
 #include "lib/ir/syntax.h"
@@ -80,16 +80,12 @@ static tile_value reduce(walked *w, tile_op like, tile_value src) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-bool online_is_half(const tile_type *element) {
-    return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
-}
-
 /* Whether no other block reads it: few rows are all in one tile. */
 static bool is_read_once(const walked *w, const sched_side *side) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
     bool all = w->few;
     for (unsigned d = 0; d < w->o->m; d++) {
-        bool found = sched_is_one(w->k.g->domain.extents[d]);
+        bool found = tile_expr_is(w->k.g->domain.extents[d], 1);
         for (unsigned i = 0; i < rank; i++) found |= sched_depends(&side->from.map.at[i], d);
         all &= found;
     }
@@ -134,7 +130,7 @@ static tile_value copy_side(walked *w, const sched_side *side) {
 }
 
 const tile_type *online_multiplied(const walked *w, const tile_type *a, const tile_type *b) {
-    return a == b && online_is_half(a) ? a : online_f32(w);
+    return a == b && sched_is_half(a) ? a : online_f32(w);
 }
 
 /* Whether the array has the columns before the rows: it is read so, by whole boxes of its own
@@ -257,7 +253,7 @@ static tile_value fold_early(walked *w, const sched_fold *fold, tile_value carri
     return tile_build_add(&k->b, carried, online_fast(w, more));
 }
 
-static tile_value corrected(walked *w, tile_value carried, unsigned exps) {
+tile_value online_corrected(walked *w, tile_value carried, unsigned exps) {
     for (unsigned i = 0; i < w->o->exp_count; i++)
         if (exps & 1u << i) carried = tile_build_mul(&w->k.b, carried, online_correction_of(w, i));
     return carried;
@@ -267,7 +263,7 @@ static tile_value fold_sum(walked *w, const sched_fold *fold, tile_value carried
     tile_value tile = sched_full(&w->k, online_build_scaled(w, fold->source, online_f32(w), out));
     tile = hide_end(w, fold, tile);
     if (!tile.id) return tile;
-    carried = corrected(w, carried, out->exps);
+    carried = online_corrected(w, carried, out->exps);
     return tile_build_add(&w->k.b, carried, online_fast(w, reduce(w, fold->op, tile)));
 }
 
@@ -283,7 +279,7 @@ static tile_value fold_product(walked *w, unsigned index, tile_value carried, ti
     right = w->again ? online_load_shown(w, index, type) : sched_convert(k, right, type);
     if (!tile.id || !right.id) return TILE_NO_VALUE;
     return dot(w, tile, false, right, online_is_turned(w, &fold->rhs),
-               corrected(w, carried, out->exps));
+               online_corrected(w, carried, out->exps));
 }
 
 /* The walk ------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Where the outputs of a walk are, and their stores. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 sched_map online_whole_map(const walked *w, const sched_map *map) {
     sched_map out = *map;
@@ -15,11 +15,11 @@ static sched_map output_map(const walked *w, const sched_output *output) {
     tile_value value = k->s->arrays[output->array].value;
     const tile_type *type = sched_type(k->s, value);
     sched_map identity = sched_identity(&k->g->domain), out = output->map;
-    if (w->packed || sched_is_one(sched_dim(k->s, type, type->rank - 1))) return out;
+    if (w->packed || tile_expr_is(sched_dim(k->s, type, type->rank - 1), 1)) return out;
     if (type->rank == k->g->domain.rank && sched_same_map(&out, &identity, type->rank))
         return online_whole_map(w, &out);
-    for (unsigned d = type->rank - 1; d-- > 0 && sched_is_one(k->g->domain.extents[w->o->m]);)
-        if (sched_is_one(sched_dim(k->s, type, d))) {
+    for (unsigned d = type->rank - 1; d-- > 0 && tile_expr_is(k->g->domain.extents[w->o->m], 1);)
+        if (tile_expr_is(sched_dim(k->s, type, d), 1)) {
             out.at[d] = sched_whole(w->o->m);
             break;
         }

@@ -6,7 +6,7 @@
  * The last dim before the rows and these become one, M; what was at (h, i) is at (M / m, M % m).
  * Arrays that have both side by side, as queries and results do, have one dim for them
  * (sched_put_together); others are read by index tiles. */
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 
@@ -20,7 +20,7 @@ typedef struct packing {
 
 static sched_coordinate packed_dim(const packing *p, int dim) {
     sched_coordinate whole = sched_whole(p->at);
-    bool one = sched_is_one(p->rows);
+    bool one = tile_expr_is(p->rows, 1);
     if (dim == (int)p->at)
         return one ? whole : sched_computed(p->s, SCHED_DIV, &whole, NULL, p->rows);
     if (dim == (int)p->at + 1)
@@ -172,7 +172,7 @@ static bool is_shared(const schedule *s, const sched_online *o, unsigned dim) {
 bool online_pack_rows(schedule *s, sched_group *g) {
     const sched_online *o = g->online;
     int64_t rows = sched_constant(g->domain.extents[o->m]);
-    if (rows < 0 || rows > SCHED_FEW || !o->m || sched_is_one(g->domain.extents[o->m - 1]) ||
+    if (rows < 0 || rows > SCHED_FEW || !o->m || tile_expr_is(g->domain.extents[o->m - 1], 1) ||
         !is_shared(s, o, o->m - 1))
         return false;
     const packing p = {s, o->m - 1, g->domain.extents[o->m]};

@@ -1,7 +1,7 @@
 /* Points of walks, and what attributes say of them. */
 #include <string.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 #include "passes/schedule/kernel/given.h"
 
 #include "lib/ir/syntax.h"
@@ -60,11 +60,11 @@ static bool fits_all(const walked *w, const point *p, int bytes) {
 bool online_is_all_half(const walked *w) {
     bool half = true;
     for (unsigned i = 0; i < w->o->inner_count; i++)
-        half &= online_is_half(online_inner_type(w, &w->o->inner[i]));
+        half &= sched_is_half(online_inner_type(w, &w->o->inner[i]));
     for (unsigned i = 0; i < w->o->fold_count; i++) {
         const sched_fold *fold = &w->o->folds[i];
         const tile_type *own = sched_element(w->k.s, sched_narrow(w->k.s, fold->source.value));
-        if (fold->product) half &= online_is_half(online_multiplied(w, own, fold->rhs.element));
+        if (fold->product) half &= sched_is_half(online_multiplied(w, own, fold->rhs.element));
     }
     return half;
 }

@@ -1,7 +1,7 @@
 /* Tiles of what is scaled by exponentials of the row's maxima so far: see online.c. */
 #include <float.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 

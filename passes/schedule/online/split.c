@@ -12,7 +12,7 @@
  * A part without columns has the maximum -inf, with which its sums, 0, are corrected to 0. */
 #include <string.h>
 
-#include "passes/schedule/cut/online.h"
+#include "passes/schedule/online/walked.h"
 
 #include "lib/ir/syntax.h"
 
@@ -120,12 +120,6 @@ static tile_value make_tickets(walked *w) {
 
 /* Putting together ----------------------------------------------------------------------------- */
 
-static tile_value corrected(walked *w, tile_value sums, unsigned exps) {
-    for (unsigned i = 0; i < w->o->exp_count; i++)
-        if (exps & 1u << i) sums = tile_build_mul(&w->k.b, sums, online_correction_of(w, i));
-    return sums;
-}
-
 /* What corrects sums that were made with these maxima. */
 static void set_before(walked *w, const tile_value *carried) {
     memset(w->correction, 0, sizeof w->correction);
@@ -147,11 +141,11 @@ static void add_part(walked *w, const tile_value *carried, const tile_value *par
     online_build_rows(w, next, w->now);
     set_before(w, carried);
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (!is_early(&o->folds[i])) next[i] = corrected(w, carried[i], left[i].exps);
+        if (!is_early(&o->folds[i])) next[i] = online_corrected(w, carried[i], left[i].exps);
     set_before(w, part);
     for (unsigned i = 0; i < o->fold_count; i++)
         if (!is_early(&o->folds[i]))
-            next[i] = tile_build_add(to, next[i], corrected(w, part[i], left[i].exps));
+            next[i] = tile_build_add(to, next[i], online_corrected(w, part[i], left[i].exps));
 }
 
 /* A loop along the parts; own: the types of what is carried. */

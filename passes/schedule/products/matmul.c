@@ -93,7 +93,7 @@ static void place_operand(product *p, operand *side, bool turned) {
     const tile_type *type = sched_type(s, side->value);
     unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
     for (unsigned d = 0; d + 2 < rank; d++) {
-        bool repeated = sched_is_one(sched_dim(s, type, d));
+        bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
         side->map.at[d] = repeated ? sched_nowhere() : sched_whole(d + result - rank);
     }
     side->map.at[rank - 2] = along(p, turned ? side->column : side->row);
@@ -207,7 +207,7 @@ static void choose_sum(product *p) {
 
 static bool is_batched(const product *p) {
     for (unsigned d = 0; d < p->m; d++)
-        if (!sched_is_one(p->k.g->domain.extents[d])) return true;
+        if (!tile_expr_is(p->k.g->domain.extents[d], 1)) return true;
     return false;
 }
 
@@ -296,7 +296,7 @@ static void set_grid(product *p) {
     unsigned dims[TILE_MAX_RANK], count = 0;
     for (unsigned d = p->m; d-- > 0;) {
         k->start[d] = tile_build_int(&k->b, 0);
-        if (sched_is_one(k->g->domain.extents[d])) continue;
+        if (tile_expr_is(k->g->domain.extents[d], 1)) continue;
         dims[count++] = d;
         batches =
             tile_expr_multiply(k->s->context, sched_expr(k->s, k->g->domain.extents[d]), batches);
@@ -448,8 +448,7 @@ static void fill_loop(product *p, tile_op loop, tile_value step, tile_value part
 
 static tile_builder enter_loop(product *p, tile_op loop) {
     tile_builder outside = p->k.b;
-    p->k.b = tile_builder_at_end(p->k.f, tile_op_region(p->k.f, loop, 0));
-    p->k.b.loc = outside.loc;
+    p->k.b = tile_builder_in(&outside, loop, 0);
     return outside;
 }
 

@@ -46,4 +46,7 @@ void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts);
 /* How many points at the beginning of the clause are of that kind: 0 or 1. */
 unsigned sched_count_sized(const tile_tune_clause *clause);
 
+/* matmul.c: gives the group a kernel. */
+void sched_make_matmul(schedule *s, sched_group *g, const char *name);
+
 #endif

@@ -56,8 +56,8 @@ static int find_vector(schedule *s, tile_op op) {
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
     if (!computed || says_how(s->compute, op) || hangs_together(s, op)) return -1;
     /* Types are made of the extents as they are written: an `m` that is given as 1 does not do. */
-    if (sched_is_one(result->dims[result->rank - 1u])) return 1;
-    return sched_is_one(result->dims[result->rank - 2u]) ? 0 : -1;
+    if (tile_expr_is(result->dims[result->rank - 1u], 1)) return 1;
+    return tile_expr_is(result->dims[result->rank - 2u], 1) ? 0 : -1;
 }
 
 /* Building ------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "lib/ir/syntax.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 
 bool rows_leaves_nan_out(const rows *r, size_t index) {
     if (sched_is_along(r->k.s, r->k.g->reductions[index])) return false;

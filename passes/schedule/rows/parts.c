@@ -32,7 +32,7 @@ int64_t rows_count_others(const rows *r, int beside, int64_t columns) {
 
 bool rows_must_split(const rows *r) {
     const tile_expr *split = sched_find_fixed(&r->fixed, SCHED_SPLIT);
-    return split && !sched_is_one(split);
+    return split && !tile_expr_is(split, 1);
 }
 
 static bool miss(rows *r, tile_op op, const char *why, const char *remedy) {

@@ -226,7 +226,7 @@ static int dim_beside(const rows *r) {
     const sched_domain *domain = &r->k.g->domain;
     int found = -1;
     for (unsigned d = 0; d < domain->rank; d++)
-        if (d != r->axis && !sched_is_one(domain->extents[d])) found = (int)d;
+        if (d != r->axis && !tile_expr_is(domain->extents[d], 1)) found = (int)d;
     return found;
 }
 
@@ -416,7 +416,7 @@ static bool has_along(const rows *r) {
 /* The last dim before `beside` that is neither it nor the axis; -1: none. */
 static int dim_before(const rows *r, int beside) {
     for (int d = beside - 1; d >= 0; d--)
-        if (d != (int)r->axis && !sched_is_one(r->k.g->domain.extents[d])) return d;
+        if (d != (int)r->axis && !tile_expr_is(r->k.g->domain.extents[d], 1)) return d;
     return -1;
 }
 
@@ -481,7 +481,7 @@ static void take_given(rows *r) {
 }
 
 static int64_t given_extent(const rows *r, unsigned d) {
-    return sched_is_one(r->k.g->domain.extents[d]) ? 1 : r->tile[d];
+    return tile_expr_is(r->k.g->domain.extents[d], 1) ? 1 : r->tile[d];
 }
 
 /* The dims beside the axis along which the tile has several elements; returns how many. */

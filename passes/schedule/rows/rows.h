@@ -207,4 +207,7 @@ bool rows_count_nothing(rows *r, size_t index);
 /* Chooses the pad of loads with which most reductions need no select. */
 void rows_choose_pad(rows *r);
 
+/* rows.c: gives the group a kernel. */
+void sched_make_rows(schedule *s, sched_group *g, const char *name);
+
 #endif

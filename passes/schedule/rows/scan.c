@@ -20,15 +20,6 @@
 #include "lib/ir/syntax.h"
 #include "passes/schedule/kernel/long.h"
 
-bool sched_is_long_scan(schedule *s, tile_op op) {
-    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
-    int64_t axis = sched_axis(s, op);
-    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
-    if (axis < 0 || axis >= type->rank) return false;
-    int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
-    return known < 0 || known > TILE_MAX_SORTED_ROW;
-}
-
 bool rows_may_chain(const rows *r) {
     return r->k.g->reduction_count == 1 &&
            tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;

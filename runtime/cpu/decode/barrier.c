@@ -1,6 +1,6 @@
 /* Decoding what is done at barriers in shared memory. */
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 static cpu_insn *decode_at(cpu_decoder *d, tile_op op, cpu_handler handler) {
     cpu_insn *insn = cpu_add_op(d, op, handler);

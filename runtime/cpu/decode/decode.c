@@ -7,18 +7,7 @@
 #include "lib/ir/regions.h"
 #include "lib/launch/abi.h"
 #include "lib/support/scalar.h"
-#include "runtime/cpu/execute/poison.h"
-
-void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
-    const tile_type *type = tile_value_type(d->f, from);
-    uint32_t place = cpu_place_of(d, from);
-    if (place == to || !cpu_stream_has(d, from)) return;
-    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_move);
-    cpu_set_elements(d, insn, type);
-    insn->operand[0] = place;
-    insn->result = to;
-    cpu_follow_poison_move(d, op, from);
-}
+#include "runtime/cpu/decode/decode.h"
 
 /* Arithmetic ----------------------------------------------------------------------------------- */
 
@@ -283,8 +272,6 @@ static const decode_function decoders[TILE_OPCODE_LIMIT] = {
 #define DECODER_LX(name) cpu_decode_##name
 #define OP(number, name, levels, ...) [number] = DECODER_##levels(name),
 #define ELEMENTWISE_OP(number, name, ...) [number] = decode_elementwise,
-#include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
 #include "tile/ops.def"
 };
 

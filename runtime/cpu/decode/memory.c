@@ -2,8 +2,7 @@
 #include "lib/ops/gather.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/shape.h"
-#include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/decode/decode.h"
 
 #include <string.h>
 
@@ -94,15 +93,6 @@ void cpu_decode_tile_schedule(cpu_decoder *d, tile_op op) {
     unsigned count;
     const tile_table *tables = tile_table_list(d->f, &d->scratch, &count);
     cpu_add_op(d, op, cpu_run_tile_schedule)->integer = tile_table_index(d->f, op, tables, count);
-}
-
-void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
-    int64_t stride;
-    tile_alloc_bytes(d->f, op, &stride);
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
-    insn->type = cpu_result_type(d, op);
-    insn->integer = d->shared_at[op.id];
-    insn->size = (uint32_t)stride; /* from one group's to the next one's */
 }
 
 /* Level 2 -------------------------------------------------------------------------------------- */

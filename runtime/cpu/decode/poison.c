@@ -5,7 +5,7 @@
 #include "lib/ir/regions.h"
 #include "lib/ops/shape.h"
 
-#include "runtime/cpu/execute/poison.h"
+#include "runtime/cpu/decode/decode.h"
 
 /* What carries elements ------------------------------------------------------------------------ */
 
@@ -276,15 +276,10 @@ static void add_plain_operand(void *user, tile_value value, bool element) {
     list->p->plain_bytes += bytes;
 }
 
-/* Elements that cannot be poisoned come from where there is none. */
-static uint32_t poison_place(const cpu_decoder *d, tile_value value, uint32_t place) {
-    return d->may_poison[value.id] ? place : d->clean_place;
-}
-
 static uint32_t *poison_places(cpu_decoder *d, const tile_value *values, const uint32_t *places,
                                unsigned count) {
     uint32_t *of_poison = TILE_NEW_ARRAY(&d->program->arena, uint32_t, count);
-    for (unsigned i = 0; i < count; i++) of_poison[i] = poison_place(d, values[i], places[i]);
+    for (unsigned i = 0; i < count; i++) of_poison[i] = cpu_poison_place(d, values[i], places[i]);
     return of_poison;
 }
 
@@ -303,7 +298,7 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
         const tile_values values = tile_op_segment(d->f, op, k);
         if (!values.count || !is_element_value(opcode, k, 0)) continue;
         if (tile_op_get_info(opcode)->operands[k].form != TILE_FORM_variadic) {
-            insn->operand[k] = poison_place(d, values.at[0], insn->operand[k]);
+            insn->operand[k] = cpu_poison_place(d, values.at[0], insn->operand[k]);
             continue;
         }
         insn->index = poison_places(d, values.at, insn->index, values.count);
@@ -402,7 +397,6 @@ static follow_function find_follower(tile_opcode opcode) {
     static const follow_function followers[TILE_OPCODE_LIMIT] = {
 #define OP(...)
 #define ELEMENTWISE_OP(number, ...) [number] = follow_elementwise,
-#include "runtime/cpu/program/decoder.h"
 #include "tile/ops.def"
     };
     static const struct {
@@ -453,16 +447,4 @@ void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first) {
     follow_function follow = find_follower(tile_op_opcode(d->f, op));
     if (d->program->poison && !d->failed && follow && first < d->program->insn_count)
         follow(d, op, first);
-}
-
-void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
-    if (!d->program->poison) return;
-    uint32_t move = d->program->insn_count - 1;
-    cpu_insn again = d->program->insns[move];
-    cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
-    p->handler = again.handler;
-    again.handler = cpu_run_poison_again;
-    again.poison = p;
-    again.operand[0] = poison_place(d, from, again.operand[0]);
-    *cpu_add_insn(d, op, NULL) = again;
 }

@@ -4,8 +4,7 @@
  *     index      coordinates; of a pointer its index, and the bytes
  *     second     the shared buffer's offset; the barrier's index
  */
-#include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/decode/decode.h"
 
 void cpu_decode_tensor_map(cpu_decoder *d, tile_op op) {
     unsigned count;

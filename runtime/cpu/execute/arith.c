@@ -1,6 +1,6 @@
 /* Arithmetic on the elements of all lanes, one loop an operation.
  *
- * What an operation means stands in lib/ops/arith.def, which the constant folder and level 1 follow
+ * What an operation means stands in lib/ir/arith.def, which the constant folder and level 1 follow
  * too. Integers wrap to their width. Floats are computed in double and rounded once to their type:
  * for
  * +, -, x, / and the square root of types up to f32 that is the correctly rounded result, since a
@@ -9,8 +9,9 @@
 #include <math.h>
 
 #include "lib/support/float16.h"
+#include "lib/ops/cast.h"
 #include "lib/support/scalar.h"
-#include "runtime/cpu/sanitize/check.h"
+#include "runtime/cpu/execute/exec.h"
 
 static const char *element_at(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                               unsigned operand) {

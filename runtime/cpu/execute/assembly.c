@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 #include "runtime/reference/evaluation.h"
 
 struct cpu_assembly {

@@ -3,6 +3,7 @@
  * What an agent did before it came happens before what those do that waited. */
 #include <string.h>
 
+#include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/mbarrier.h"
 
 void cpu_clear_barriers(cpu_block *block) {

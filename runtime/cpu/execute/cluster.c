@@ -34,37 +34,19 @@ void cpu_leave_cluster(cpu_block *block) {
     free(cluster);
 }
 
-void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]) {
-    const cpu_program *p = run->program;
-    int64_t rank = (int64_t)(number % p->cluster_blocks);
-    int64_t cluster = (int64_t)(number / p->cluster_blocks);
-    for (unsigned d = 0; d < 3; d++) {
-        int64_t clusters = run->grid[d] / p->cluster[d];
-        id[d] = cluster % clusters * p->cluster[d] + rank % p->cluster[d];
-        cluster /= clusters;
-        rank /= p->cluster[d];
-    }
-}
-
 /* Places --------------------------------------------------------------------------------------- */
 
-static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
-    int32_t *to = cpu_at(run, agent, insn->result);
-    for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
-    return CPU_NEXT;
-}
-
 CPU_HANDLER(cpu_run_cluster_rank) {
-    return set_all(run, agent, insn, agent->block->rank);
+    return cpu_set_all(run, agent, insn, agent->block->rank);
 }
 
 CPU_HANDLER(cpu_run_cluster_id) {
     unsigned d = (unsigned)insn->integer;
-    return set_all(run, agent, insn, agent->block->id[d] / run->program->cluster[d]);
+    return cpu_set_all(run, agent, insn, agent->block->id[d] / run->program->cluster[d]);
 }
 
 CPU_HANDLER(cpu_run_cluster_dim) {
-    return set_all(run, agent, insn, run->program->cluster[insn->integer]);
+    return cpu_set_all(run, agent, insn, run->program->cluster[insn->integer]);
 }
 
 /* The barrier ---------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "runtime/cpu/execute/exec.h"
+#include "runtime/cpu/execute/poison.h"
 #include "runtime/cpu/execute/products.h"
 
 static uint32_t pop_mask(cpu_agent *agent) {
@@ -126,6 +126,17 @@ CPU_HANDLER(cpu_run_move) {
     return CPU_NEXT;
 }
 
+void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
+    const tile_type *type = tile_value_type(d->f, from);
+    uint32_t place = cpu_place_of(d, from);
+    if (place == to || !cpu_stream_has(d, from)) return;
+    cpu_insn *insn = cpu_add_insn(d, op, cpu_run_move);
+    cpu_set_elements(d, insn, type);
+    insn->operand[0] = place;
+    insn->result = to;
+    cpu_follow_poison_move(d, op, from);
+}
+
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
     if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent) || !cpu_end_bulks(run, agent))
@@ -151,18 +162,18 @@ CPU_HANDLER(cpu_run_sync) {
 
 /* Ids and references --------------------------------------------------------------------------- */
 
-static cpu_outcome set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
+cpu_outcome cpu_set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value) {
     int32_t *to = cpu_at(run, agent, insn->result);
     for (unsigned lane = 0; lane < run->program->lanes; lane++) to[lane] = (int32_t)value;
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_block_id) {
-    return set_all(run, agent, insn, agent->block->id[insn->integer]);
+    return cpu_set_all(run, agent, insn, agent->block->id[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_grid_dim) {
-    return set_all(run, agent, insn, run->grid[insn->integer]);
+    return cpu_set_all(run, agent, insn, run->grid[insn->integer]);
 }
 
 CPU_HANDLER(cpu_run_thread_id) {
@@ -179,15 +190,7 @@ CPU_HANDLER(cpu_run_lane_id) {
 }
 
 CPU_HANDLER(cpu_run_warp_id) {
-    return set_all(run, agent, insn, agent->index - agent->set);
-}
-
-void cpu_make_contiguous(cpu_view *view, unsigned rank) {
-    int64_t stride = 1;
-    for (unsigned d = rank; d-- > 0;) {
-        view->stride[d] = stride;
-        stride = (int64_t)((uint64_t)stride * (uint64_t)view->extent[d]); /* wraps, as on a GPU */
-    }
+    return cpu_set_all(run, agent, insn, agent->index - agent->set);
 }
 
 CPU_HANDLER(cpu_run_view) {
@@ -242,6 +245,15 @@ CPU_HANDLER(cpu_run_tile_schedule) {
     return CPU_NEXT;
 }
 
+void cpu_decode_alloc_shared(cpu_decoder *d, tile_op op) {
+    int64_t stride;
+    tile_alloc_bytes(d->f, op, &stride);
+    cpu_insn *insn = cpu_add_op(d, op, cpu_run_alloc_shared);
+    insn->type = cpu_result_type(d, op);
+    insn->integer = d->shared_at[op.id];
+    insn->size = (uint32_t)stride; /* from one group's to the next one's */
+}
+
 /* The value is where the buffer starts. At level 2 its old contents are forgotten; at level 3
  * another warp may be using the buffer already. */
 CPU_HANDLER(cpu_run_alloc_shared) {
@@ -250,7 +262,7 @@ CPU_HANDLER(cpu_run_alloc_shared) {
         uint32_t bytes = cpu_stage_bytes(insn->type) * (uint32_t)tile_type_stage_count(insn->type);
         cpu_shared_forget(run, agent, (uint32_t)offset, bytes);
     }
-    return set_all(run, agent, insn, offset);
+    return cpu_set_all(run, agent, insn, offset);
 }
 
 /* Fragments ------------------------------------------------------------------------------------ */

@@ -7,6 +7,51 @@
 
 #define CPU_HANDLER(name) cpu_outcome name(cpu_run *run, cpu_agent *agent, const cpu_insn *insn)
 
+/* math.c: the handler of a function that math_bodies.h computes, at level 3; insn->flag: {fast}.
+ * NULL of other operations. */
+cpu_handler cpu_math_handler(tile_opcode opcode);
+/* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
+ * no meaning for them. from: the type that a cast converts. */
+/* plain: the operation has no attributes. */
+cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from, bool plain);
+
+/* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
+ * goes on. What waits starts again behind the instruction. */
+cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                unsigned number, unsigned wanted, bool waits);
+/* Level 2: what the agent's threads have done happens before what any of them does from now on, as
+ * at the barrier that code for what the agent executes has here. */
+void cpu_meet_own(cpu_run *run, cpu_agent *agent);
+/* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
+void cpu_report_stuck(cpu_run *run, cpu_block *block);
+/* False after a report: arrivals at a barrier that never became complete. */
+bool cpu_barriers_may_end(cpu_run *run, cpu_block *block);
+void cpu_clear_barriers(cpu_block *block);
+
+/* cluster.c: the blocks of the cluster with this number, which the caller fills in. */
+cpu_cluster *cpu_cluster_create(unsigned blocks);
+/* The block belongs to none any more; the last one takes the cluster with it. */
+void cpu_leave_cluster(cpu_block *block);
+/* The block has come to its end: whether no other one may access its shared memory after this, else
+ * a report. */
+bool cpu_may_end(cpu_run *run, cpu_block *block);
+/* Whether nobody in the cluster will ever go on, after a report. */
+bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster);
+
+/* parallel.c */
+void cpu_claims_destroy(cpu_claims *claims);
+
+/* product.c: multiply-adds, of all warps together. */
+uint64_t cpu_product_size(const cpu_product *product);
+
+/* turns.c */
+void cpu_clear_turns(cpu_block *block);
+/* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
+bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);
+
+/* schedule.c: runs all blocks. */
+tile_status cpu_execute(cpu_run *run);
+
 /* schedule.c: preemption, at the places where other blocks might see a difference.
  *
  * Called first by what writes global memory: true if the agent rests here; then the handler returns
@@ -42,6 +87,8 @@ bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 CPU_HANDLER(cpu_run_sync);
 CPU_HANDLER(cpu_run_roles);
 CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
+/* Gives all lanes the number. */
+cpu_outcome cpu_set_all(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int64_t value);
 CPU_HANDLER(cpu_run_block_id);
 CPU_HANDLER(cpu_run_grid_dim);
 CPU_HANDLER(cpu_run_thread_id);
@@ -188,17 +235,9 @@ CPU_HANDLER(cpu_run_dot);
 CPU_HANDLER(cpu_run_dot_wait); /* integer: how many may stay pending */
 CPU_HANDLER(cpu_run_mma);
 
-/* wgmma.c: level 3 */
-CPU_HANDLER(cpu_run_wgmma_descriptor); /* integer: the descriptor without its address */
-CPU_HANDLER(cpu_run_wgmma);            /* type: lhs'; memory: rhs' */
-CPU_HANDLER(cpu_run_wgmma_fence);
-CPU_HANDLER(cpu_run_wgmma_commit);
-CPU_HANDLER(cpu_run_wgmma_wait); /* index: the accs; second: the results; order: their bytes */
-
 /* shape.c: level 2 */
 CPU_HANDLER(cpu_run_iota);   /* type: the result's */
 CPU_HANDLER(cpu_run_gather); /* type: the result's; memory: src's; integer: the axis */
-CPU_HANDLER(cpu_run_move_elements);
 
 /* tile.c: level 2 */
 CPU_HANDLER(cpu_run_load);

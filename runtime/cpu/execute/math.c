@@ -3,7 +3,7 @@
  * Levels 1 and 2 take the host's functions, which are the judge. */
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/math_words.h"
-#include "runtime/cpu/sanitize/check.h"
+#include "runtime/cpu/execute/exec.h"
 
 typedef struct function {
     num (*body)(math *m, num x);

@@ -18,7 +18,7 @@
 #include "lib/ir/regions.h"
 #include "lib/layout/layout.h"
 #include "runtime/cpu/execute/poison.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 /* Who executes an operation. */
 enum { BLOCK = 1, WARPS = 2 };

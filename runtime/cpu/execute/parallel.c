@@ -8,7 +8,7 @@
 #include "lib/ir/regions.h"
 #include "lib/support/integer.h"
 #include "runtime/cpu/execute/poison.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 /* Who has accessed what ----------------------------------------------------------------------- */
 

@@ -370,3 +370,15 @@ CPU_HANDLER(cpu_run_poison_dot) {
     }
     return CPU_NEXT;
 }
+
+void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
+    if (!d->program->poison) return;
+    uint32_t move = d->program->insn_count - 1;
+    cpu_insn again = d->program->insns[move];
+    cpu_poison *p = TILE_NEW(&d->program->arena, cpu_poison);
+    p->handler = again.handler;
+    again.handler = cpu_run_poison_again;
+    again.poison = p;
+    again.operand[0] = cpu_poison_place(d, from, again.operand[0]);
+    *cpu_add_insn(d, op, NULL) = again;
+}

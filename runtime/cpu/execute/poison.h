@@ -17,7 +17,7 @@
 #define TILE_RUNTIME_CPU_EXECUTE_POISON_H
 
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 /* What an instruction on poison needs beside the one that it follows. */
 struct cpu_poison {
@@ -36,15 +36,10 @@ struct cpu_poison {
 
 enum { CPU_MANY_ORIGINS = 255 /* one of those that have no number of their own */ };
 
-/* decode/poison.c: what is done beside decoding. First of all, find: */
-void cpu_find_poison(cpu_decoder *d);
-/* before an operation, check what it uses; behind it, follow its instructions from `first` on. */
-void cpu_check_poison_uses(cpu_decoder *d, tile_op op);
-void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first);
+/* poison.c */
+
 /* Behind the move that was added last, of this value. */
 void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from);
-
-/* poison.c */
 CPU_HANDLER(cpu_run_poison_check); /* operand 0 is used by all active lanes */
 CPU_HANDLER(cpu_run_poison_again); /* the instruction, on poison */
 CPU_HANDLER(cpu_run_poison_spread);
@@ -58,8 +53,8 @@ CPU_HANDLER(cpu_run_poison_dot);
 CPU_HANDLER(cpu_run_poison_copied); /* what a copy brings is clean */
 
 /* poison_wgmma.c */
-CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, where it begins; as cpu_run_wgmma */
-CPU_HANDLER(cpu_run_poison_wgmma_wait); /* as cpu_run_wgmma_wait */
+CPU_HANDLER(cpu_run_poison_wgmma);      /* level 3, where it begins; as run_wgmma of wgmma.c */
+CPU_HANDLER(cpu_run_poison_wgmma_wait); /* as run_wgmma_wait of it */
 
 /* mixed.c: level 2 */
 CPU_HANDLER(cpu_run_poison_to_fragment);

@@ -6,7 +6,7 @@
 
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 #include "runtime/cpu/sanitize/check.h"
 
 /* Conditions ----------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 typedef struct operand {
     tile_scalar scalar;

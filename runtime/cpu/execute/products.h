@@ -2,7 +2,7 @@
 #ifndef TILE_RUNTIME_CPU_EXECUTE_PRODUCTS_H
 #define TILE_RUNTIME_CPU_EXECUTE_PRODUCTS_H
 
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 /* wgmma.c: at a warp's end. False, after a report, if it has left something undone. */
 bool cpu_end_products(cpu_run *run, cpu_agent *agent);

@@ -8,7 +8,7 @@
 #include "lib/ops/reduce.h"
 #include "lib/support/scalar.h"
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 CPU_HANDLER(cpu_run_iota) {
     const tile_type *type = insn->type;
@@ -65,7 +65,7 @@ struct cpu_moves {
     element_move *items;
 };
 
-CPU_HANDLER(cpu_run_move_elements) {
+static CPU_HANDLER(run_move_elements) {
     int64_t narrow[TILE_MAX_RANK], wide[TILE_MAX_RANK];
     for (unsigned i = 0; i < insn->moves->count; i++) {
         const element_move *move = &insn->moves->items[i];
@@ -80,7 +80,7 @@ CPU_HANDLER(cpu_run_move_elements) {
 
 static void decode_moves(cpu_decoder *d, tile_op op) {
     tile_arena *arena = &d->program->arena;
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_move_elements);
+    cpu_insn *insn = cpu_add_op(d, op, run_move_elements);
     unsigned operands = tile_moved_operands(d->f, op), results = tile_op_result_count(d->f, op);
     bool listed = insn->opcode == TILE_OP_concat;
     cpu_moves *moves = TILE_NEW(arena, cpu_moves);

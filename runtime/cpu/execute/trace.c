@@ -1,5 +1,7 @@
 #include "runtime/cpu/execute/trace.h"
 
+#include "runtime/cpu/execute/exec.h"
+
 /* Costs ---------------------------------------------------------------------------------------- */
 
 enum {

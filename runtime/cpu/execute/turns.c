@@ -13,7 +13,7 @@
 
 #include "lib/analysis/executors.h"
 #include "runtime/cpu/execute/exec.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 /* What a set has executed, and not all of its warpgroups have passed. */
 typedef struct executed {

@@ -18,7 +18,7 @@
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/products.h"
 #include "runtime/cpu/execute/wgmma_matrix.h"
-#include "runtime/cpu/program/decoder.h"
+#include "runtime/cpu/execute/decoding.h"
 
 enum { WARPS = 4, PIECE = CPU_WGMMA_PIECE, WARP_ROWS = 16 };
 
@@ -65,7 +65,8 @@ static bool touch_matrix(const reading *r, const cpu_matrix *m) {
     return true;
 }
 
-CPU_HANDLER(cpu_run_wgmma_descriptor) {
+/* integer: the descriptor without its address */
+static CPU_HANDLER(run_wgmma_descriptor) {
     uint32_t offsets[CPU_LANES] = {0};
     uint64_t *to = cpu_at(run, agent, insn->result);
     if (!cpu_shared_offsets(run, agent, insn, 0, insn->index, agent->mask, PIECE, offsets))
@@ -78,7 +79,7 @@ CPU_HANDLER(cpu_run_wgmma_descriptor) {
 void cpu_decode_wgmma_descriptor(cpu_decoder *d, tile_op op) {
     tile_wgmma_matrix m = tile_wgmma_matrix_of(d->f, op);
     uint64_t mode = m.swizzle == 128 ? 1 : m.swizzle == 64 ? 2 : m.swizzle == 32 ? 3 : 0;
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma_descriptor);
+    cpu_insn *insn = cpu_add_op(d, op, run_wgmma_descriptor);
     insn->memory = cpu_operand_type(d, op, TILE_OPERAND_src);
     insn->integer =
         (int64_t)(mode << 62 | (uint64_t)m.stride >> 4 << 32 | (uint64_t)m.leading >> 4 << 16);
@@ -332,7 +333,8 @@ static void add_product(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, co
     put_mark(cpu_at(run, agent, insn->result), bytes, number);
 }
 
-CPU_HANDLER(cpu_run_wgmma) {
+/* type: lhs'; memory: rhs' */
+static CPU_HANDLER(run_wgmma) {
     step now = {.insn = insn};
     uint64_t keep;
     const reading r = {run, agent, insn, true};
@@ -383,11 +385,11 @@ static void finish_products(cpu_run *run, cpu_agent *agent, int64_t left) {
 
 /* Order ---------------------------------------------------------------------------------------- */
 
-CPU_HANDLER(cpu_run_wgmma_fence) {
+static CPU_HANDLER(run_wgmma_fence) {
     return agree(run, agent, &(step){.insn = insn}) ? CPU_NEXT : CPU_STOP;
 }
 
-CPU_HANDLER(cpu_run_wgmma_commit) {
+static CPU_HANDLER(run_wgmma_commit) {
     if (!agree(run, agent, &(step){.insn = insn})) return CPU_STOP;
     agent->products->commits++;
     return CPU_NEXT;
@@ -407,7 +409,7 @@ static char *result_of(cpu_run *run, cpu_agent *agent, uint32_t place, uint32_t 
 }
 
 /* The results may stand where the operands did. */
-CPU_HANDLER(cpu_run_wgmma_wait) {
+static CPU_HANDLER(run_wgmma_wait) {
     if (!agree(run, agent, &(step){.insn = insn})) return CPU_STOP;
     finish_products(run, agent, insn->integer);
     char **copies = tile_malloc(sizeof *copies * (insn->index_count + 1));
@@ -455,7 +457,7 @@ const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
 
 void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     const tile_values places = tile_operands_places(d->f, op);
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma);
+    cpu_insn *insn = cpu_add_op(d, op, run_wgmma);
     cpu_set_elements(d, insn, cpu_result_type(d, op));
     insn->type = cpu_operand_type(d, op, TILE_OPERAND_lhs);
     insn->memory = cpu_operand_type(d, op, TILE_OPERAND_rhs);
@@ -468,11 +470,11 @@ void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
 }
 
 void cpu_decode_wgmma_fence(cpu_decoder *d, tile_op op) {
-    cpu_add_op(d, op, cpu_run_wgmma_fence);
+    cpu_add_op(d, op, run_wgmma_fence);
 }
 
 void cpu_decode_wgmma_commit(cpu_decoder *d, tile_op op) {
-    cpu_add_op(d, op, cpu_run_wgmma_commit);
+    cpu_add_op(d, op, run_wgmma_commit);
 }
 
 void cpu_decode_wgmma_wait(cpu_decoder *d, tile_op op) {
@@ -484,7 +486,7 @@ void cpu_decode_wgmma_wait(cpu_decoder *d, tile_op op) {
         sizes[i] = cpu_value_place_bytes(tile_value_type(d->f, results[i]), d->program->lanes);
     }
     uint32_t *places = cpu_places_of(d, results, data->result_count);
-    cpu_insn *insn = cpu_add_op(d, op, cpu_run_wgmma_wait);
+    cpu_insn *insn = cpu_add_op(d, op, run_wgmma_wait);
     insn->second = places;
     insn->order = sizes;
     insn->integer = cpu_pending_count(d, op);

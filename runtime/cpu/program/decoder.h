@@ -26,6 +26,11 @@ typedef struct cpu_decoder {
     bool failed;
 } cpu_decoder;
 
+/* Elements that cannot be poisoned come from where there is none. */
+static inline uint32_t cpu_poison_place(const cpu_decoder *d, tile_value value, uint32_t place) {
+    return d->may_poison[value.id] ? place : d->clean_place;
+}
+
 #define CPU_FAIL(d, loc, ...) \
     ((d)->failed = true, tile_report(tile_function_context((d)->f), TILE_ERROR, (loc), __VA_ARGS__))
 
@@ -41,62 +46,14 @@ cpu_insn *cpu_add_insn(cpu_decoder *d, tile_op op, cpu_handler handler);
 /* One with the operation's operands as the row says: heads go to operand[], the brackets of the
  * first element or list to index, those of the second one to second. */
 cpu_insn *cpu_add_op(cpu_decoder *d, tile_op op, cpu_handler handler);
-void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
-/* Checks what a loop that says `finite` hands on, if it is of floats. */
-void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 /* The instruction handles the elements of a value of this type. */
 void cpu_set_elements(const cpu_decoder *d, cpu_insn *insn, const tile_type *type);
 /* How many a wait leaves pending, an operand that is a number; else the decoding fails. */
 int64_t cpu_pending_count(cpu_decoder *d, tile_op wait);
 uint32_t *cpu_places_of(cpu_decoder *d, const tile_value *values, unsigned count);
 
-/* decode/tma.c: what the last instruction says of its barrier has that one's name;
- * its place and index stand there as operand[0] and index[0]. What else it says names the buffer
- * before. */
-void cpu_name_barrier(cpu_decoder *d, tile_op op);
-/* wgmma.c: what stands behind a '%' where either buffer is meant; NULL: there is none. */
-const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
-/* Which blocks share a copy with `multicast`, the instruction added last. */
-void cpu_set_sharing(cpu_decoder *d, tile_op op);
-
-/* parallel.c: the extents, NULL after a report; an instruction that sets or counts the coordinates;
- * elements of the results, as the region yields them; an access to an element of a view, the
- * instruction added last, is one of the open `parallel`'s, if there is one. */
-const int64_t *cpu_parallel_extents(cpu_decoder *d, tile_op op);
-void cpu_enter_parallel(cpu_decoder *d, tile_op op, cpu_insn *insn);
-void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel);
-void cpu_claim_element(cpu_decoder *d, tile_op op, tile_operand_name memory);
-
 /* storage.c: checks the values' sizes and gives each buffer and value its place; only values. */
 void cpu_place_all(cpu_decoder *d, tile_function *f);
 void cpu_place_values(cpu_decoder *d);
-
-/* mixed.c. Whether threads do something on their own in a kernel of level 2; false, too, after a
- * report where that cannot be executed. */
-typedef struct cpu_mixed cpu_mixed;
-bool cpu_is_mixed(cpu_decoder *d, tile_function *f);
-void cpu_start_mixed(cpu_decoder *d, tile_function *f);
-/* What follows is decoded for the warps, or for the block. places: by value, the first time. */
-void cpu_enter_stream(cpu_decoder *d, bool warps, uint32_t *places);
-/* What this stream does of an operation; decode: what it does in its own stream. */
-void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op));
-/* Whether the stream that is decoded now has the value; true where there is only one. */
-bool cpu_stream_has(const cpu_decoder *d, tile_value value);
-
-/* One function for each operation that levels 2 or 3 have, in decode/decode.c (regions, order),
- * decode/memory.c and, where it shares a structure with its handlers, beside these in execute/; the
- * element-wise ones share one. */
-#define DECODED_L0(name)
-#define DECODED_L1(name)
-#define DECODED_L2(name) void cpu_decode_##name(cpu_decoder *d, tile_op op);
-#define DECODED_L12(name) DECODED_L2(name)
-#define DECODED_L123(name) DECODED_L2(name)
-#define DECODED_L3(name) DECODED_L2(name)
-#define DECODED_L23(name) DECODED_L2(name)
-#define DECODED_L023(name) DECODED_L2(name)
-#define DECODED_LX(name) DECODED_L2(name)
-#define OP(number, name, levels, ...) DECODED_##levels(name)
-#define ELEMENTWISE_OP(...)
-#include "tile/ops.def"
 
 #endif

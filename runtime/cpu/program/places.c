@@ -197,3 +197,11 @@ uint64_t cpu_assign_places(const tile_function *f, unsigned lanes, uint32_t *pla
     walk(&l, f->body, visit_uses);
     return scan(&l, lanes, places);
 }
+
+void cpu_make_contiguous(cpu_view *view, unsigned rank) {
+    int64_t stride = 1;
+    for (unsigned d = rank; d-- > 0;) {
+        view->stride[d] = stride;
+        stride = (int64_t)((uint64_t)stride * (uint64_t)view->extent[d]); /* wraps, as on a GPU */
+    }
+}

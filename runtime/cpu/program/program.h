@@ -15,7 +15,7 @@
 #define TILE_RUNTIME_CPU_PROGRAM_PROGRAM_H
 
 #include "lib/analysis/executors.h"
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 #include "lib/ops/atomic.h"
 #include "runtime/cpu/program/access_log.h"
 #include "runtime/device/device.h"
@@ -120,7 +120,7 @@ typedef struct cpu_view {
     int64_t extent[TILE_MAX_RANK];
     int64_t stride[TILE_MAX_RANK];
 } cpu_view;
-/* Gives it the strides of a row-major array of its extents. */
+/* places.c: gives it the strides of a row-major array of its extents. */
 void cpu_make_contiguous(cpu_view *view, unsigned rank);
 
 typedef struct cpu_scratch {
@@ -448,10 +448,6 @@ static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t 
                                       : agent->frame + place;
 }
 
-/* decode/decode.c: NULL after a diagnostic. */
-cpu_program *cpu_program_create(tile_function *function, unsigned level, bool host_math);
-void cpu_program_destroy(cpu_program *program);
-
 /* places.c: where each value lives in the frame, by value id, for values that need a place there
  * (others keep what is in the array); values that do not live at the same time share one. Returns
  * the bytes of the frame: the places are good if that is less than 2^30. */
@@ -462,52 +458,5 @@ uint32_t cpu_value_elements(const tile_type *type);
 uint32_t cpu_value_size(const tile_type *type);
 /* Bytes of the place of all lanes' values. */
 uint32_t cpu_value_place_bytes(const tile_type *type, unsigned lanes);
-
-/* math.c: the handler of a function that math_bodies.h computes, at level 3; insn->flag: {fast}.
- * NULL of other operations. */
-cpu_handler cpu_math_handler(tile_opcode opcode);
-/* arith.c: the handler of an element-wise operation on elements of this type, NULL if arith.def has
- * no meaning for them. from: the type that a cast converts. */
-/* plain: the operation has no attributes. */
-cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scalar from, bool plain);
-
-/* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
- * goes on. What waits starts again behind the instruction. */
-cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                unsigned number, unsigned wanted, bool waits);
-/* Level 2: what the agent's threads have done happens before what any of them does from now on, as
- * at the barrier that code for what the agent executes has here. */
-void cpu_meet_own(cpu_run *run, cpu_agent *agent);
-/* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
-void cpu_report_stuck(cpu_run *run, cpu_block *block);
-/* False after a report: arrivals at a barrier that never became complete. */
-bool cpu_barriers_may_end(cpu_run *run, cpu_block *block);
-void cpu_clear_barriers(cpu_block *block);
-
-/* cluster.c: the blocks of the cluster with this number, which the caller fills in. */
-cpu_cluster *cpu_cluster_create(unsigned blocks);
-/* The block belongs to none any more; the last one takes the cluster with it. */
-void cpu_leave_cluster(cpu_block *block);
-/* The block has come to its end: whether no other one may access its shared memory after this, else
- * a report. */
-bool cpu_may_end(cpu_run *run, cpu_block *block);
-/* Whether nobody in the cluster will ever go on, after a report. */
-bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster);
-/* The coordinates of the block with this number: cluster * blocks of one + rank. */
-void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
-
-/* parallel.c */
-void cpu_claims_destroy(cpu_claims *claims);
-
-/* product.c: multiply-adds, of all warps together. */
-uint64_t cpu_product_size(const cpu_product *product);
-
-/* turns.c */
-void cpu_clear_turns(cpu_block *block);
-/* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
-bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);
-
-/* schedule.c: runs all blocks. */
-tile_status cpu_execute(cpu_run *run);
 
 #endif

@@ -17,6 +17,18 @@ const char *cpu_agent_name(tile_arena *arena, const cpu_run *run, const cpu_agen
                               : tile_arena_format(arena, "warps %u to %u", agent->first, last);
 }
 
+void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]) {
+    const cpu_program *p = run->program;
+    int64_t rank = (int64_t)(number % p->cluster_blocks);
+    int64_t cluster = (int64_t)(number / p->cluster_blocks);
+    for (unsigned d = 0; d < 3; d++) {
+        int64_t clusters = run->grid[d] / p->cluster[d];
+        id[d] = cluster % clusters * p->cluster[d] + rank % p->cluster[d];
+        cluster /= clusters;
+        rank /= p->cluster[d];
+    }
+}
+
 const char *cpu_block_name(tile_arena *arena, const cpu_block *block) {
     const int64_t *id = block->id;
     return tile_arena_format(arena, "block (%" PRId64 ", %" PRId64 ", %" PRId64 ")", id[0], id[1],

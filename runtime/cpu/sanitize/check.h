@@ -18,6 +18,8 @@ bool cpu_find_global(cpu_run *run, uint64_t address, uint64_t bytes);
 bool cpu_check_global(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, int lane,
                       uint64_t address, uint64_t bytes, uint32_t alignment);
 
+/* The coordinates of the block with this number: cluster * blocks of one + rank. */
+void cpu_find_block(const cpu_run *run, uint64_t number, int64_t id[3]);
 /* "block (1, 0, 0)" */
 const char *cpu_block_name(tile_arena *arena, const cpu_block *block);
 

@@ -1,8 +1,12 @@
 """Whether production code keeps to its rooms: rooms.py ROOT TABLE (rooms.txt says what a table is).
 
-Every fault is a line that says where it is: an include that no arrow of the table allows, a table that is not in
-order or names more than is needed, a folder with too many files, a file that is too long, and a README that is
-missing, too long, or does not name each file of its folder once (a long one: at all)."""
+Every fault is a line that says where it is: an include that no arrow of the table allows, a function that is called
+against the arrows or declared by another room than the one that defines it, a table that is not in order or names more
+than is needed, a folder with too many files, a file that is too long, and a README that is missing, too long, or does
+not name each file of its folder once (a long one: at all).
+
+Functions are found in the text: names that macros paste together, as those of passes, are not seen. What include/tile
+declares may be defined in any room. It may be called wherever that makes no cycle."""
 import os
 import re
 import sys
@@ -12,6 +16,11 @@ FOLDERS = ("include", "lib", "passes", "runtime", "tools")
 MOST_FILES, MOST_LINES, MOST_OF_README = 45, 600, 60
 KINDS = (".c", ".h", ".def", ".tile", ".py", ".md", ".in", ".cmake")  # of files, in a README
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"')
+PUBLIC = "include/tile"
+NO_CODE = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
+# At the beginning of a line, up to `{` or `;`: a function that is not static.
+FUNCTION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][\w \t*\n]*?\b(\w+)\([^;{}]*\)[^;{}()]*([;{])", re.M)
+STATIC = re.compile(r"^static\b[^;{}()]*?\b(\w+)\(", re.M)
 faults = []
 
 
@@ -20,14 +29,19 @@ def fault(where, text):
 
 
 def read_table():
-    """{room: names}, the rooms whose README may be long."""
-    rooms, long = {}, set()
+    """{room: names}, the rooms whose README may be long, the functions and headers that may be against the arrows."""
+    rooms, long, exceptions = {}, set(), {}
     with open(table) as lines:
         for number, line in enumerate(lines, 1):
             line = line.split("#")[0].strip()
             if not line:
                 continue
             head, _, names = line.partition(":")
+            if head.startswith("!"):
+                exceptions[head[1:]] = False  # not needed yet
+                if not names.strip():
+                    fault(f"{os.path.basename(table)}:{number}", f"{head[1:]} is an exception without a reason")
+                continue
             room, *mark = head.split()
             where = f"{os.path.basename(table)}:{number}"
             for name in names.split():
@@ -37,7 +51,7 @@ def read_table():
                 fault(where, f"{room} is here twice")
             rooms[room] = names.split()
             long.update([room] if mark == ["long"] else [])
-    return rooms, long
+    return rooms, long, exceptions
 
 
 def read_files():
@@ -83,6 +97,68 @@ def check_includes(rooms, files):
     return used
 
 
+def code_of(path):
+    """The file's text without comments and strings, line by line as it is."""
+    with open(path) as file:
+        return NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), file.read())
+
+
+def find_functions(files):
+    """{path: text}, {function: rooms that define it}, {function: headers that declare it}"""
+    text, defined, declared = {}, {}, {}
+    for room, names in files.items():
+        for name in names:
+            if name.endswith((".c", ".h")):
+                path = f"{room}/{name}"
+                text[path] = code_of(os.path.join(root, path))
+                for function, end in FUNCTION.findall(text[path]):
+                    if end == "{" and name.endswith(".c"):
+                        defined.setdefault(function, set()).add(room)
+                    if end == ";" and name.endswith(".h"):
+                        declared.setdefault(function, set()).add(path)
+    return text, defined, declared
+
+
+def check_functions(rooms, files, exceptions):
+    text, defined, declared = find_functions(files)
+    below = {room: reach(rooms, room) | {room} for room in files}
+    public = {function for function, headers in declared.items()
+              if any(os.path.dirname(h) == PUBLIC or h in exceptions for h in headers)}
+
+    def excused(*names):
+        found = [name for name in names if name in exceptions]
+        exceptions.update((name, True) for name in found)
+        return found
+
+    for function, headers in declared.items():
+        for header in headers:
+            room = os.path.dirname(header)
+            if room != PUBLIC and function in defined and room not in defined[function] and not excused(function, header):
+                fault(header, f"declares {function}, which {min(defined[function])} defines. Declare it there")
+    for path, code in text.items():
+        room, own = os.path.dirname(path), set(STATIC.findall(code))
+        seen = set()
+        for match in re.finditer(r"\b([A-Za-z]\w*)\b(\s*\()?", code):
+            name, called = match[1], match[2]
+            if name in seen or name not in defined or name in own or room == PUBLIC or not (called or "_" in name):
+                continue
+            seen.add(name)
+            if defined[name] & below[room] or path in declared.get(name, ()):
+                continue
+            if not room.startswith("tools") and all(other.startswith("tools") for other in defined[name]):
+                continue  # a type or a field: the library is linked without tools
+            if not room.startswith("tools") and all(other.startswith("tools") for other in defined[name]):
+                continue  # a type or a field: the library is linked without tools
+            cycle = all(room in below[other] for other in defined[name])
+            if (cycle or name not in public) and not excused(name):
+                line = code.count("\n", 0, match.start()) + 1
+                fault(f"{path}:{line}", f"{room} may not call {name}, which {min(defined[name])} defines: there is no "
+                      f"arrow from {room} to {min(defined[name])}. Move it into a lower folder")
+    for name, needed in exceptions.items():
+        if not needed:
+            fault(os.path.basename(table), f"{name} needs no exception")
+
+
 def check_needed(rooms, used):
     """Each name of the table carries an include that nothing else of its line allows."""
     for room, names in rooms.items():
@@ -118,12 +194,13 @@ def check_readme(room, names, long):
 
 
 def main():
-    rooms, long = read_table()
+    rooms, long, exceptions = read_table()
     files = read_files()
     for room in rooms:
         if room not in files:
             fault(os.path.basename(table), f"{room} is no folder with files")
     check_needed(rooms, check_includes(rooms, files))
+    check_functions(rooms, files, exceptions)
     for room, names in files.items():
         if room not in rooms:
             fault(os.path.basename(table), f"{room} is not in the table")

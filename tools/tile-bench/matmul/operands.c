@@ -18,16 +18,10 @@ static void *need(void *memory) {
 
 /* Patterns ------------------------------------------------------------------------------------ */
 
-/* The largest integer up to which all have a value of this type. */
-static double exact_limit(tile_scalar scalar) {
-    return ldexp(1, tile_scalar_is_floating(scalar) ? (int)tile_scalar_mantissa(scalar) + 1
-                                                    : (int)tile_scalar_bits(scalar) - 1);
-}
-
 /* A sum of k products of -1, 0, 1, each of them not 0 with probability q, has the standard
  * deviation q sqrt(k): eight of them stay below the limit. */
 static double density_of(const bench_product *p) {
-    double density = exact_limit(p->type->result) / (8 * sqrt((double)p->k));
+    double density = tile_scalar_whole_limit(p->type->result) / (8 * sqrt((double)p->k));
     return density < 2.0 / 3 ? density : 2.0 / 3;
 }
 

@@ -12,12 +12,12 @@ static const bench_type types[] = {
 #undef TYPE
 };
 
-const bench_type *bench_type_at(unsigned index) {
+static const bench_type *type_at(unsigned index) {
     return index < sizeof types / sizeof *types ? &types[index] : NULL;
 }
 
 const bench_type *bench_type_find(const char *name) {
-    for (unsigned i = 0; bench_type_at(i); i++)
+    for (unsigned i = 0; type_at(i); i++)
         if (strcmp(types[i].name, name) == 0) return &types[i];
     return NULL;
 }

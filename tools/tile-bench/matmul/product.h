@@ -23,7 +23,6 @@ typedef struct bench_product {
 
 /* NULL if there is no such name; NULL past the end. */
 const bench_type *bench_type_find(const char *name);
-const bench_type *bench_type_at(unsigned index);
 /* FLOP in a clock of a multiprocessor of this compute capability (90: 9.0), 0: not known. */
 unsigned bench_type_peak(const bench_type *type, unsigned capability);
 

@@ -86,7 +86,7 @@ bench_contender *bench_add_contender(bench_options *o, const char *name, const c
 }
 
 /* "folder/file.tile:name": the colon of a path is behind a slash, or there is no file of it. */
-bool bench_add_kernel(bench_options *o, const char *value) {
+static bool add_kernel(bench_options *o, const char *value) {
     const char *colon = strrchr(value, ':');
     if (colon && strchr(colon, '/')) colon = NULL;
     size_t length = colon ? (size_t)(colon - value) : strlen(value);
@@ -119,7 +119,7 @@ static bool has_kernel(const bench_options *o, const char *value) {
 }
 
 /* For all points of the kernel, those before it and those behind. */
-bool bench_add_param(bench_options *o, const char *value) {
+static bool add_param(bench_options *o, const char *value) {
     if (!has_kernel(o, value)) return false;
     for (unsigned i = o->open; i < o->plan.contender_count; i++)
         add_to_point(&o->plan.contenders[i], value, strlen(value));
@@ -196,9 +196,9 @@ bool bench_add_shipped(bench_options *o, const char *const *names, const char *k
         if (!find_file(&p, names[i], path, sizeof path - 64)) continue;
         size_t end = strlen(path);
         snprintf(path + end, sizeof path - end, "%s", kernel);
-        if (!bench_add_kernel(o, path)) return false; /* which keeps words of its own */
+        if (!add_kernel(o, path)) return false; /* which keeps words of its own */
         for (unsigned w = 0; params[w]; w++)
-            if (!bench_add_param(o, params[w])) return false;
+            if (!add_param(o, params[w])) return false;
         any = true;
     }
     if (any) return true;
@@ -308,8 +308,8 @@ static bool parse_rest(bench_options *o, tool_arguments *words, bool *taken) {
     const char *value;
     *taken = true;
     if (tool_option(words, "--best", &value)) return read_count("--best", value, 64, &o->best);
-    if (tool_option(words, "--kernel", &value)) return bench_add_kernel(o, value);
-    if (tool_option(words, "--param", &value)) return bench_add_param(o, value);
+    if (tool_option(words, "--kernel", &value)) return add_kernel(o, value);
+    if (tool_option(words, "--param", &value)) return add_param(o, value);
     if (tool_option(words, "--point", &value)) return add_point(o, value);
     if (tool_option(words, "--shape", &value)) return bench_shapes_add(&o->shapes, value);
     if (tool_option(words, "--shapes", &value)) return bench_shapes_add_list(&o->shapes, value);

@@ -48,9 +48,6 @@ bool bench_options_ready(bench_options *options, bench_report *report);
 
 /* NULL after a message. */
 bench_contender *bench_add_contender(bench_options *options, const char *name, const char *kind);
-/* "folder/file.tile:name"; false after a message. */
-bool bench_add_kernel(bench_options *options, const char *value);
-bool bench_add_param(bench_options *options, const char *value);
 /* Kernels that come with the tools: files, what stands behind each (":name" or ""), and parameters;
  * both lists end with NULL. False after a message. */
 bool bench_add_shipped(bench_options *options, const char *const *names, const char *kernel,

@@ -93,7 +93,8 @@ static void take_kernel(const bench_counters *kernel, double *longest, bench_cou
     all->microseconds = sum;
 }
 
-bool bench_read_counters(const char *text, bench_counters *counters) {
+/* Reads what `ncu --csv --page details` writes; false if no kernel is in it. */
+static bool read_counters(const char *text, bench_counters *counters) {
     line head = {.count = 0}, row;
     char id[MAX_FIELD] = "";
     bench_counters kernel = nothing;
@@ -205,7 +206,7 @@ bool bench_profile(const char *ncu, const char *const *words, const char *point,
     bool ok = run_ncu(ncu, path, fixed, product, patience, why, why_size);
     char *text = tool_read_file(path, &size);
     remove(path);
-    bool found = ok && text && bench_read_counters(text, counters);
+    bool found = ok && text && read_counters(text, counters);
     if (!found && text && (ok || *text)) last_line(text, why, why_size);
     free(text);
     return found;

@@ -19,7 +19,4 @@ bool bench_profile(const char *ncu, const char *const *words, const char *point,
                    const char *product, double patience, bench_counters *counters, char *why,
                    size_t why_size);
 
-/* Reads what `ncu --csv --page details` writes; false if no kernel is in it. */
-bool bench_read_counters(const char *text, bench_counters *counters);
-
 #endif

@@ -21,7 +21,7 @@ bool bench_is_read(const bench_entry *e) {
     return strcmp(e->contender->kind, "read") == 0;
 }
 
-bool bench_is_kernel(const bench_entry *e) {
+static bool is_kernel(const bench_entry *e) {
     return strcmp(e->contender->kind, "kernel") == 0;
 }
 
@@ -81,7 +81,9 @@ const char *bench_hear(const bench_state *r, bench_entry *e, const char *word) {
     return expect(e, bench_worker_hear(e->worker, r->plan->patience), word, true);
 }
 
-const char *bench_ask(const bench_state *r, bench_entry *e, const char *line, const char *word) {
+/* What a worker answers behind this word; else NULL, and the entry is out, with the reason as its
+ * note. */
+static const char *ask(const bench_state *r, bench_entry *e, const char *line, const char *word) {
     bench_tell(e, line);
     return bench_hear(r, e, word);
 }
@@ -108,7 +110,7 @@ static void begin_entry(bench_state *r, bench_entry *e) {
 
 static void end_entry(bench_state *r, bench_entry *e) {
     /* To tune takes its own time. */
-    double tuning = bench_is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
+    double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
     const char *answer = bench_worker_hear(e->worker, r->plan->patience + tuning);
     const char *rest = expect(e, answer, "ready", false);
     int at = 0;
@@ -120,7 +122,7 @@ static void end_entry(bench_state *r, bench_entry *e) {
 
 /* Whether it measures to make a choice. */
 static bool has_choice(const bench_state *r, const bench_entry *e) {
-    return bench_is_kernel(e) ? r->plan->budget != 0 : !bench_is_peer(e);
+    return is_kernel(e) ? r->plan->budget != 0 : !bench_is_peer(e);
 }
 
 /* Kernels are compiled side by side, while other programs start and the references are made. Who
@@ -149,7 +151,7 @@ static void make_ready(bench_state *r) {
 static void check(bench_state *r, bench_entry *e) {
     if (!e->is_ready || bench_is_read(e)) return;
     tell(r, "checking", e);
-    const char *how = bench_ask(r, e, "check", "right");
+    const char *how = ask(r, e, "check", "right");
     if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
 }
 
@@ -170,8 +172,8 @@ static void change_flush(bench_state *r) {
         e->count = 0;
         e->has_sustained = e->has_counters = false;
         if (!e->is_ready) continue;
-        if (bench_is_kernel(e) || bench_is_peer(e)) {
-            bench_ask(r, e, line, "flushing");
+        if (is_kernel(e) || bench_is_peer(e)) {
+            ask(r, e, line, "flushing");
             continue;
         }
         begin_entry(r, e);
@@ -191,7 +193,7 @@ static bench_entry *find_peer(bench_state *r) {
 /* What the peer calls itself. */
 static void name_peer(bench_state *r, bench_report *report) {
     bench_entry *e = *report->peer ? NULL : find_peer(r);
-    const char *version = e ? bench_ask(r, e, "version", "version") : NULL;
+    const char *version = e ? ask(r, e, "version", "version") : NULL;
     if (version) snprintf(report->peer, sizeof report->peer, "%s %s", e->contender->name, version);
 }
 
@@ -201,7 +203,7 @@ static void take_turn(bench_state *r, bench_entry *e) {
     char line[64];
     /* After other processes had the device, its first launches find cold page tables. */
     snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
-    const char *at = bench_ask(r, e, line, "times");
+    const char *at = ask(r, e, line, "times");
     if (!at) return;
     e->samples = realloc(e->samples, (e->count + r->plan->turn) * sizeof *e->samples);
     if (!e->samples) abort();
@@ -232,7 +234,7 @@ static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     int capped = 0;
     tell(r, "back to back", e);
     snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
-    const char *at = bench_ask(r, e, line, "sustained");
+    const char *at = ask(r, e, line, "sustained");
     bool known = at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds,
                               &s->clock, &s->power, &s->energy, &capped) == 6;
     s->capped = capped;
@@ -297,8 +299,8 @@ static void profile(bench_state *r) {
         /* ncu runs the kernel several times, and is slow to start. */
         double patience = 2 * r->plan->patience;
         e->has_counters = bench_profile(r->plan->ncu, e->contender->words,
-                                        bench_is_kernel(e) && *e->point ? e->point : NULL, line,
-                                        patience, &e->counters, why, sizeof why);
+                                        is_kernel(e) && *e->point ? e->point : NULL, line, patience,
+                                        &e->counters, why, sizeof why);
         if (!e->has_counters)
             fprintf(stderr, "remark: ncu gives no counters of %s: %s\n", e->contender->name, why);
     }

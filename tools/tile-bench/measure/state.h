@@ -40,12 +40,7 @@ typedef struct bench_state {
 } bench_state;
 
 bool bench_is_read(const bench_entry *entry);
-bool bench_is_kernel(const bench_entry *entry);
 
-/* What a worker answers behind this word; else NULL, and the entry is out, with the reason as its
- * note. */
-const char *bench_ask(const bench_state *state, bench_entry *entry, const char *line,
-                      const char *word);
 /* The two halves of it. */
 void bench_tell(const bench_entry *entry, const char *line);
 const char *bench_hear(const bench_state *state, bench_entry *entry, const char *word);

@@ -1,8 +1,8 @@
 /* Layouts that have a name instead of bases: what they are depends on the tile's extents and
  * elements and on the warps that share it. Until these are known a type has a layout of kind NAMED,
  * which says nothing but its name; the pass instantiate puts the bases in its place. */
-#ifndef TILE_LIB_LAYOUT_NAMED_H
-#define TILE_LIB_LAYOUT_NAMED_H
+#ifndef TILE_LIB_IR_NAMED_H
+#define TILE_LIB_IR_NAMED_H
 
 #include "tile/ir.h"
 

@@ -1,4 +1,4 @@
-#include "lib/layout/named.h"
+#include "lib/ir/named.h"
 
 #include <string.h>
 
@@ -6,6 +6,7 @@
 #include "lib/layout/mma.h"
 #include "lib/layout/wgmma.h"
 #include "lib/support/integer.h"
+#include "lib/support/text.h"
 
 static const char *const names[TILE_LAYOUT_NAMES] = {
     [TILE_LAYOUT_NAME_mma_acc] = "mma_acc",       [TILE_LAYOUT_NAME_mma_lhs] = "mma_lhs",
@@ -19,9 +20,7 @@ const char *tile_layout_name_text(tile_layout_name name) {
 
 tile_layout_name tile_layout_find_name(const char *text, size_t length) {
     unsigned i = 0;
-    while (i < TILE_LAYOUT_NAMES &&
-           !(strlen(names[i]) == length && memcmp(names[i], text, length) == 0))
-        i++;
+    while (i < TILE_LAYOUT_NAMES && !tile_text_is(names[i], text, length)) i++;
     return (tile_layout_name)i;
 }
 

@@ -1,7 +1,7 @@
 /* The meaning of element-wise operations with their attributes, for elements of one type.
  * Threads: any. */
-#ifndef TILE_LIB_OPS_ARITH_H
-#define TILE_LIB_OPS_ARITH_H
+#ifndef TILE_LIB_IR_ARITH_H
+#define TILE_LIB_IR_ARITH_H
 
 #include "lib/ir/function.h"
 
@@ -50,17 +50,5 @@ bool tile_may_divide_by_zero(const tile_function *f, tile_op op);
 
 /* A whole number; NONE is EVEN. */
 double tile_round_whole(tile_rounding rounding, double a);
-
-/* cast.c: the meaning of `cast`, of an element in memory. */
-void tile_cast_element(tile_scalar from, tile_scalar to, tile_manner manner, const void *src,
-                       void *dst);
-/* The same of a number that such an element has, or, of a float, that is still to be rounded. */
-void tile_cast_integer(tile_scalar from, tile_scalar to, tile_manner manner, int64_t value,
-                       void *dst);
-void tile_cast_float(tile_scalar to, tile_manner manner, double value, void *dst);
-/* The largest finite number of a float type. */
-double tile_scalar_largest(tile_scalar scalar);
-/* That a cast's attributes fit its types. False after a diagnostic. */
-bool tile_verify_cast(const tile_function *f, tile_op op);
 
 #endif

@@ -7,7 +7,7 @@
 static unsigned long_dims(const sched_group *g, unsigned dims[TILE_MAX_RANK]) {
     unsigned count = 0;
     for (unsigned d = g->domain.rank; d-- > 0;)
-        if (!sched_is_one(g->domain.extents[d])) dims[count++] = d;
+        if (!tile_expr_is(g->domain.extents[d], 1)) dims[count++] = d;
     return count;
 }
 
@@ -19,7 +19,7 @@ static int crossed_dim(const schedule *s, const sched_group *g, unsigned last) {
         const tile_type *type = sched_type(s, s->arrays[input->array].value);
         int inner = input->map.at[type->rank - 1].dim;
         if (input->same && inner >= 0 && inner != (int)last &&
-            !sched_is_one(g->domain.extents[inner]))
+            !tile_expr_is(g->domain.extents[inner], 1))
             return inner;
     }
     return -1;

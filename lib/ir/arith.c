@@ -1,9 +1,9 @@
 /* The rows of arith.def as functions, one for integers and one for floats each. */
-#include "lib/ops/arith.h"
+#include "lib/ir/arith.h"
 
 #include <math.h>
 
-#include "lib/ops/atomic.h"
+#include "lib/ir/effects.h"
 
 /* Wrapping arithmetic goes through uint64_t, where overflow is defined: INT64_MIN / -1 too. */
 static int64_t quotient(int64_t a, int64_t b) {
@@ -158,7 +158,7 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, 
     DEFINE(DEFINE_INTEGER_, name, integers) \
     DEFINE(DEFINE_FLOAT_, name, floats)
 #define MOVE(name)
-#include "lib/ops/arith.def"
+#include "lib/ir/arith.def"
 
 static const struct {
     integer_meaning integer;
@@ -169,7 +169,7 @@ static const struct {
 #define ARITH(name, integers, floats, ranges) \
     [TILE_OP_##name] = {integer_##name, bits_##name, float_##name, TILE_RANGES_##ranges},
 #define MOVE(name)
-#include "lib/ops/arith.def"
+#include "lib/ir/arith.def"
 };
 
 /* Every element-wise row of ops.def has its meaning there: the one that has not is undeclared here.
@@ -177,7 +177,7 @@ static const struct {
 enum {
 #define ARITH(name, integers, floats, ranges) MEANING_OF_##name = 1,
 #define MOVE(name) MEANING_OF_##name = 1,
-#include "lib/ops/arith.def"
+#include "lib/ir/arith.def"
 };
 #define OP(...)
 #define ELEMENTWISE_OP(number, name, ...) _Static_assert(MEANING_OF_##name, #name);

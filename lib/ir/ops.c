@@ -1,8 +1,6 @@
 /* The tables of operations and attributes as C arrays. */
-#include <string.h>
-
 #include "lib/ir/function.h"
-#include "lib/ops/kinds.h"
+#include "lib/support/text.h"
 #include "tile/ops_macros.h"
 
 /* The words of ops.def's columns. */
@@ -212,57 +210,13 @@ const tile_attr_info *tile_attr_get_info(tile_attr_id id) {
     return &attr_table[(unsigned)id < TILE_ATTR_LIMIT ? id : TILE_ATTR_NONE];
 }
 
-static const struct {
-    tile_attr_id id;
-    const char *word;
-} words[] = {
-#define ATTR(number, name, ...)
-#define WORD(attribute, word, meaning) {TILE_ATTR_##attribute, #word},
-#include "tile/attrs.def"
-};
-
-const char *tile_attr_word(tile_attr_id id, unsigned index) {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].id == id && index-- == 0) return words[i].word;
-    return NULL;
-}
-
 bool tile_op_has_trait(tile_opcode opcode, unsigned traits) {
     return (tile_op_get_info(opcode)->traits & traits) != 0;
 }
 
-static bool names_equal(const char *name, const char *text, size_t length) {
-    return name && text && strlen(name) == length && memcmp(name, text, length) == 0;
-}
-
-/* Whether the attribute `kind` of an operation may be this word. */
-static bool is_kind_of(const tile_op_info *info, const char *text, size_t length) {
-    bool takes = false;
-    for (unsigned i = 0; i < info->attr_count; i++) takes |= info->attrs[i].id == TILE_ATTR_kind;
-    for (unsigned i = 0; takes && i < sizeof words / sizeof *words; i++)
-        if (words[i].id == TILE_ATTR_kind && names_equal(words[i].word, text, length))
-            return tile_op_takes_kind((tile_opcode)(info - op_table), (tile_word)(i + 1));
-    return false;
-}
-
-/* atomic_add: the name, and the word of `kind` behind it. */
-static bool is_name_with_kind(const tile_op_info *info, const char *text, size_t length) {
-    size_t own = info->name ? strlen(info->name) : 0;
-    return own && length > own + 1 && memcmp(info->name, text, own) == 0 && text[own] == '_' &&
-           is_kind_of(info, text + own + 1, length - own - 1);
-}
-
-tile_opcode tile_opcode_from_name(const char *name, size_t length) {
-    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
-        if (names_equal(op_table[i].name, name, length)) return (tile_opcode)i;
-    for (unsigned i = 1; i < TILE_OPCODE_LIMIT && name; i++)
-        if (is_name_with_kind(&op_table[i], name, length)) return (tile_opcode)i;
-    return TILE_OP_NONE;
-}
-
 tile_attr_id tile_attr_from_name(const char *name, size_t length) {
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (names_equal(attr_table[i].name, name, length)) return (tile_attr_id)i;
+        if (tile_text_is(attr_table[i].name, name, length)) return (tile_attr_id)i;
     return TILE_ATTR_NONE;
 }
 

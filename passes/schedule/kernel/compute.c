@@ -1,0 +1,112 @@
+/* What is known of the compute: its parameters, types and operations, and what groups read of it.
+ */
+#include "passes/schedule/kernel/schedule.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/support/scalar.h"
+
+const char *sched_given(const schedule *s, const char *param) {
+    for (unsigned i = 0; i < s->pass->option_count; i++)
+        if (strcmp(s->pass->options[i].key, param) == 0) return s->pass->options[i].value;
+    for (size_t i = 0; i < s->compute->param_count; i++) {
+        const tile_param_decl *own = &s->compute->params[i];
+        if (strcmp(own->name, param) != 0) continue;
+        if (own->default_type) return tile_scalar_name(own->default_type->scalar);
+        if (tile_function_has_number(s->compute, param))
+            return tile_arena_format(s->arena, "%" PRId64, own->default_expr->integer);
+    }
+    return NULL;
+}
+
+/* Parameters as they are known here, arguments where they are not. */
+static const tile_expr *replace(schedule *s, const tile_expr *expr, bool to_arguments) {
+    if (expr->kind == TILE_EXPR_PARAM) {
+        const char *given = sched_given(s, expr->name);
+        if (given) return tile_expr_int(s->context, strtoll(given, NULL, 10));
+        for (unsigned i = 0; to_arguments && i < s->dim_count; i++)
+            if (strcmp(s->dims[i]->name, expr->name) == 0) return tile_expr_arg(s->context, i);
+    }
+    if (expr->kind != TILE_EXPR_OP) return expr;
+    const tile_expr *args[3] = {NULL, NULL, NULL};
+    for (unsigned i = 0; i < 3 && expr->args[i]; i++)
+        args[i] = replace(s, expr->args[i], to_arguments);
+    return tile_expr_op(s->context, expr->opcode, args[0], args[1], args[2]);
+}
+
+const tile_expr *sched_expr(schedule *s, const tile_expr *expr) {
+    return replace(s, expr, true);
+}
+
+const tile_expr *sched_resolved(schedule *s, const tile_expr *expr) {
+    return replace(s, expr, false);
+}
+
+const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d) {
+    return sched_resolved(s, type->dims[d]);
+}
+
+const tile_type *sched_element(schedule *s, tile_value value) {
+    const tile_type *type = sched_type(s, value);
+    const char *given = type->param ? sched_given(s, type->param) : NULL;
+    if (given) return tile_type_scalar(s->context, tile_scalar_from_name(given, strlen(given)));
+    tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar, .param = type->param};
+    return tile_type_get(s->context, &draft);
+}
+
+const tile_type *sched_working(schedule *s, const tile_type *element) {
+    return sched_is_half(element) ? tile_type_scalar(s->context, TILE_f32) : element;
+}
+
+const char *sched_free_name(schedule *s, const char *stem) {
+    const char *name = stem;
+    for (unsigned i = 2; tile_module_find(s->compute->module, name); i++)
+        name = tile_arena_format(s->arena, "%s_%u", stem, i);
+    return name;
+}
+
+int64_t sched_axis(const schedule *s, tile_op op) {
+    return tile_op_attr_int(s->compute, op, TILE_ATTR_axis, -1);
+}
+
+/* Operations along rows whose results have as many elements. */
+bool sched_is_along(const schedule *s, tile_op op) {
+    return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_along;
+}
+
+int sched_input_of(const schedule *s, const sched_group *g, tile_value value) {
+    for (size_t i = 0; i < g->input_count; i++)
+        if (s->arrays[g->inputs[i].array].value.id == value.id) return (int)g->inputs[i].array;
+    return -1;
+}
+
+int sched_find_input(const schedule *s, const sched_group *g, tile_value value) {
+    int found = sched_input_of(s, g, value);
+    tile_op op = tile_value_def(s->compute, value);
+    if (found >= 0 || !op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape) return found;
+    return sched_find_input(s, g, tile_operand_src(s->compute, op));
+}
+
+bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
+    unsigned rank = sched_type(s, value)->rank, places = 0;
+    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
+    if (s->failed) return false;
+    for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
+        if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
+    if (places == SCHED_MOST_PLACES) {
+        const char *name = tile_value_at(s->compute, value)->name;
+        SCHED_FAIL(
+            s, tile_value_def(s->compute, value),
+            "%%%s is wanted at more than %d places for one element of a result; begin a "
+            "compute of its own behind it, or behind one of those that take it several times",
+            name ? name : "?", SCHED_MOST_PLACES);
+        return false;
+    }
+    visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
+                                    sizeof *visits->items);
+    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
+    *latest = (uint32_t)visits->count;
+    return true;
+}
