@@ -100,6 +100,7 @@ Test(null, tables) {
     cr_expect_eq(tile_scalar_bits((tile_scalar)-1), 0);
     cr_expect_eq(tile_scalar_bytes((tile_scalar)-1), 0);
     cr_expect_eq(tile_scalar_mantissa((tile_scalar)-1), 0);
+    cr_expect_leq(tile_scalar_whole_limit((tile_scalar)-1), 1);
     cr_expect_not(tile_scalar_is_floating((tile_scalar)-1));
     cr_expect_not(tile_scalar_has_arithmetic((tile_scalar)-1));
     cr_expect_eq(tile_scalar_read((tile_scalar)-1, &number), 0);

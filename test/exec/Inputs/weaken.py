@@ -226,10 +226,11 @@ def main():
         names = [n for n in POINTS if not options.only or n in options.only.split(";") or POINTS[n][0] in options.only.split(";")]
         texts = dict(zip(names, pool.map(lambda n: make(n, options), names)))
         for name in names:
-            jobs.append((name, "as it is", 0, "", texts[name]))
-            for kind, line, old, text in find_changes(texts[name]):
-                if options.kind in kind and not (options.without and options.without in kind) and zlib.crc32(f"{name} {line} {kind}".encode()) % parts == part:
-                    jobs.append((name, kind, line, old, text))
+            changes = [(name, kind, line, old, text) for kind, line, old, text in find_changes(texts[name])
+                       if options.kind in kind and not (options.without and options.without in kind) and
+                       zlib.crc32(f"{name} {line} {kind}".encode()) % parts == part]
+            if changes or parts < 8:
+                jobs += [(name, "as it is", 0, "", texts[name]), *changes]
         reports = list(pool.map(lambda job: judge(job, options), enumerate(jobs)))
     rows, wrong, needless, missed, left = {}, 0, 0, 0, [row[3] for row in NEEDLESS]
     for (name, kind, line, old, _), report in zip(jobs, reports):

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+import shares
+
 LARGEST = {"f16": 2048, "f32": 1 << 22, "i32": 1 << 30, "i8": 127}
 
 
@@ -315,7 +317,9 @@ def check(compute, path, seed, given):
 def main():
     given = dict(a[2:].split("=", 1) if "=" in a else (a[2:], "") for a in sys.argv[1:])
     seed, count = int(given.get("seed", 1)), int(given.get("count", 1000000))
-    end, least = time.time() + float(given.get("seconds", 10)), int(given.get("least", 1))
+    seed, count, least, milliseconds = shares.draw(seed, count, int(given.get("least", 1)),
+                                                   round(1000 * float(given.get("seconds", 10))))
+    end = time.time() + milliseconds / 1000
     folder = given.get("keep") or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
     done = wrong = 0
