@@ -260,8 +260,9 @@ def main():
         for name, kinds in rows.items():
             print(f"{name}: " + ", ".join(f"{kind} {found}/{number}" + (f" (needless {spare})" if spare else "")
                                           for kind, (number, found, spare) in kinds.items() if number))
-    changes = len(jobs) - len(names)
-    print(f"{len(names)} kernels, {wrong} wrong as they are; {changes} changes, {changes - needless - missed} caught, "
+    whole = sum(kind == "as it is" for _, kind, *_ in jobs)
+    changes = len(jobs) - whole
+    print(f"{whole} kernels, {wrong} wrong as they are; {changes} changes, {changes - needless - missed} caught, "
           f"{needless} needless, {missed} missed")
 
 
