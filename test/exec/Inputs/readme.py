@@ -4,6 +4,7 @@ as they are written, and what they show as output is printed by one of these com
 A block that is a kernel, a plan, a compute or a C program stands in a file that the document names. A command that ends
 with `# exit status N` has to exit so. A block marked `output`, or of JSON, is the whole output of one command; `...` on
 a line of its own stands for lines that are left out. Blanks at the end of a line and times in ms are not compared.
+A link leads to a file of the tree.
 
 usage: readme.py ROOT BUILD SCRATCH [DOCUMENT...]     without documents: each README.md in ROOT that has a block
 """
@@ -78,9 +79,19 @@ def shown(text, printed):
             yield found
 
 
-def check(document, root, scratch):
+def links(document, text):
+    """Each link that is a path leads from the document to a file; none of a document that is a copy."""
+    for link in re.findall(r"\]\(([^)\s:]+)\)", text):
+        there = (document.parent / link).exists()
+        if not there:
+            print(f"leads to no file: {link}")
+        yield there
+
+
+def check(document, root, scratch, is_copy):
     text = document.read_text()
     found, printed = list(sources(text, root)), []
+    found += () if is_copy else links(document, text)
     for line, status in commands(text):
         run = subprocess.run(["bash", "-c", line], cwd=scratch, capture_output=True, text=True)
         found.append(run.returncode == status)
@@ -107,8 +118,10 @@ def main():
                         ("build", pathlib.Path(sys.argv[2]).resolve())):
         if not (scratch / name).is_symlink():
             os.symlink(where, scratch / name)
-    chosen = [pathlib.Path(name) for name in sys.argv[4:]] or list(documents(root))
-    return any([check(document, root, scratch) for document in chosen]) or not chosen
+    chosen = [pathlib.Path(name) for name in sys.argv[4:]]
+    faults = [check(document, root, scratch, bool(chosen)) for document in chosen or documents(root)]
+    return any(faults) or not faults
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
