@@ -4,7 +4,7 @@ as they are written, and what they show as output is printed by one of these com
 A block that is a kernel, a plan, a compute or a C program stands in a file that the document names. A command that ends
 with `# exit status N` has to exit so. A block marked `output`, or of JSON, is the whole output of one command; `...` on
 a line of its own stands for lines that are left out. Blanks at the end of a line and times in ms are not compared.
-A link leads to a file of the tree.
+A link leads to a file of the tree, and a path in the text is one: from the root, or from the folder of the document.
 
 usage: readme.py ROOT BUILD SCRATCH [DOCUMENT...]     without documents: each README.md in ROOT that has a block
 """
@@ -79,19 +79,28 @@ def shown(text, printed):
             yield found
 
 
-def links(document, text):
-    """Each link that is a path leads from the document to a file; none of a document that is a copy."""
+def links(document, text, root):
+    """Each link that is a path leads from the document to a file, and each path between backquotes is one; `x.[ch]` is two
+    files, and `x*.c` some. Build folders are made, share/ is where things are installed, and NAME stands for others."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s:]+)\)", text):
         there = (document.parent / link).exists()
         if not there:
             print(f"leads to no file: {link}")
         yield there
+    for name in re.findall(r"`([\w.-]+/[\w./*\[\]-]*)`", text):
+        if not name.startswith(("build", "share/")) and not re.search("NAME|FOLDER", name):
+            folders = (root, root / "include", document.parent)
+            there = any(any(folder.glob(name.rstrip("/"))) for folder in folders)
+            if not there:
+                print(f"is no path: {name}")
+            yield there
 
 
 def check(document, root, scratch, is_copy):
     text = document.read_text()
     found, printed = list(sources(text, root)), []
-    found += () if is_copy else links(document, text)
+    found += () if is_copy else links(document, text, root)
     for line, status in commands(text):
         run = subprocess.run(["bash", "-c", line], cwd=scratch, capture_output=True, text=True)
         found.append(run.returncode == status)
