@@ -4,7 +4,8 @@ as they are written, and what they show as output is printed by one of these com
 A block that is a kernel, a plan, a compute or a C program stands in a file that the document names. A command that ends
 with `# exit status N` has to exit so. A block marked `output`, or of JSON, is the whole output of one command; `...` on
 a line of its own stands for lines that are left out. Blanks at the end of a line and times in ms are not compared.
-A link leads to a file of the tree, and a path in the text is one: from the root, or from the folder of the document.
+A link leads to a file of the tree, and a path in the text is one: from the root, or from the folder of the document. The first page is
+short.
 
 usage: readme.py ROOT BUILD SCRATCH [DOCUMENT...]     without documents: each README.md in ROOT that has a block
 """
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 
+MOST_LINES, MOST_COLUMNS = 180, 100  # of the first page
 SOURCE = ("compute ", "kernel ", "plan ", "#include ")
 NAMED = re.compile(r"(?:lib|passes|runtime|tools|test)/[\w/-]+\.(?:tile|c)\b")
 TIME = re.compile(r"\d[\d.]*(?= ms\b)")
@@ -97,10 +99,21 @@ def links(document, text, root):
             yield there
 
 
+def is_short(text):
+    """Whether the first page has few and short lines."""
+    lines = text.splitlines()
+    long = [number for number, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]
+    if len(lines) > MOST_LINES or long:
+        print(f"{len(lines)} lines, at most {MOST_LINES}; more than {MOST_COLUMNS} columns in lines {long}")
+        return False
+    return True
+
+
 def check(document, root, scratch, is_copy):
     text = document.read_text()
     found, printed = list(sources(text, root)), []
     found += () if is_copy else links(document, text, root)
+    found += [is_short(text)] if document.parent == root else []
     for line, status in commands(text):
         run = subprocess.run(["bash", "-c", line], cwd=scratch, capture_output=True, text=True)
         found.append(run.returncode == status)
