@@ -18,6 +18,10 @@ add_custom_command(OUTPUT ${manual} COMMAND tile-opt --ops -o ${manual} DEPENDS 
                    COMMENT "Printing the manual")
 add_custom_target(tile_manual ALL DEPENDS ${manual})
 install(FILES README.md tools/tile-opt/tutorial.md ${manual} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# With the folders that they are about, so that links from one to another lead there.
+foreach(about include/tile lib passes runtime test tools tools/kernels tools/tile-bench)
+  install(FILES ${about}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${about})
+endforeach()
 
 # ---- pkg-config -------------------------------------------------------------------------------------
 set(TILE_STATIC_LIBS "-L${llvm_libdir} ${llvm_libs} -lsqlite3 -lstdc++ -lz -lzstd -ldl -lm -lpthread -Wl,--build-id")

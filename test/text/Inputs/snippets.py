@@ -1,20 +1,23 @@
-"""Each piece of Tile IR in the running text of README, tutorial and manual parses and verifies, in a frame that says
-what stands around it.
+"""Each piece of Tile IR in the running text of the documents, the tutorial and the manual parses and verifies, in a frame
+that says what stands around it.
 
 FRAMES has sections: a frame, `--`, and the pieces that stand in the place of its `@@`, as the documents show them
 between backquotes; behind ` := ` with something in the place of each `..`. Behind `== no Tile IR` stand messages,
-patterns and grammar. What is a name, a path, an option, an operator or a command needs no line.
+patterns and grammar. What is a name, a path, an option, an operator or a command needs no line; a name may have a
+<part> that stands for others, and be that of several files, x.[ch].
 
-usage: snippets.py FRAMES SCRATCH DOCUMENT.md...
+usage: snippets.py FRAMES SCRATCH DOCUMENT...     a document that is a folder: each README.md in it
 """
 import concurrent.futures
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|"
-                   r"(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup) .*|--.*")
+                   r"\w+_<\w+>(\(f, op\))?|\w+\.\[\w+\]|"
+                   r"(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup|test/\S+\.py) .*|--.*")
 
 
 def pieces(text):
@@ -53,9 +56,19 @@ def verify(job):
     return ran.returncode == 0
 
 
+def documents(name):
+    """Build folders are not entered."""
+    if not os.path.isdir(name):
+        yield pathlib.Path(name)
+    for folder, inner, names in os.walk(name):
+        inner[:] = [name for name in inner if not name.startswith((".", "build"))]
+        if "README.md" in names:
+            yield pathlib.Path(folder, "README.md")
+
+
 def main():
     texts, folder = read_frames(pathlib.Path(sys.argv[1]).read_text()), pathlib.Path(sys.argv[2])
-    shown = set().union(*(pieces(pathlib.Path(file).read_text()) for file in sys.argv[3:]))
+    shown = set().union(*(pieces(file.read_text()) for name in sys.argv[3:] for file in documents(name)))
     unknown, stale = sorted(shown - texts.keys()), sorted(texts.keys() - shown)
     for piece in unknown:
         print(f"has no frame: {piece}")
