@@ -6,6 +6,7 @@
 #include "lib/check/verify.h"
 #include "lib/ir/syntax.h"
 #include "lib/layout/layout.h"
+#include "lib/ops/strategy.h"
 
 static bool check_tile(const tile_function *f, tile_op op) {
     const tile_attr *attr = tile_op_attr(f, op, TILE_ATTR_tile);
@@ -65,19 +66,21 @@ static bool check_raster(const tile_function *f, tile_op op) {
 
 /* What each strategy can put together. */
 static bool check_strategy(const tile_function *f, tile_op op) {
-    const char *strategy = tile_op_attr_text(f, op, TILE_ATTR_strategy);
+    tile_strategy strategy = tile_strategy_from_word(tile_op_attr_text(f, op, TILE_ATTR_strategy));
     const char *kind = tile_op_attr_text(f, op, TILE_ATTR_kind);
     int64_t split = tile_op_attr_int(f, op, TILE_ATTR_split, 2);
     if (!strategy || split == 1) return true;
-    if (kind && strcmp(kind, "add") != 0 &&
-        (strcmp(strategy, "atomic") == 0 || strcmp(strategy, "stream_k") == 0))
-        return tile_error_of(
-            f, op, "the strategy %s only adds; take serial, workspace, exchange or cluster",
-            strategy);
-    if (strcmp(strategy, "cluster") == 0 && split > TILE_MAX_CLUSTER)
-        return tile_error_of(f, op, "the strategy cluster takes factors up to %d, not %" PRId64,
-                             TILE_MAX_CLUSTER, split);
-    return true;
+    const tile_strategy_info *info = tile_strategy_get_info(strategy);
+    if (kind && strcmp(kind, "add") != 0 && info->only_adds) {
+        tile_arena scratch = {0};
+        tile_error_of(f, op, "the strategy %s only adds; take %s", info->word,
+                      tile_strategies_of_any(&scratch));
+        tile_arena_reset(&scratch);
+        return false;
+    }
+    return !info->most_factor || split <= info->most_factor ||
+           tile_error_of(f, op, "the strategy %s takes factors up to %u, not %" PRId64, info->word,
+                         info->most_factor, split);
 }
 
 bool tile_verify_schedule(const tile_function *f, tile_op op) {

@@ -186,9 +186,9 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
 
 static void refuse_kind(checker *c, tile_value carried, const struct reduction *kind) {
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "%s, which the loop carries, is %s, and the strategy %s only adds; take serial, "
-         "workspace, exchange or cluster",
-         name_of(c, carried, "a value"), kind->name, c->s->strategy->word);
+         "%s, which the loop carries, is %s, and the strategy %s only adds; take %s",
+         name_of(c, carried, "a value"), kind->name, split_info(c->s->strategy)->word,
+         tile_strategies_of_any(c->s->pass->scratch));
 }
 
 static void refuse_start(checker *c, tile_value carried, tile_value init,
@@ -226,7 +226,7 @@ static void check_sum(checker *c, unsigned i) {
                    "(`and`, `or`, `xor`)");
     else if (has_other_uses(c, next, carried))
         refuse_sum(c, carried, "is also used before the sum is complete");
-    else if (kind->kind != TILE_OP_add && c->s->strategy && c->s->strategy->only_adds)
+    else if (kind->kind != TILE_OP_add && c->s->strategy && split_info(c->s->strategy)->only_adds)
         refuse_kind(c, carried, kind);
     else if (!kind->anywhere && !is_number(c, init, kind->start))
         refuse_start(c, carried, init, kind);
@@ -279,7 +279,7 @@ static void check_together(checker *c, tile_op op) {
     FAIL(c, tile_op_loc(f, op),
          "%s stands behind a loop that is split, where the blocks of a cluster do not come "
          "together with the strategy %s; take workspace",
-         tile_op_name(f, op), c->s->strategy->word);
+         tile_op_name(f, op), split_info(c->s->strategy)->word);
     note_split(c);
 }
 
@@ -417,14 +417,15 @@ static void check_shared(checker *c) {
 
 static void check_strategy(checker *c) {
     const split_strategy *strategy = c->s->strategy;
+    const tile_strategy_info *info = split_info(strategy);
     const tile_function *f = c->f;
     tile_loc loc = tile_op_loc(f, c->s->loop);
     const char *why = strategy->refuses ? strategy->refuses(c->s) : NULL;
     if (why)
-        FAIL(c, loc, "the strategy %s cannot split this loop: %s", strategy->word, why);
-    else if (strategy->max_factor && c->s->factor > strategy->max_factor)
-        FAIL(c, loc, "the strategy %s takes factors up to %u, not %lld", strategy->word,
-             strategy->max_factor, (long long)c->s->factor);
+        FAIL(c, loc, "the strategy %s cannot split this loop: %s", info->word, why);
+    else if (info->most_factor && c->s->factor > info->most_factor)
+        FAIL(c, loc, "the strategy %s takes factors up to %u, not %lld", info->word,
+             info->most_factor, (long long)c->s->factor);
     for (unsigned d = 0; d < f->grid_rank && strategy->knows_grid && c->ok; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, loc,

@@ -16,11 +16,12 @@ const char *split_guess_strategy(const char *word, tile_arena *arena) {
     tile_guess guess = tile_guess_start(word, strlen(word));
     const split_strategy *strategy;
     for (unsigned i = 0; (strategy = split_strategy_at(i)); i++)
-        tile_guess_try(&guess, strategy->word);
+        tile_guess_try(&guess, split_info(strategy)->word);
     if (guess.best) return tile_guess_phrase(&guess, "", arena);
     const char *words = "; there are";
     for (unsigned i = 0; (strategy = split_strategy_at(i)); i++)
-        words = tile_arena_format(arena, "%s%s %s", words, i ? "," : "", strategy->word);
+        words =
+            tile_arena_format(arena, "%s%s %s", words, i ? "," : "", split_info(strategy)->word);
     return words;
 }
 
@@ -119,14 +120,14 @@ static unsigned add_points(const tile_function *f, const tile_target *target, ti
                            const split_strategy *strategy, tile_split_point *points) {
     tile_arena arena = {0};
     unsigned count = 0;
-    if (strategy->splits_one && is_possible(f, target, loop, strategy, 1, &arena))
-        points[count++] = (tile_split_point){1, strategy->word};
+    if (split_info(strategy)->splits_one && is_possible(f, target, loop, strategy, 1, &arena))
+        points[count++] = (tile_split_point){1, split_info(strategy)->word};
     for (unsigned power = 2; power <= MOST_PARTS; power *= 2)
         for (unsigned half = 0; half < 2; half++) {
             unsigned factor = power + half * power / 2;
             bool fits =
                 factor <= MOST_PARTS && is_possible(f, target, loop, strategy, factor, &arena);
-            if (fits) points[count++] = (tile_split_point){factor, strategy->word};
+            if (fits) points[count++] = (tile_split_point){factor, split_info(strategy)->word};
         }
     tile_arena_reset(&arena);
     return count;
@@ -138,7 +139,7 @@ unsigned tile_split_space(const tile_function *f, const tile_target *target,
     tile_op launch;
     bool plan = f && f->kind == TILE_PLAN;
     if (!f || !target || f->kind == TILE_COMPUTE || f->param_count) return 0;
-    points[0] = (tile_split_point){1, split_strategy_at(0)->word};
+    points[0] = (tile_split_point){1, split_info(split_strategy_at(0))->word};
     f = tile_split_owner(f, &launch, &kernels);
     if (!f || f->level != 2 || f->param_count) return plan;
     const split_strategy *strategy;

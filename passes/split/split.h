@@ -3,27 +3,30 @@
 #ifndef TILE_PASSES_SPLIT_SPLIT_H
 #define TILE_PASSES_SPLIT_SPLIT_H
 
+#include "lib/ops/strategy.h"
 #include "passes/grid/grid.h"
 
 typedef struct split split;
 
-/* A strategy: what it makes of a kernel whose clause has been found legal. */
+/* A strategy: what it makes of a kernel whose clause has been found legal. What it can do is in
+ * lib/ops/strategy.def. */
 typedef struct split_strategy {
-    const char *word;
+    tile_strategy is;
     tile_status (*lower)(split *s);
     bool takes_steps; /* the kernel becomes a plan */
     bool knows_grid;  /* the kernel computes the grid's extents, which the launch alone knows where
                          they name the device */
-    unsigned max_factor; /* 0: any */
-    bool splits_one;     /* a factor of 1 is a split, too */
-    bool draws;          /* parts are drawn by the blocks as they come, in the place of block_id */
-    bool neighbours;     /* the parts of a tile are neighbours in the grid */
-    bool only_adds;      /* other reductions would need a start that changes nothing */
+    bool draws;       /* parts are drawn by the blocks as they come, in the place of block_id */
+    bool neighbours;  /* the parts of a tile are neighbours in the grid */
     bool
         last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
     tile_feature needs;                     /* what the target must have */
     const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
+
+static inline const tile_strategy_info *split_info(const split_strategy *strategy) {
+    return tile_strategy_get_info(strategy->is);
+}
 
 struct split {
     tile_pass *pass;

@@ -88,50 +88,42 @@
 #include "lib/ir/regions.h"
 #include "passes/split/steps.h"
 
-enum { MOST_BLOCKS_PER_SM = 32 /* of any target: others would begin when the first ones end */ };
-
-static const split_strategy strategies[] = {
-    {.word = "serial", .lower = split_serial, .draws = true, .last_goes_on = true},
-    {.word = "workspace", .lower = split_workspace, .takes_steps = true, .knows_grid = true},
-    {.word = "atomic", .lower = split_atomic, .only_adds = true, .last_goes_on = true},
-    {.word = "exchange",
-     .lower = split_exchange,
-     .takes_steps = true,
-     .knows_grid = true,
-     .last_goes_on = true}, /* where it is serial */
-    {.word = "cluster",
-     .lower = split_cluster,
-     .max_factor = TILE_MAX_CLUSTER,
-     .neighbours = true,
-     .needs = TILE_FEATURE_cluster,
-     .refuses = split_cluster_refuses},
-    {.word = "stream_k",
-     .lower = split_stream_k,
-     .knows_grid = true,
-     .max_factor = MOST_BLOCKS_PER_SM,
-     .splits_one = true,
-     .only_adds = true,
-     .last_goes_on = true,
-     .refuses = split_stream_k_refuses},
+static const split_strategy strategies[TILE_STRATEGY_COUNT] = {
+    [TILE_STRATEGY_serial] = {.is = TILE_STRATEGY_serial,
+                              .lower = split_serial,
+                              .draws = true,
+                              .last_goes_on = true},
+    [TILE_STRATEGY_workspace] = {.is = TILE_STRATEGY_workspace,
+                                 .lower = split_workspace,
+                                 .takes_steps = true,
+                                 .knows_grid = true},
+    [TILE_STRATEGY_atomic] = {.is = TILE_STRATEGY_atomic,
+                              .lower = split_atomic,
+                              .last_goes_on = true},
+    [TILE_STRATEGY_exchange] = {.is = TILE_STRATEGY_exchange,
+                                .lower = split_exchange,
+                                .takes_steps = true,
+                                .knows_grid = true,
+                                .last_goes_on = true}, /* where it is serial */
+    [TILE_STRATEGY_cluster] = {.is = TILE_STRATEGY_cluster,
+                               .lower = split_cluster,
+                               .neighbours = true,
+                               .needs = TILE_FEATURE_cluster,
+                               .refuses = split_cluster_refuses},
+    [TILE_STRATEGY_stream_k] = {.is = TILE_STRATEGY_stream_k,
+                                .lower = split_stream_k,
+                                .knows_grid = true,
+                                .last_goes_on = true,
+                                .refuses = split_stream_k_refuses},
 };
 
-enum { STRATEGY_COUNT = sizeof strategies / sizeof *strategies };
-
-_Static_assert(0
-#define ATTR(number, name, ...)
-#define WORD(attribute, word, meaning) +(TILE_ATTR_##attribute == TILE_ATTR_strategy)
-#include "tile/attrs.def"
-                   == STRATEGY_COUNT,
-               "each word of the attribute has a row");
-
 const split_strategy *split_strategy_at(unsigned index) {
-    return index < STRATEGY_COUNT ? &strategies[index] : NULL;
+    return index + 1 < TILE_STRATEGY_COUNT ? &strategies[index + 1] : NULL;
 }
 
 const split_strategy *split_find_strategy(const char *word) {
-    for (unsigned i = 0; word && i < STRATEGY_COUNT; i++)
-        if (strcmp(strategies[i].word, word) == 0) return &strategies[i];
-    return NULL;
+    tile_strategy is = tile_strategy_from_word(word);
+    return is ? &strategies[is] : NULL;
 }
 
 /* The clause from the options ------------------------------------------------------------------ */
@@ -282,7 +274,7 @@ static tile_status split_kernel(tile_pass *pass, tile_function *f) {
     const split_strategy *strategy =
         split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy));
     if (!strategy) return TILE_INVALID;
-    if (strategy->splits_one || tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1)
+    if (split_info(strategy)->splits_one || tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1)
         return lower(pass, f, loop, strategy);
     tile_op_remove_attr(f, loop, TILE_ATTR_split);
     tile_op_remove_attr(f, loop, TILE_ATTR_strategy);

@@ -99,7 +99,7 @@ typedef struct sheet {
     const machine *m;
     const tune_work *w;
     double factor;               /* parts of each sum */
-    const char *strategy;        /* NULL: it is whole */
+    tile_strategy strategy;      /* none: it is whole */
     tune_cost cost;              /* of a block */
     double tiles, blocks, steps; /* steps: iterations of the loop */
     double rounds;               /* of loads that a block waits for */
@@ -120,10 +120,6 @@ static double places(const sheet *s) {
 }
 
 /* Parts ---------------------------------------------------------------------------------------- */
-
-static bool is_split(const sheet *s, const char *strategy) {
-    return s->strategy && strcmp(s->strategy, strategy) == 0;
-}
 
 /* stream_k: each multiprocessor's tiles, whole ones and a share of the last
  * (passes/split/stream_k.c). */
@@ -147,7 +143,7 @@ static void deal_out(sheet *s) {
     double share = 1; /* of a tile's iterations */
     s->tiles = (double)w->grid[0] * (double)w->grid[1] * (double)w->grid[2];
     s->blocks = s->tiles * s->factor;
-    if (is_split(s, "stream_k")) {
+    if (s->strategy == TILE_STRATEGY_stream_k) {
         share = s->each = share_tiles(s);
     } else if (w->trips > 0) {
         share = ceil(w->trips / s->factor) / w->trips;
@@ -274,7 +270,7 @@ static double bytes_asked(const sheet *s, double crossing) {
 /* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
  * of its rate each, up to what one asks for. */
 static double count_rounds(const sheet *s, double most_bytes) {
-    bool shares = is_split(s, "stream_k");
+    bool shares = s->strategy == TILE_STRATEGY_stream_k;
     double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
     if (!shares && !s->made.persistent) return even;
     double least_time = L2_PER_CYCLE / most_bytes * (shares ? s->last : 1);
@@ -302,7 +298,7 @@ static double time_memory(const sheet *s) {
 /* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
 static double time_stores(const sheet *s, double each, double resident) {
     double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
-    bool alone = s->made.persistent || (is_split(s, "stream_k") && resident < 2);
+    bool alone = s->made.persistent || (s->strategy == TILE_STRATEGY_stream_k && resident < 2);
     return alone ? (s->made.turns ? 1 : each) * tile : 0;
 }
 
@@ -318,18 +314,21 @@ static double time_shares(const sheet *s) {
 /* Handing over the parts of the sums, of all blocks. */
 static double time_parts(const sheet *s, double resident) {
     double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
-    if (!s->strategy) return 0;
-    if (is_split(s, "exchange")) return exchange_meets + parts;
-    if (is_split(s, "workspace")) return workspace_meets + parts;
-    if (is_split(s, "atomic"))
+    double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock);
+    double others = (1 - 1 / s->factor) * s->w->sums;
+    switch (s->strategy) {
+    case TILE_STRATEGY_none:
+    case TILE_STRATEGY_COUNT: break;
+    case TILE_STRATEGY_serial: return (s->factor - 1) * (turn + chain);
+    case TILE_STRATEGY_exchange: return exchange_meets + parts;
+    case TILE_STRATEGY_workspace: return workspace_meets + parts;
+    case TILE_STRATEGY_atomic:
         return atomic_meets + parts + resident * s->w->sums / (ADDED_PER_CYCLE * s->m->clock);
-    if (is_split(s, "cluster")) {
-        double others = (1 - 1 / s->factor) * s->w->sums;
+    case TILE_STRATEGY_cluster:
         return s->factor * cluster_meets + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
+    case TILE_STRATEGY_stream_k: return time_shares(s);
     }
-    if (is_split(s, "stream_k")) return time_shares(s);
-    double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock); /* serial */
-    return (s->factor - 1) * (turn + chain);
+    return 0;
 }
 
 /* Kernels without products: blocks wait for what they load, and others load meanwhile. */
@@ -367,8 +366,9 @@ static double estimate(const sheet *s) {
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
                             const char *strategy, tile_arena *arena, const char **why) {
     sheet s = {.m = m, .w = work, .factor = 1, .each = 1};
-    bool splits = strategy && (factor > 1 || strcmp(strategy, "stream_k") == 0);
-    if (splits) s.factor = (double)factor, s.strategy = strategy;
+    tile_strategy is = tile_strategy_from_word(strategy);
+    if (is && (factor > 1 || tile_strategy_get_info(is)->splits_one))
+        s.factor = (double)factor, s.strategy = is;
     deal_out(&s);
     s.made = tune_expect_passes(work, s.strategy);
     *why = find_obstacle(&s, arena);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ir/syntax.h"
+#include "lib/ops/strategy.h"
 #include "lib/support/context.h"
 #include "lib/support/integer.h"
 #include "passes/passes.h"
@@ -162,7 +163,8 @@ static const double most_blocks_per_sm = 2;
 
 /* blocks: of the grid that is written. */
 static bool is_worth_a_try(const tile_split_point *split, double blocks, unsigned sms) {
-    if (strcmp(split->strategy, "stream_k") == 0) /* factor x sms blocks, whatever the grid */
+    /* Factor x sms blocks, whatever the grid. */
+    if (tile_strategy_get_info(tile_strategy_from_word(split->strategy))->splits_one)
         return split->factor <= most_blocks_per_sm;
     return split->factor > 1 && blocks * split->factor <= most_blocks_per_sm * sms;
 }

@@ -381,14 +381,14 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
 
 /* Passes --------------------------------------------------------------------------------------- */
 
-tune_passes tune_expect_passes(const tune_work *w, const char *strategy) {
+tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
     tune_passes made = {.roles = w->may_have_roles && (!w->fills_clusters || strategy),
                         .persistent = w->persistent && !strategy,
                         .shared = w->shared};
     made.turns = w->turns && made.roles && made.persistent;
     made.thirds = w->thirds && made.roles && !strategy;
     /* The ring is never free. */
-    if (made.roles && (made.persistent || (strategy && strcmp(strategy, "stream_k") == 0)))
+    if (made.roles && (made.persistent || strategy == TILE_STRATEGY_stream_k))
         made.shared += w->box;
     return made;
 }

@@ -4,6 +4,7 @@
 #define TILE_RUNTIME_MODEL_WORK_H
 
 #include "lib/ir/function.h"
+#include "lib/ops/strategy.h"
 #include "passes/passes.h"
 #include "tile/target.h"
 
@@ -63,8 +64,8 @@ typedef struct tune_passes {
     int64_t shared;  /* bytes of shared memory */
 } tune_passes;
 
-/* strategy: NULL where the kernel's sums are not split. */
-tune_passes tune_expect_passes(const tune_work *work, const char *strategy);
+/* strategy: none where the kernel's sums are not split. */
+tune_passes tune_expect_passes(const tune_work *work, tile_strategy strategy);
 
 /* fmin and fmax are calls, for numbers that are none. */
 static inline double least(double a, double b) {

@@ -163,7 +163,7 @@ static facts expect(const run *r, const tile_bound_params *point) {
     tune_read_work(r->f, point, r->sizes, r->target, SMS, &arena, &w);
     tune_read_split(r->f, point, &factor, &strategy);
     if (factor == 1 && strategy && strcmp(strategy, "stream_k") != 0) strategy = NULL;
-    tune_passes made = tune_expect_passes(&w, strategy);
+    tune_passes made = tune_expect_passes(&w, tile_strategy_from_word(strategy));
     bool keeps = made.persistent || (strategy && strcmp(strategy, "stream_k") == 0);
     tile_arena_reset(&arena);
     return (facts){.dots = w.dots,

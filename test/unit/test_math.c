@@ -41,6 +41,12 @@ static const function functions[] = {
 
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
+_Static_assert(0
+#define FUNCTION(name, fast_body) +1
+#include "lib/codegen/math.def"
+                   == FUNCTIONS,
+               "each function of math.def has a row");
+
 /* What ops.def states. */
 static double stated_for(const function *f, bool wide) {
     tile_opcode opcode = tile_opcode_from_name(f->name, strlen(f->name));
