@@ -39,7 +39,7 @@ Test(json, values) {
 }
 
 static bool is_int(const char *text, int64_t expected) {
-    int64_t value = expected + 1;
+    int64_t value = ~expected;
     return tile_json_is_int(json(text), &value) && value == expected;
 }
 
