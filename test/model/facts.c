@@ -200,8 +200,8 @@ static bool visit_point(const tile_bound_params *point, void *user) {
     tile_binding given[MOST_BINDINGS];
     for (unsigned i = 0; i < r->given_count; i++)
         given[i] = (tile_binding){r->given[i].key, r->given[i].value};
-    const tile_binding *bindings = tune_name_point(point, given, r->given_count, &arena, &count);
     if (r->points++ % r->shares != r->share - 1) return true;
+    const tile_binding *bindings = tune_name_point(point, given, r->given_count, &arena, &count);
     if (compile(r, bindings, count, &made)) {
         facts expected = expect(r, point);
         if (!is_same(&made, &expected)) {
@@ -236,10 +236,10 @@ static bool is_complete(const run *r, const tile_function *f) {
 }
 
 static void visit_kernel(run *r, const tile_function *f) {
+    if (f->kind != TILE_KERNEL || !is_complete(r, f)) return;
     tile_arena arena = {0};
     int64_t *sizes = TILE_NEW_ARRAY(&arena, int64_t, f->arg_count + 1);
     for (size_t i = 0; i < f->arg_count; i++) sizes[i] = SIZE;
-    if (f->kind != TILE_KERNEL || !is_complete(r, f)) return;
     r->f = f;
     r->sizes = sizes;
     tile_visit_points(f, r->given, r->given_count, NULL, &arena, visit_point, r);
