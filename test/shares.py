@@ -22,7 +22,11 @@ def parse(text):
 
 
 def of_commit(root):
-    said = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True)
+    """The first share where there is no git, or no commit."""
+    try:
+        said = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return 1, SHARES
     commit = said.stdout.strip() if said.returncode == 0 else "0"
     return 1 + int(commit, 16) % SHARES, SHARES
 
