@@ -127,7 +127,7 @@ tile_refusal tile_loop_refuses_chain(const tile_loop_facts *loop);
 /* Groups that take turns at tiles. */
 tile_refusal tile_loop_refuses_turns(const tile_loop_facts *loop);
 
-/* Copies that stand before a loop in a loop over tiles, and come through a ring of their own. */
+/* Copies before a loop that is inside a loop over tiles; they use a ring of their own. */
 typedef struct tile_beside_facts {
     const tile_target *target;
     unsigned warps; /* that compute */

@@ -26,7 +26,7 @@ typedef struct grid {
     tile_value part;             /* which part of its tile's sum the block has; none: all of it */
 } grid;
 
-/* Fills in the facts; the builder stands before the body as it is. */
+/* Fills in the facts; the builder is placed before the existing body. */
 tile_builder grid_open(grid *g, tile_pass *pass, tile_function *f);
 /* Builds block_id: g->block. */
 void grid_find_block(grid *g, tile_builder *b);
@@ -34,7 +34,7 @@ void grid_find_block(grid *g, tile_builder *b);
  * dims: a grid_dim; none: one is built if it is needed. */
 void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_value extent[3]);
 /* id, extent and cluster, those that have been found, take the place of what operations of the old
- * body give. These are erased, and the place of a builder that stands before one is lost. */
+ * body give. These are erased, and a builder placed before one is invalid afterwards. */
 void grid_close(const grid *g);
 
 /* An extent as it is written, an i32 of at least 1: otherwise there is no block that could ask. */

@@ -11,7 +11,7 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 /* Checks what a loop that says `finite` hands on, if it is of floats. */
 void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 
-/* wgmma.c: what stands behind a '%' where either buffer is meant; NULL: there is none. */
+/* wgmma.c: the text after a '%' where either buffer is meant; NULL: there is none. */
 const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
 
 /* parallel.c: the extents, NULL after a report; an instruction that sets or counts the coordinates;
