@@ -197,7 +197,7 @@ Test(tune, a_worker_that_crashes_hangs_or_swells_costs_a_candidate, .timeout = 1
     tune_fixture x;
     tune_open(&x, tune_text, "0, 1, 2, 3, 4");
     x.options.worker = tune_program("tile-faulty-worker");
-    x.options.timeout = 5;
+    x.options.timeout = 3;
     x.options.worker_bytes = 400 << 20;
     cr_assert_eq(tune_add(&x, 50), TILE_OK, "%s", x.text.messages);
     const tile_candidate *c = tune_find(&x, "block=32 fault=1");
