@@ -116,6 +116,8 @@ Test(null, tables) {
     cr_expect_eq(tile_api_version(), TILE_API_VERSION);
     cr_expect_str_eq(tile_version_string(), TILE_VERSION_STRING);
     tile_manual_print(NULL, NULL);
+    cr_expect_not(tile_manual_print_chapter("types", NULL, NULL, NULL));
+    cr_expect_not(tile_manual_print_operation("add", NULL, NULL, NULL));
 }
 
 Test(null, modules) {
