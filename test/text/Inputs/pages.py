@@ -1,5 +1,5 @@
-"""Runs what pages of the manual show. A block that begins with `// NAME.tile` (or `# NAME.py`) is a file; the other
-blocks without a tag are commands, one a line, `\\` for lines that go on. A command exits with 0, or as `# exit status N`
+"""Runs what pages of the manual show. A block that begins with `// NAME.tile` (or `# NAME.py`) is a file. A block of lines
+that begin with a tool's name are commands, one a line, `\\` for lines that go on. A command exits with 0, or as `# exit status N`
 after it says. A block tagged `output` is what one of the page's commands printed, whole, with `...` for lines
 that are left out. Blocks with other tags are in other languages, and only read.
 
@@ -15,6 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "exec" / "Inputs"))
 from readme import is_part, normal  # noqa: E402
 
+COMMAND = re.compile(r"(?:tile-\w+|tilec|od) ")
 FILE = re.compile(r"(?://|#) ([\w-]+\.\w+)\n")
 
 
@@ -46,7 +47,7 @@ def run_page(name, text, folder, must):
         elif not tag and named:
             (folder / named[1]).write_text(block)
             files += 1
-        elif not tag:
+        elif not tag and COMMAND.match(block):
             for line in block.replace("\\\n", " ").splitlines():
                 wrong = run(line, folder, printed)
                 commands += 1
