@@ -12,8 +12,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "exec" / "Inputs"))
-from readme import is_part, normal  # noqa: E402
+from readme import is_part, normal
 
 COMMAND = re.compile(r"(?:tile-\w+|tilec|od) ")
 FILE = re.compile(r"(?://|#) ([\w-]+\.\w+)\n")
