@@ -590,14 +590,6 @@ TILE_API void tile_function_print(const tile_function *function, tile_writer wri
 /* Checks every rule of the IR; what is broken is reported at its place. */
 TILE_API tile_status tile_module_verify(const tile_module *module);
 TILE_API tile_status tile_function_verify(const tile_function *function);
-/* Writes all chapters of the manual, as Markdown. */
-TILE_API void tile_manual_print(tile_writer writer, void *user);
-/* The chapter of this name, or the page of an operation; without a name, the list of all. False if
- * there is none, then *nearest (which may be absent) is the name that was perhaps meant, or NULL. */
-TILE_API bool tile_manual_print_chapter(const char *name, const char **nearest, tile_writer writer,
-                                        void *user);
-TILE_API bool tile_manual_print_operation(const char *name, const char **nearest,
-                                          tile_writer writer, void *user);
 
 #ifdef __cplusplus
 }

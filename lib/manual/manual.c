@@ -6,7 +6,7 @@
 #include "lib/support/guess.h"
 #include "lib/support/memory.h"
 #include "lib/support/text.h"
-#include "tile/ir.h"
+#include "tile/manual.h"
 
 /* A row without a text begins a part. */
 typedef struct chapter {

@@ -9,6 +9,7 @@
 #include "lib/support/guess.h"
 #include "lib/support/memory.h"
 #include "lib/support/text.h"
+#include "tile/manual.h"
 
 /* In the order of ops.def. A row with a group begins rows of it. */
 typedef struct row {

@@ -9,6 +9,7 @@
 #include "tile/cache.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
+#include "tile/manual.h"
 #include "tile/measure.h"
 #include "tile/split.h"
 #include "tile/tune.h"

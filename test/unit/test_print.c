@@ -5,6 +5,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/syntax.h"
+#include "tile/manual.h"
 
 static void check_round_trip(text_fixture *x, const char *text) {
     tile_module *module = text_parse(x, text);

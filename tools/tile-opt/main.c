@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/manual.h"
 #include "tools/tile-opt/expect.h"
 #include "tools/tile-opt/layouts.h"
 #include "tools/tile-opt/reduce.h"
