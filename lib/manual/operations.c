@@ -163,6 +163,46 @@ static void print_list(const tile_out *out) {
     }
 }
 
+/* Prose --------------------------------------------------------------------------------------- */
+
+/* Breaks lines between words; one that begins with a dash goes on under its first word. */
+typedef struct prose {
+    const tile_out *out;
+    size_t column, indent, length;
+    char word[256];
+} prose;
+
+enum { PROSE_COLUMNS = 100 };
+
+static void end_word(prose *p) {
+    if (p->column && p->column + 1 + p->length > PROSE_COLUMNS) {
+        tile_out_print(p->out, "\n%*s", (int)p->indent, "");
+        p->column = p->indent;
+    } else if (p->column && p->length) {
+        tile_out_print(p->out, " ");
+        p->column++;
+    } else {
+        p->indent = p->length == 1 && *p->word == '-' ? 2 : 0;
+    }
+    tile_out_print(p->out, "%.*s", (int)p->length, p->word);
+    p->column += p->length;
+    p->length = 0;
+}
+
+/* A tile_writer. */
+static void append_prose(const char *text, size_t length, void *user) {
+    prose *p = user;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] != ' ' && text[i] != '\n') p->word[p->length++] = text[i];
+        if (p->length == sizeof p->word || (p->length && (text[i] == ' ' || text[i] == '\n')))
+            end_word(p);
+        if (text[i] == '\n') {
+            tile_out_print(p->out, "\n");
+            p->column = p->indent = 0;
+        }
+    }
+}
+
 /* A page -------------------------------------------------------------------------------------- */
 
 static void print_attr_names(const tile_out *out, const tile_op_info *info, bool required) {
@@ -358,16 +398,18 @@ static const char *find_examples(tile_opcode opcode) {
 static void print_page(const tile_out *out, tile_opcode opcode) {
     const tile_op_info *info = tile_op_get_info(opcode);
     const rule_text *rule = rules[opcode];
-    tile_out_print(out, "# %s\n\n%s", info->name, info->meaning);
-    tile_op_error_print(opcode, out);
-    tile_out_print(out, ".\n\n");
+    prose lines = {.out = out};
+    tile_out text = {append_prose, &lines};
+    tile_out_print(&text, "# %s\n\n%s", info->name, info->meaning);
+    tile_op_error_print(opcode, &text);
+    tile_out_print(&text, ".\n\n");
     print_syntax(out, opcode);
-    print_levels(out, info);
-    print_operands(out, info);
-    tile_out_print(out, "\n**Types:** %s\n", rule->types);
-    print_attributes(out, info);
-    print_effects(out, info);
-    if (*rule->errors) tile_out_print(out, "\n**Errors:** %s\n", rule->errors);
+    print_levels(&text, info);
+    print_operands(&text, info);
+    tile_out_print(&text, "\n**Types:** %s\n", rule->types);
+    print_attributes(&text, info);
+    print_effects(&text, info);
+    if (*rule->errors) tile_out_print(&text, "\n**Errors:** %s\n", rule->errors);
     print_example(out, find_examples(opcode), info->name);
 }
 
