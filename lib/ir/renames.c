@@ -1,24 +1,56 @@
-/* Words that the language had. */
+/* The table of renames. */
+#include "lib/ir/renames.h"
+
 #include <string.h>
 
-#include "lib/text/parser.h"
+#include "tile/rename.h"
 
-#define RENAMED(behind, old, now) {behind, old, "has been renamed to '" now "'"},
-#define REMOVED(behind, old, advice) {behind, old, "has been removed: " advice},
-static const struct {
-    const char *behind, *old, *fate;
-} words[] = {
-#include "lib/text/old_words.def"
+static const bool in_text[] = {
+#define TILE_RENAME_KIND(kind, is_in_text, forms) [TILE_RENAMED_##kind] = is_in_text,
+#include "lib/ir/renames.def"
 };
 
-bool tile_parse_old_word(tile_parser *p, const char *behind) {
-    const tile_token *token = &p->token;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        bool same = token->kind == TILE_TOKEN_WORD &&
-                    tile_text_is(words[i].old, token->text, token->length);
-        if (!same || strcmp(words[i].behind, behind) != 0) continue;
-        tile_parse_error(p, token->loc, "'%s' %s", words[i].old, words[i].fate);
-        return true;
+static const tile_rename rows[] = {
+#define TILE_RENAME(kind, where, old, now) {TILE_RENAMED_##kind, where, old, now, NULL},
+#define TILE_REMOVED(kind, where, old, advice) {TILE_RENAMED_##kind, where, old, NULL, advice},
+#include "lib/ir/renames.def"
+};
+
+const tile_rename *tile_rename_at(unsigned index) {
+    return index < sizeof rows / sizeof *rows ? &rows[index] : NULL;
+}
+
+bool tile_rename_is_in_text(tile_rename_kind kind) {
+    return in_text[kind];
+}
+
+size_t tile_rename_next_word(const char **at) {
+    *at += strspn(*at, " ");
+    return strcspn(*at, " ");
+}
+
+const tile_rename *tile_rename_find(tile_rename_kind kind, const char *where, const char *text,
+                                    size_t length) {
+    const tile_rename *row;
+    for (unsigned i = 0; (row = tile_rename_at(i)); i++) {
+        const char *first = row->old;
+        if (row->kind == kind && (!where || strcmp(row->where, where) == 0) &&
+            tile_rename_next_word(&first) == length && memcmp(first, text, length) == 0)
+            return row;
     }
-    return false;
+    return NULL;
+}
+
+const char *tile_rename_message(const tile_rename *row, tile_arena *arena) {
+    if (!row->now)
+        return tile_arena_format(arena, "`%s` has been removed: %s", row->old, row->advice);
+    return tile_arena_format(arena, "`%s` is now `%s`%s", row->old, row->now,
+                             in_text[row->kind] ? "; `tile-opt --migrate FILE` rewrites a text"
+                                                : "");
+}
+
+const char *tile_pass_renamed(const char *name) {
+    const tile_rename *row =
+        name ? tile_rename_find(TILE_RENAMED_pass, "", name, strlen(name)) : NULL;
+    return row ? row->now : NULL;
 }

@@ -66,7 +66,7 @@ static void add_grid(reader *r) {
 static void add_table(reader *r, unsigned index) {
     const abi_json_table *table = &r->json.tables[index];
     add_head(r, tile_arena_format(&r->arena, "_table_%u", index),
-             tile_arena_format(&r->arena, " persistent dealt by %s", table->tile_cost),
+             tile_arena_format(&r->arena, " persistent balanced by %s", table->tile_cost),
              join(r, table->extents, 3), 1);
 }
 

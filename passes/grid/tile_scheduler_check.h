@@ -1,10 +1,10 @@
-/* What walk-tiles refuses. */
-#ifndef TILE_PASSES_GRID_WALK_CHECK_H
-#define TILE_PASSES_GRID_WALK_CHECK_H
+/* What tile-scheduler refuses. */
+#ifndef TILE_PASSES_GRID_TILE_SCHEDULER_CHECK_H
+#define TILE_PASSES_GRID_TILE_SCHEDULER_CHECK_H
 
 #include "passes/pass.h"
 
 /* True after a diagnostic: the blocks of a `persistent` kernel cannot visit many tiles. */
-bool walk_is_refused(tile_pass *pass, tile_function *f);
+bool tile_scheduler_is_refused(tile_pass *pass, tile_function *f);
 
 #endif
