@@ -8,6 +8,7 @@
 /* Attributes ---------------------------------------------------------------------------------- */
 
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
+    if (tile_parse_old_word(p, TILE_RENAMED_attribute, "")) return false;
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
         if (tile_attr_set_has(allowed, (tile_attr_id)i))
@@ -20,7 +21,6 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
     const tile_token *token = &p->token;
     tile_guess guess = tile_guess_start(token->text, token->length);
     const char *words = "";
-    const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
     for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
         if (token->kind == TILE_TOKEN_WORD &&
             tile_text_is(attr->text, token->text, token->length)) {
@@ -39,7 +39,7 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
         tile_parse_advance(p);
         return true;
     }
-    if (tile_parse_old_word(p, behind)) return false;
+    if (tile_parse_old_word(p, TILE_RENAMED_word, tile_attr_keyword(attr->id))) return false;
     return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
                             words,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
@@ -481,7 +481,7 @@ bool tile_parse_at_foreign_op(const tile_parser *p) {
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
     const char *name = own_name(token);
-    if (tile_parse_old_word(p, "")) return NULL;
+    if (tile_parse_old_word(p, TILE_RENAMED_operation, "")) return NULL;
     if (name) {
         tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
                          (int)token->length, token->text, name);

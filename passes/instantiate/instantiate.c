@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/ir/renames.h"
 #include "lib/ir/describe.h"
 #include "lib/support/intern.h"
 #include "lib/ir/syntax.h"
@@ -304,7 +305,12 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         known |= strcmp(word, param->word) == 0;
         words = tile_arena_format(i->arena, "%s%s%s", words, w ? ", " : "", word);
     }
-    if (!known)
+    const tile_rename *row = tile_rename_find(TILE_RENAMED_word, tile_attr_keyword(attr->id),
+                                              param->word, strlen(param->word));
+    if (!known && row && row->now)
+        FAIL(i, loc, "%s: `%s` is now `%s`", tile_bound_text(&i->bound, attr->expr, i->arena),
+             row->old, row->now);
+    else if (!known)
         FAIL(i, loc, "'%s' is one of %s, but %s", tile_attr_keyword(attr->id), words,
              tile_bound_text(&i->bound, attr->expr, i->arena));
     attr->text = tile_intern_name(i->context, param->word, strlen(param->word));

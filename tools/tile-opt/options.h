@@ -27,7 +27,7 @@ typedef struct opt_options {
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
     bool run_reproducer, list_passes, manual, tutorial, help, version;
-    bool run_each, reduce;
+    bool run_each, reduce, migrate;
     const char *reduce_with;
     double reduce_seconds;
     double seconds; /* of one trial */

@@ -1,4 +1,4 @@
-/* walk-tiles: makes the order of tiles, and blocks that visit many, out of `raster` and
+/* tile-scheduler: makes the order of tiles, and blocks that visit many, out of `raster` and
  * `persistent`.
  *
  * Blocks that run at once share the L2: if their tiles lie close together, they read the same rows
@@ -10,7 +10,7 @@
  * keeps: instantiated
  * breaks: laid_out, allocated, synchronised
  *
- * pipeline: walk-tiles
+ * pipeline: tile-scheduler
  * before:
  *   kernel @copy(%n: i32, %x: ptr<f32>, %y: ptr<f32>)
  *       grid [ceildiv(%n, 64), 4]
@@ -83,18 +83,19 @@
  * one at most. Of how many the device holds at once only the GPU knows, so that no tile may wait
  * for another one.
  *
- * `persistent dealt by`: tiles come in the order of their numbers, x first, each to the block whose
- * tiles cost least so far. The launch plays that through, once for a shape: its table says where a
- * block's tiles begin, and which they are, side by side, so that one access to memory brings
- * several. A kernel whose one dim counts tiles in the order in which they share what they read,
- * dear ones first, has blocks that end together. Where the cost names no dim, as when a constant
- * argument has chosen between costs, tiles are dealt out in turns, which takes no table. */
+ * `persistent balanced by`: tiles come in the order of their numbers, x first, each to the block
+ * whose tiles cost least so far. The launch plays that through, once for a shape: its table says
+ * where a block's tiles begin, and which they are, side by side, so that one access to memory
+ * brings several. A kernel whose one dim counts tiles in the order in which they share what they
+ * read, dear ones first, has blocks that end together. Where the cost names no dim, as when a
+ * constant argument has chosen between costs, tiles are dealt out in turns, which takes no table.
+ */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
 #include "passes/grid/grid.h"
 #include "passes/grid/raster.h"
-#include "passes/grid/walk_check.h"
+#include "passes/grid/tile_scheduler_check.h"
 
 typedef struct walk {
     grid g;
@@ -332,9 +333,9 @@ static void visit_many_tiles(walk *w, tile_builder *b) {
     grid_launch(g, count_tiles(g), tile_expr_num_sms(w->context), TILE_EXCESS_TILES);
 }
 
-tile_status tile_pass_walk_tiles(tile_pass *pass, tile_function *f) {
+tile_status tile_pass_tile_scheduler(tile_pass *pass, tile_function *f) {
     walk w = {.f = f, .context = pass->context, .group = 1};
-    if (walk_is_refused(pass, f)) return TILE_INVALID;
+    if (tile_scheduler_is_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     tile_builder b = grid_open(&w.g, pass, f);
     if (f->is_persistent)

@@ -100,7 +100,7 @@ static void check_once(const char *clauses, unsigned level, unsigned sms, int64_
     close_run(&r);
 }
 
-Test(walk_tiles, raster_visits_each_tile_once) {
+Test(tile_scheduler, raster_visits_each_tile_once) {
     check_once("raster rows(1)", 2, 0, 1);
     check_once("raster rows(2)", 2, 0, 1);
     check_once("raster rows(5)", 2, 0, 2);
@@ -110,20 +110,20 @@ Test(walk_tiles, raster_visits_each_tile_once) {
     check_once("raster columns(2)", 3, 0, 3);
 }
 
-Test(walk_tiles, persistent_visits_each_tile_once) {
+Test(tile_scheduler, persistent_visits_each_tile_once) {
     check_once("persistent", 2, 4, 2);
     check_once("persistent raster rows(2)", 3, 5, 3);
     check_once("persistent raster columns(2)", 2, 3, 2);
-    check_once("persistent dealt by block_id(0)", 2, 4, 2);
-    check_once("persistent dealt by 7 - block_id(1)", 2, 5, 2);
-    check_once("persistent dealt by rem(block_id(2), 2) * %gy + 1", 3, 3, 3);
-    check_once("persistent dealt by block_id(0) * block_id(1)", 2, 4, 1);
-    check_once("persistent dealt by block_id(0) - block_id(2)", 3, 132, 2);
-    check_once("persistent dealt by 0", 3, 3, 3);
+    check_once("persistent balanced by block_id(0)", 2, 4, 2);
+    check_once("persistent balanced by 7 - block_id(1)", 2, 5, 2);
+    check_once("persistent balanced by rem(block_id(2), 2) * %gy + 1", 3, 3, 3);
+    check_once("persistent balanced by block_id(0) * block_id(1)", 2, 4, 1);
+    check_once("persistent balanced by block_id(0) - block_id(2)", 3, 132, 2);
+    check_once("persistent balanced by 0", 3, 3, 3);
 }
 
 /* Quotients by reciprocals are estimates that are corrected: here some are one too small. */
-Test(walk_tiles, persistent_visits_each_of_many_tiles_once) {
+Test(tile_scheduler, persistent_visits_each_of_many_tiles_once) {
     static const int64_t grids[][3] = {{1, 6000, 1}, {6000, 1, 1}, {97, 61, 1}, {61, 97, 1},
                                        {8, 750, 1},  {15, 200, 2}, {77, 77, 1}, {2999, 2, 1}};
     static const char *const orders[] = {"persistent", "persistent raster rows(8)",
@@ -201,16 +201,17 @@ static void check_columns_of_3(const int64_t grid[3], const int32_t *out) {
                     expect_number(grid, out, x, y, z, number++);
 }
 
-Test(walk_tiles, orders) {
+Test(tile_scheduler, orders) {
     check_order("", check_plain);
     check_order("raster rows(2)", check_rows_of_2);
     check_order("raster columns(3)", check_columns_of_3);
-    check_order("dealt by %gx", check_plain);
-    check_order("dealt by block_id(0) * block_id(1)", check_plain);
+    check_order("balanced by %gx", check_plain);
+    check_order("balanced by block_id(0) * block_id(1)", check_plain);
 }
 
-Test(walk_tiles, orders_of_threads) {
-    check_order_at(3, "dealt by (block_id(1) - 4) * (block_id(1) - 4) + block_id(2)", check_plain);
+Test(tile_scheduler, orders_of_threads) {
+    check_order_at(3, "balanced by (block_id(1) - 4) * (block_id(1) - 4) + block_id(2)",
+                   check_plain);
     check_order_at(3, "raster rows(2)", check_rows_of_2);
 }
 
@@ -231,7 +232,7 @@ static char *text_with_block(const char *text) {
     text_open(&x);
     tile_module *module = tile_module_parse(x.context, "kernel", text, strlen(text));
     cr_assert(module, "%s", x.messages);
-    cr_assert_eq(tile_run_passes(module, "walk-tiles", NULL), TILE_OK, "%s", x.messages);
+    cr_assert_eq(tile_run_passes(module, "tile-scheduler", NULL), TILE_OK, "%s", x.messages);
     const char *printed = text_print(&x, module);
     const char *end = strstr(printed, " = block_id"), *begin = end;
     cr_assert(end, "%s", printed);
@@ -254,7 +255,7 @@ static void check_shares(const char *cost, const int32_t of[3], unsigned blocks)
     const int64_t grid[] = {9, 8, 3};
     int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
     int32_t out[9 * 8 * 3], dearest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
-    snprintf(text, sizeof text, "%sdealt by %s%s%s", SHARES_HEAD, cost, BODY, shares);
+    snprintf(text, sizeof text, "%sbalanced by %s%s%s", SHARES_HEAD, cost, BODY, shares);
     run r;
     open_run(&r, 2, blocks, text_with_block(text));
     const tile_argument arguments[] = {
@@ -277,7 +278,7 @@ static void check_shares(const char *cost, const int32_t of[3], unsigned blocks)
     close_run(&r);
 }
 
-Test(walk_tiles, costs_are_dealt_out_evenly) {
+Test(tile_scheduler, costs_are_dealt_out_evenly) {
     static const unsigned blocks[] = {1, 2, 3, 4, 7, 13};
     static const int32_t x[] = {1, 0, 0}, y[] = {0, 1, 0}, z[] = {0, 0, 1};
     for (unsigned b = 0; b < sizeof blocks / sizeof *blocks; b++) {
@@ -296,7 +297,7 @@ static void check_dealt(const char *cost, int64_t (*price)(int32_t, int32_t, int
     int64_t loads[13] = {0};
     int32_t out[9 * 8 * 3];
     run r;
-    snprintf(text, sizeof text, "%sdealt by %s%s%s", SHARES_HEAD, cost, BODY, shares);
+    snprintf(text, sizeof text, "%sbalanced by %s%s%s", SHARES_HEAD, cost, BODY, shares);
     open_run(&r, level, blocks, text_with_block(text));
     const tile_argument arguments[] = {
         {.integer = 9}, {.integer = 8}, {.integer = 3}, {.buffer = r.out}, {.integer = 0}};
@@ -330,7 +331,7 @@ static int64_t price_equal(int32_t x, int32_t y, int32_t z) {
     return 1;
 }
 
-Test(walk_tiles, tiles_are_dealt_out_in_order) {
+Test(tile_scheduler, tiles_are_dealt_out_in_order) {
     for (unsigned level = 2; level <= 3; level++) {
         check_dealt("block_id(0) * (block_id(1) + 1)", price_product, level, 7);
         check_dealt("5 - block_id(0) + block_id(2)", price_fall, level, 13);
@@ -341,7 +342,7 @@ Test(walk_tiles, tiles_are_dealt_out_in_order) {
 
 /* The operation by itself, where threads ask for different entries: one outside is the nearest. The
  * table is 7 to 13, where the six tiles of as many blocks begin, and 0 to 5, the tiles. */
-Test(walk_tiles, look_ups) {
+Test(tile_scheduler, look_ups) {
     static const char *const asked[] = {
         "  %t = tile_schedule(%i * 3 - 4, [%m, 3], cost = block_id(0) * block_id(1))\n"
         "  %v = view %x, [8] : view<i32[8]>\n"
@@ -382,11 +383,11 @@ Test(walk_tiles, look_ups) {
 }
 
 /* What a launch cannot deal out it refuses, and says why. */
-Test(walk_tiles, no_table) {
+Test(tile_scheduler, no_table) {
     char text[1024];
     run r;
     snprintf(text, sizeof text, "%s%s%s%s", SHARES_HEAD,
-             "dealt by block_id(0) * block_id(1) / %next", BODY, shares);
+             "balanced by block_id(0) * block_id(1) / %next", BODY, shares);
     open_run(&r, 2, 4, text);
     tile_argument arguments[] = {
         {.integer = 5}, {.integer = 5}, {.integer = 1}, {.buffer = r.out}, {.integer = 0}};
@@ -405,7 +406,7 @@ Test(walk_tiles, no_table) {
 }
 
 /* The launch refuses what the kernel could not count. */
-Test(walk_tiles, too_many_tiles) {
+Test(tile_scheduler, too_many_tiles) {
     run r;
     char text[1024];
     snprintf(text, sizeof text, "%spersistent%s%s", HEAD, BODY, counts);

@@ -174,11 +174,11 @@ void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
                            tile_build_int(&b, GROUPS * WARPGROUP));
 }
 
-void specialize_await_turn(const specialist *s, tile_builder *b) {
+void specialize_ordered_wait(const specialist *s, tile_builder *b) {
     build_turn(s, b, false);
 }
 
-void specialize_pass_turn(const specialist *s, tile_builder *b) {
+void specialize_ordered_arrive(const specialist *s, tile_builder *b) {
     tile_builder regions[2];
     tile_op tiles = s->around[0];
     tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);

@@ -1,4 +1,4 @@
-#include "passes/grid/walk_check.h"
+#include "passes/grid/tile_scheduler_check.h"
 
 static bool waits(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -11,7 +11,7 @@ static bool are_clusters_refused(tile_function *f) {
     if (f->cost) {
         tile_error_at(
             f, TILE_NO_OP,
-            "`persistent dealt by` and `cluster` exclude each other: the tiles of a cluster are "
+            "`persistent balanced by` and `cluster` exclude each other: the tiles of a cluster are "
             "neighbours, whatever they cost; leave one of them out");
         return true;
     }
@@ -41,6 +41,6 @@ static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
     return true;
 }
 
-bool walk_is_refused(tile_pass *pass, tile_function *f) {
+bool tile_scheduler_is_refused(tile_pass *pass, tile_function *f) {
     return are_clusters_refused(f) || are_barriers_refused(pass, f);
 }

@@ -42,7 +42,7 @@ void cpu_clear_turns(cpu_block *block) {
 }
 
 static bool passes(const cpu_insn *insn) {
-    return insn->opcode == TILE_OP_pass_turn;
+    return insn->opcode == TILE_OP_ordered_arrive;
 }
 
 /* With `edge` the first one waits, or the last one passes; else all do. */
@@ -154,7 +154,7 @@ bool cpu_turns_may_end(cpu_run *run, const cpu_block *block) {
             cpu_fault(run, set_of(t, (w + t->warpgroups - 1) % t->warpgroups)->agent, t->passed[w],
                       -1,
                       "the block ends, and warpgroup %u never waits for the turn that is passed on "
-                      "to it: take what is left behind the last one, `await_turn %u {edge}`",
+                      "to it: take what is left behind the last one, `ordered_wait %u {edge}`",
                       w, first);
             return false;
         }
@@ -169,10 +169,10 @@ static void decode_turn(cpu_decoder *d, tile_op op) {
     tile_value_is_int(d->f, tile_operand_first(d->f, op), &insn->integer);
 }
 
-void cpu_decode_await_turn(cpu_decoder *d, tile_op op) {
+void cpu_decode_ordered_wait(cpu_decoder *d, tile_op op) {
     decode_turn(d, op);
 }
 
-void cpu_decode_pass_turn(cpu_decoder *d, tile_op op) {
+void cpu_decode_ordered_arrive(cpu_decoder *d, tile_op op) {
     decode_turn(d, op);
 }

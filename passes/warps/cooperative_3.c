@@ -20,7 +20,7 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-enum { GROUPS = TILE_THIRDS };
+enum { GROUPS = TILE_COOPERATIVE_3 };
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
@@ -45,16 +45,16 @@ static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))
-            return tile_missed_at(s->ring.f, dot, "no thirds", NULL,
+            return tile_missed_at(s->ring.f, dot, "no cooperative_3", NULL,
                                   "its operand with the rows is no copy that products alone use");
         s->dealt[i] = true;
     }
     return true;
 }
 
-static bool admits_thirds(const tile_function *f, tile_op dot, unsigned *row_dim) {
+static bool admits_cooperative_3(const tile_function *f, tile_op dot, unsigned *row_dim) {
     const tile_dot_facts facts = warpgroup_facts(f, dot);
-    return warpgroup_row_dim(f, dot, row_dim) && tile_dot_admits_thirds(&facts, *row_dim);
+    return warpgroup_row_dim(f, dot, row_dim) && tile_dot_admits_cooperative_3(&facts, *row_dim);
 }
 
 static bool can_divide(specialist *s) {
@@ -62,17 +62,18 @@ static bool can_divide(specialist *s) {
     unsigned row_dim;
     s->dealt_dim = TILE_MAX_RANK;
     if (!specialize_has_wgmma(s))
-        return tile_missed_at(f, s->ring.plan.loop, "no thirds", NULL, "the target has no wgmma");
+        return tile_missed_at(f, s->ring.plan.loop, "no cooperative_3", NULL,
+                              "the target has no wgmma");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
-        if (!admits_thirds(f, op, &row_dim))
+        if (!admits_cooperative_3(f, op, &row_dim))
             return tile_missed_at(
-                s->ring.f, op, "no thirds",
+                s->ring.f, op, "no cooperative_3",
                 "take 192 rows and at most 192 columns, whose sums stay in the tensor "
                 "cores",
                 "three groups of 4 warps cannot each compute a third of its rows");
         if (s->dealt_dim < TILE_MAX_RANK && s->dealt_dim != row_dim)
-            return tile_missed_at(s->ring.f, op, "no thirds", NULL,
+            return tile_missed_at(s->ring.f, op, "no cooperative_3", NULL,
                                   "its rows are not those of the product before");
         s->dealt_dim = row_dim;
         if (!deal_operand(s, op, warpgroup_first(row_dim))) return false;
@@ -84,19 +85,19 @@ static bool can_divide(specialist *s) {
  * between them: where products hang on each other, turns are three groups' if rows are. */
 static bool takes_turns(const specialist *s) {
     const tile_function *f = s->ring.f;
-    bool thirds = s->chained && warpgroup_asks(f, s->ring.plan.loop, "in_turn");
+    bool shared = s->chained && warpgroup_asks(f, s->ring.plan.loop, "ordered");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         unsigned row_dim;
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
-        thirds = thirds && admits_thirds(f, op, &row_dim);
+        shared = shared && admits_cooperative_3(f, op, &row_dim);
     }
-    return thirds;
+    return shared;
 }
 
-void specialize_plan_thirds(specialist *s) {
+void specialize_plan_cooperative_3(specialist *s) {
     s->dealt = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, s->ring.plan.copy_count + 1u);
     s->readers = 1;
-    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "thirds") && !takes_turns(s)) return;
+    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "cooperative_3") && !takes_turns(s)) return;
     if (!can_divide(s)) {
         memset(s->dealt, 0, s->ring.plan.copy_count * sizeof *s->dealt);
         return;
