@@ -31,6 +31,11 @@ static char peek(const tile_lexer *lexer, size_t distance) {
     return (size_t)(lexer->end - lexer->at) > distance ? lexer->at[distance] : 0;
 }
 
+void tile_lexer_skip_line(tile_lexer *lexer) {
+    const char *newline = memchr(lexer->at, '\n', (size_t)(lexer->end - lexer->at));
+    lexer->at = newline ? newline : lexer->end;
+}
+
 static void skip_space(tile_lexer *lexer) {
     while (lexer->at < lexer->end) {
         char c = *lexer->at;
@@ -39,8 +44,7 @@ static void skip_space(tile_lexer *lexer) {
             lexer->line_start = lexer->at + 1;
             lexer->fresh_line = true;
         } else if (c == '/' && peek(lexer, 1) == '/') {
-            const char *newline = memchr(lexer->at, '\n', (size_t)(lexer->end - lexer->at));
-            lexer->at = newline ? newline : lexer->end;
+            tile_lexer_skip_line(lexer);
             continue;
         } else if (c != ' ' && c != '\t' && c != '\r') {
             return;

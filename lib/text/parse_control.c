@@ -72,6 +72,7 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
         return tile_parse_error(p, p->token.loc, "'%s' stands between the parentheses of `%s (..)`",
                                 tile_attr_keyword(id),
                                 id == TILE_ATTR_strategy ? "split" : "pipelined");
+    if (!known && tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
@@ -95,8 +96,9 @@ static bool parse_step(tile_parser *p, tile_value *step) {
 }
 
 static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
-    if (!parse_binding(p, "the loop's variable such as %i", &l->iv) ||
-        !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
+    if (p->token.kind != TILE_TOKEN_VALUE)
+        return tile_parse_expected(p, "a loop's header, `for %i = 0 to %n step 64 {`");
+    if (!parse_binding(p, "the loop's variable such as %i", &l->iv) || !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
         !parse_step(p, &l->step) || !parse_iter(p, l))
         return false;
     while (p->token.kind == TILE_TOKEN_WORD)

@@ -198,9 +198,16 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);
+    else if (tile_parse_find(p, tile_intern_name(p->context, token.text, token.length)))
+        tile_parse_error(p, token.loc, "a value's name begins with %%: write %%%s", name);
+    else if (tile_parse_at(p, "="))
+        tile_parse_error(p, token.loc,
+                         "attributes stand in braces after the operands: {%s = ..}", name);
     else
-        tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
-                         tile_guess_text(p, &guess, ""));
+        tile_parse_error(p, token.loc,
+                         "there is no parameter '%s'%s; declare it after the kernel's name, "
+                         "<%s: int>",
+                         name, tile_guess_text(p, &guess, ""), name);
     return poison_node(p, token.loc);
 }
 
@@ -227,7 +234,8 @@ static const tile_node *parse_word(tile_parser *p) {
     if (at_word_comparison(p)) return parse_word_comparison(p);
     bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
                  tile_function_find_param(p->function, p->token.text, p->token.length);
-    bool is_op = !known && (called || tile_parse_at_foreign_op(p));
+    bool member = p->next.kind == TILE_TOKEN_BAD && *p->next.text == '.';
+    bool is_op = !known && (called || member || tile_parse_is_foreign(&p->token));
     return is_op ? tile_parse_unknown_op(p) : parse_param(p);
 }
 
@@ -344,6 +352,10 @@ const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int pre
         tile_parse_advance(p);
         bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
                        tile_parse_at(p, infix->symbol);
+        if (infix->opcode == TILE_OP_mul && tile_parse_at(p, "*")) {
+            tile_parse_foreign_mark(p, loc, "**");
+            return NULL;
+        }
         if (doubled) {
             tile_parse_error(p, loc,
                              "there is no '%s%s'; use '%s', which binds weaker than comparisons",
@@ -421,7 +433,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         return allow_args || tile_parse_refuse_num_sms(p, node->loc, node->expr) ? node->expr
                                                                                  : NULL;
     if (node->kind == TILE_NODE_FLOAT) {
-        tile_parse_error(p, node->loc, "an integer is needed here");
+        tile_parse_error(p, node->loc, "expected an integer, found a number with a point");
         return NULL;
     }
     if (node->kind == TILE_NODE_VALUE) {
@@ -431,8 +443,12 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
             return tile_expr_arg(p->context, data->index);
         if (node->value.id)
             tile_parse_error(p, node->loc,
-                             allow_args ? "only integer arguments can be used here"
-                                        : "this must be known at compile time");
+                             allow_args
+                                 ? "%%%s cannot be used here: only integer arguments can"
+                                 : "%%%s is known only when the kernel runs; write a number or a "
+                                   "parameter, which is declared after the kernel's name: "
+                                   "<block: int = 128>",
+                             data->name ? data->name : "x");
         return NULL;
     }
     if (node->kind != TILE_NODE_OP) {

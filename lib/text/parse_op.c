@@ -9,11 +9,19 @@
 
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
-    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (tile_attr_set_has(allowed, (tile_attr_id)i))
-            tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
+    const char *advice = tile_foreign_advice(TILE_FOREIGN_ATTRIBUTE, &p->token), *list = "";
+    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
+        if (!tile_attr_set_has(allowed, (tile_attr_id)i)) continue;
+        const char *keyword = tile_attr_keyword((tile_attr_id)i);
+        tile_guess_try(&guess, keyword);
+        list = tile_arena_format(&p->arena, "%s%s%s", list, *list ? ", " : "", keyword);
+    }
+    const char *remedy = advice       ? tile_arena_format(&p->arena, ": %s", advice)
+                         : guess.best ? tile_guess_text(p, &guess, "")
+                         : *list      ? tile_arena_format(&p->arena, "; it takes %s", list)
+                                      : "; it takes none";
     return tile_parse_error(p, p->token.loc, "%s has no attribute '%.*s'%s", what,
-                            (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
+                            (int)p->token.length, p->token.text, remedy);
 }
 
 bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
@@ -206,6 +214,13 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 
 /* Operations ---------------------------------------------------------------------------------- */
 
+/* %t[0:64] */
+static bool refuse_range(tile_parser *p) {
+    return tile_parse_error(p, p->token.loc,
+                            "brackets hold the first coordinates and no ranges: a part of a tile "
+                            "is `slice(%%t, [0]) : [64]`, one of a view `load %%x[0] : [64]`");
+}
+
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
@@ -213,7 +228,9 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
+        if (tile_parse_at(p, ":")) return refuse_range(p);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
+        if (tile_parse_at(p, ":")) return refuse_range(p);
         if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
@@ -440,53 +457,9 @@ static bool is_unknown_op(const tile_parser *p) {
            !tile_scalar_from_name(token->text, token->length);
 }
 
-typedef struct other_name {
-    const char *other, *is;
-} other_name;
-
-/* Operations under the names that CUDA and PTX have for them. */
-static const char *own_name(const tile_token *token) {
-    static const other_name names[] = {
-        {"bar", "sync"},
-        {"barrier", "sync"},
-        {"__syncthreads", "sync"},
-        {"tid", "thread_id"},
-        {"threadIdx", "thread_id"},
-        {"ctaid", "block_id"},
-        {"blockIdx", "block_id"},
-        {"atomicAdd", "atomic_add"},
-        {"atomicMin", "atomic_min"},
-        {"atomicMax", "atomic_max"},
-        {"atomicAnd", "atomic_and"},
-        {"atomicOr", "atomic_or"},
-        {"atomicXor", "atomic_xor"},
-        {"atomicExch", "atomic_exch"},
-        {"atomicCAS", "atomic_cas"},
-        {"atom", "atomic"},
-        {"red", "atomic"},
-        {"membar", "fence"},
-        {"__threadfence", "fence"},
-        {"mapa", "map_shared"},
-        {"cluster_ctarank", "cluster_rank"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tile_text_is(names[i].other, token->text, token->length)) return names[i].is;
-    return NULL;
-}
-
-bool tile_parse_at_foreign_op(const tile_parser *p) {
-    return p->token.kind == TILE_TOKEN_WORD && own_name(&p->token);
-}
-
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
-    const char *name = own_name(token);
-    if (tile_parse_old_word(p, "")) return NULL;
-    if (name) {
-        tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
-                         (int)token->length, token->text, name);
-        return NULL;
-    }
+    if (tile_parse_old_word(p, "") || tile_parse_foreign(p, TILE_FOREIGN_OPERATION)) return NULL;
     tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
@@ -503,21 +476,67 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
                              : TILE_OP_NONE;
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
+    const tile_infix *infix = tile_infix_from_opcode(opcode);
+    const char *symbol = infix ? infix->symbol : NULL;
+    if (symbol && !s->count && !called && !p->token.first_on_line)
+        return tile_parse_error(p, p->token.loc,
+                                "'%s' is written `%s` between its operands: %%a %s %%b",
+                                tile_op_get_info(opcode)->name, symbol, symbol);
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
     if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
-        return tile_parse_expected(p, "a statement");
+        return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
     return parse_expression(p, s);
+}
+
+/* The value at the beginning of something that is no statement. */
+static bool refuse_value(tile_parser *p) {
+    const tile_token token = p->token;
+    const char *name = tile_arena_string(&p->arena, token.text, token.length);
+    char next = p->next.kind == TILE_TOKEN_PUNCT ? *p->next.text : '\0';
+    const char *behind = p->next.text + p->next.length;
+    bool updates = next && strchr("+-*/&|^<>", next) && behind < p->lexer.end &&
+                   (*behind == '=' || *behind == next);
+    if (next == '[')
+        return tile_parse_error(p, token.loc,
+                                "a store to memory is written `store %%t, %%%s[..]`", name);
+    if (updates)
+        return tile_parse_error(p, token.loc,
+                                "a value cannot change: write `%%new = %%%s %c ..`; a loop carries "
+                                "a sum as `%%new = for .. iter (%%s = %%%s) { yield %%s %c .. }`",
+                                name, next, name, next);
+    if (p->next.kind == TILE_TOKEN_BAD) {
+        tile_parse_advance(p);
+        return tile_parse_expected(p, "'='");
+    }
+    return tile_parse_error(p, token.loc,
+                            "a statement begins with an operation or with `%%x = `, not with the "
+                            "value %%%s; if it is an operand, the operation before it takes no "
+                            "more",
+                            name);
+}
+
+/* float x = ..; x = .. */
+static bool at_c_definition(const tile_parser *p) {
+    bool type = tile_foreign_advice(TILE_FOREIGN_TYPE, &p->token) ||
+                tile_scalar_from_name(p->token.text, p->token.length);
+    if (p->token.kind != TILE_TOKEN_WORD) return false;
+    if (p->next.kind == TILE_TOKEN_PUNCT && p->next.length == 1 && *p->next.text == '=')
+        return true;
+    return type && p->next.kind == TILE_TOKEN_WORD && !p->next.first_on_line;
 }
 
 static bool parse_statement(tile_parser *p) {
     tile_statement s = {.loc = p->token.loc};
-    if (begins_no_statement(p))
+    if (begins_no_statement(p)) return refuse_value(p);
+    if (at_c_definition(p)) {
+        const tile_token *name = p->next.kind == TILE_TOKEN_WORD ? &p->next : &p->token;
         return tile_parse_error(p, s.loc,
-                                "expected '=' after %%%.*s; if it is an operand, the operation "
-                                "before it takes no more",
-                                (int)p->token.length, p->token.text);
+                                "a value's name begins with %%, and its type is that of what it "
+                                "is: write `%%%.*s = ..`",
+                                (int)name->length, name->text);
+    }
     bool ok =
         (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);
     for (unsigned i = 0; i < s.count && !ok; i++)
@@ -543,8 +562,20 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
     return ok;
 }
 
+static bool expected_body(tile_parser *p) {
+    const char *advice = tile_parse_at(p, ":")           ? "; a body stands in braces"
+                         : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
+                         : tile_parse_at_word(p, "else") ? "; a choice between two values is "
+                                                           "`select(%condition, %yes, %no)`"
+                                                         : "";
+    if (!*advice) return tile_parse_expected(p, "'{'");
+    return tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,
+                            p->token.text, advice);
+}
+
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
-    if (!tile_parse_at(p, "{")) return tile_parse_expected(p, "'{'");
+    const tile_loc open = p->token.loc;
+    if (!tile_parse_at(p, "{")) return expected_body(p);
     if (p->regions >= TILE_MAX_DEPTH)
         return tile_parse_error(p, p->token.loc, TILE_TOO_MANY_REGIONS, TILE_MAX_DEPTH);
     tile_parse_advance(p);
@@ -553,5 +584,10 @@ bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     p->builder.before = TILE_NO_OP;
     bool ok = parse_statements(p, region, needs_yield);
     p->regions--;
+    if (p->token.kind == TILE_TOKEN_END && !p->stopped) {
+        tile_parse_expected(p, "'}'");
+        tile_report(p->context, TILE_NOTE, open, "it closes the region that begins here");
+        p->stopped = true;
+    }
     return tile_parse_expect(p, "}") && ok;
 }

@@ -117,6 +117,8 @@ typedef struct tile_parser {
     tile_token token, next;
     unsigned first_error; /* the context's count when parsing began */
     bool stopped;         /* too many errors: the rest of the text is not read */
+    bool skipping;        /* tile_parse_skip */
+    bool saw_end_mark, saw_hash; /* reported once: `;`, and a comment that begins with # */
     unsigned regions;     /* how many are open */
     unsigned depth;       /* of the expression's parentheses, calls and signs */
     tile_alias *aliases;
@@ -150,11 +152,33 @@ bool tile_parse_expected(tile_parser *p, const char *what);
  */
 bool tile_parse_old_word(tile_parser *p, const char *behind);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
+/* The next token, of a part of the text that is given up. */
+void tile_parse_skip(tile_parser *p);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
 bool tile_parse_has_failed(const tile_parser *p);
 /* Once the limit of errors is reached, the text ends here for the parser. */
 void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc);
+
+/* foreign_words.c */
+typedef enum tile_foreign_place {
+    TILE_FOREIGN_OPERATION,
+    TILE_FOREIGN_WORD,
+    TILE_FOREIGN_TYPE,
+    TILE_FOREIGN_CLAUSE,
+    TILE_FOREIGN_ATTRIBUTE,
+    TILE_FOREIGN_MARK,
+    TILE_FOREIGN_TOP,
+} tile_foreign_place;
+/* True after an error if the token, or the name behind it and a point, is a word of another
+ * language in this place (foreign_words.def). */
+bool tile_parse_foreign(tile_parser *p, tile_foreign_place place);
+/* Reports a mark of several tokens, such as `**`. */
+void tile_parse_foreign_mark(tile_parser *p, tile_loc loc, const char *mark);
+/* What to write instead of the token; NULL: it is no word of another language in this place. */
+const char *tile_foreign_advice(tile_foreign_place place, const tile_token *token);
+/* Whether such a word may stand for an operation. */
+bool tile_parse_is_foreign(const tile_token *token);
 
 /* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
@@ -234,8 +258,6 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
 /* Reports the token; NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
-/* At a word that CUDA or PTX has for an operation, and that is none here. */
-bool tile_parse_at_foreign_op(const tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
 /* A set of attributes. */
 typedef struct tile_attr_set {
