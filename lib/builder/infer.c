@@ -96,17 +96,45 @@ static const char *class_words(tile_operand_class class) {
     return words[class];
 }
 
+/* What to write for a value that is none of this class. */
+static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_value value,
+                                tile_arena *arena) {
+    const tile_op_info *info = tile_op_get_info(infer->opcode);
+    const tile_type *type = tile_value_type(infer->function, value);
+    tile_operand_class class = info->operands[operand].class_;
+    const char *name = value_text(infer, value, arena);
+    bool memory = class == TILE_CLASS_memory || class == TILE_CLASS_view;
+    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
+        return "; use barrier_arrive, barrier_wait and the other operations on barriers";
+    if (type->kind == TILE_TYPE_SHARED && type->cluster)
+        return "; use load_shared, store_shared, ld_shared or st_shared for the buffer of another "
+               "block";
+    if (class == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW)
+        return tile_arena_format(arena, "; write `base(%s)`", name);
+    if (is_value(type) && memory && infer->opcode == TILE_OP_load)
+        return "; in an expression, put the load in parentheses: `(load %x[%i] : [64]) * 2.0`";
+    if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
+        return tile_arena_format(arena, "; the memory comes last: `%s %%t, %%x[%%i]`", info->name);
+    if (type->kind == TILE_TYPE_PTR && memory)
+        return tile_arena_format(arena,
+                                 "; declare the argument as a view, or write `%%v = view %s, [%%n]`",
+                                 name);
+    if (type->kind == TILE_TYPE_VIEW)
+        return tile_arena_format(arena, "; load a tile of it: `(load %s[%%i] : [64])`", name);
+    if (type->kind == TILE_TYPE_SHARED)
+        return tile_arena_format(arena, "; load it: `(load_shared %s)`", name);
+    if (class == TILE_CLASS_index && type->kind == TILE_TYPE_SCALAR)
+        return tile_arena_format(arena, "; cast it: `i32(%s)`", name);
+    if (class == TILE_CLASS_floating && is_value(type))
+        return tile_arena_format(arena, "; cast it: `f32(%s)`", name);
+    return "";
+}
+
 static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
     const tile_op_info *info = tile_op_get_info(infer->opcode);
     const tile_type *type = tile_value_type(infer->function, value);
-    bool view =
-        info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
-    const char *remedy = view ? "; `base` gives its pointer" : "";
-    if (type->kind == TILE_TYPE_SHARED && type->cluster)
-        remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
-    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
-        remedy = "; barrier_arrive, barrier_wait and the like access barriers";
     tile_arena scratch = {0};
+    const char *remedy = class_remedy(infer, operand, value, &scratch);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
                 "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
                 class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
@@ -135,10 +163,17 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
     unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
     if (count - 1 != wanted && count - 1 != placed) {
         tile_arena scratch = {0};
+        const char *remedy = "";
+        if (base->kind == TILE_TYPE_VIEW) {
+            static const char coordinates[] = "%i, %j, %k, %l, %m, %n";
+            remedy = tile_arena_format(&scratch, ", one for each dim: `%s[%.*s]`",
+                                       value_text(infer, values[0], &scratch),
+                                       (int)(base->rank * 4 - 2), coordinates);
+        }
         tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
+                    "%s: %s takes %u %s in brackets, not %u%s%s", op_name(infer),
                     type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
-                    count - 1,
+                    count - 1, remedy,
                     placed == wanted ? ""
                     : part ? base->stages ? " (a stage and where a part of it begins, or the stage)"
                                           : " (where a part of it begins, or none)"
@@ -153,11 +188,12 @@ static bool check_indices(const tile_infer *infer, tile_operand_form form, const
         bool stage = base->stages && i == 1;
         if (is_scalar(type, TILE_i32) || is_long || (!stage && is_index_tile(infer, type)))
             continue;
-        return fail(infer,
-                    tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS)
-                        ? "an index must be an i32, or a tile of i32 or i64, not"
-                        : "an index must be an i32, not",
-                    type, "", NULL);
+        return fail_with(infer,
+                         tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS)
+                             ? "an index must be an i32, or a tile of i32 or i64, not"
+                             : "an index must be an i32, not",
+                         type, "", NULL,
+                         type->kind == TILE_TYPE_SCALAR ? "; cast it: `i32(..)`" : "");
     }
     return true;
 }
@@ -211,14 +247,42 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
     return covers_last_dims(b, a) ? b : NULL;
 }
 
+/* A cast of the value to the element type of the other one. */
+static const char *cast_of(const tile_infer *infer, tile_value value, const tile_type *to,
+                           tile_arena *arena) {
+    const char *element = to->param ? to->param : tile_scalar_name(to->scalar);
+    return tile_arena_format(arena, "; cast one: `%s(%s)`", element,
+                             value_text(infer, value, arena));
+}
+
+/* Of two operands the one to cast: a scalar beside a tile, an integer beside a float, the narrower
+ * one. */
+static bool is_to_cast(const tile_type *type, const tile_type *other) {
+    if (tile_type_is_array(type) != tile_type_is_array(other)) return !tile_type_is_array(type);
+    bool floating = tile_scalar_is_floating(type->scalar);
+    if (floating != tile_scalar_is_floating(other->scalar)) return !floating;
+    return tile_scalar_bits(type->scalar) < tile_scalar_bits(other->scalar);
+}
+
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
-    const char *what = "both operands must have the same type, not";
+    const char *what = "both operands must have the same type, not", *remedy = "";
     bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
-    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank)
-        what = "both operands must have the same rank (broadcast adds dims), not";
-    else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR))
+    tile_arena scratch = {0};
+    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank) {
+        const tile_type *low = a->rank < b->rank ? a : b;
+        what = "both operands must have the same rank, not";
+        remedy = low->rank == 1 ? "; add a dim: `(reshape(..) : [64, 1])` for a column, `[1, 64]` "
+                                  "for a row"
+                                : "; add a dim by `(reshape(..) : ..)` with an extent of 1";
+    } else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR)) {
         what = "extents must be the same or 1, not";
-    return fail(infer, what, a, " and", b);
+    } else if (!same_element(a, b) && is_value(a) && is_value(b)) {
+        unsigned at = is_to_cast(a, b) ? 0 : 1;
+        remedy = cast_of(infer, infer->operands[at], at ? a : b, &scratch);
+    }
+    fail_with(infer, what, a, " and", b, remedy);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 static bool tile_infer_arith(tile_infer *infer) {
@@ -243,7 +307,8 @@ static bool tile_infer_fma(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = type_of(infer, TILE_OPERAND_addend);
     if (a != b || a != c)
-        return fail(infer, "all operands must have the same type, not", a, " and", a != b ? b : c);
+        return fail_with(infer, "all operands must have the same type, not", a, " and",
+                         a != b ? b : c, "; cast them, or write `a * b + c`");
     return result(infer, a);
 }
 
@@ -255,7 +320,15 @@ static bool same_layout(const tile_type *a, const tile_type *b) {
 static bool tile_infer_select(tile_infer *infer) {
     const tile_type *condition = type_of(infer, TILE_OPERAND_condition),
                     *yes = type_of(infer, TILE_OPERAND_yes), *no = type_of(infer, TILE_OPERAND_no);
-    if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
+    if (yes != no) {
+        tile_arena scratch = {0};
+        bool cast = !same_element(yes, no), second = cast && !is_to_cast(yes, no);
+        unsigned place = tile_place_of(infer->opcode, second ? TILE_OPERAND_no : TILE_OPERAND_yes);
+        fail_with(infer, "both values must have the same type, not", yes, " and", no,
+                  cast ? cast_of(infer, infer->operands[place], second ? yes : no, &scratch) : "");
+        tile_arena_reset(&scratch);
+        return false;
+    }
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
                    !same_layout(condition, yes)))
@@ -484,15 +557,39 @@ static bool tile_infer_map_shared(tile_infer *infer) {
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
     bool fits =
         memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
-    return fits || fail(infer, "the shapes do not match:", tile, " and", memory);
+    if (fits) return true;
+    tile_arena scratch = {0};
+    const char *remedy = "";
+    if (memory->kind == TILE_TYPE_VIEW) {
+        const char *extents = "";
+        for (unsigned d = tile->rank - memory->rank; d < tile->rank; d++) {
+            int64_t extent = tile_type_dim(tile, d);
+            extents = tile_arena_format(&scratch, "%s%s%lld", extents, *extents ? ", " : "",
+                                        (long long)extent);
+            if (extent < 0) extents = "..";
+        }
+        remedy = tile_arena_format(&scratch,
+                                   "; the tile has %u dims and the view %u: write `(reshape(..) : "
+                                   "[%s])`",
+                                   tile->rank, memory->rank, extents);
+    }
+    fail_with(infer, "the shapes do not match:", tile, " and", memory, remedy);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
-    if (!same_element(tile, memory))
-        return fail(infer, "the element types differ:", tile, " and", memory);
-    return check_shapes(infer, tile, memory);
+    if (same_element(tile, memory)) return check_shapes(infer, tile, memory);
+    tile_arena scratch = {0};
+    bool loads = infer->given != NULL;
+    const char *remedy =
+        loads ? "; write the extents alone, `load .. : [64]`, and cast the tile: `f32(%t)`"
+              : cast_of(infer, infer->operands[0], memory, &scratch);
+    fail_with(infer, "the element types differ:", tile, " and", memory, remedy);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,

@@ -17,15 +17,27 @@ static inline const char *type_text(const tile_infer *infer, const tile_type *ty
     return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
 }
 
-/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
-static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
-                        const char *between, const tile_type *b) {
+/* Reports "<op>: <what> <a><between> <b><remedy>"; a and b may be NULL. */
+static inline bool fail_with(const tile_infer *infer, const char *what, const tile_type *a,
+                             const char *between, const tile_type *b, const char *remedy) {
     tile_arena scratch = {0};
-    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
-                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
-                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: %s%s%s%s%s%s%s", op_name(infer), what, a ? " " : "",
+                a ? type_text(infer, a, &scratch) : "", between, b ? " " : "",
+                b ? type_text(infer, b, &scratch) : "", remedy);
     tile_arena_reset(&scratch);
     return false;
+}
+
+static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
+                        const char *between, const tile_type *b) {
+    return fail_with(infer, what, a, between, b, "");
+}
+
+/* What the text calls a value: %n, or .. where it has no name. */
+static inline const char *value_text(const tile_infer *infer, tile_value value, tile_arena *arena) {
+    const char *name = tile_value_at(infer->function, value)->name;
+    return name ? tile_arena_format(arena, "%%%s", name) : "..";
 }
 
 /* Operands ------------------------------------------------------------------------------------ */
@@ -89,9 +101,8 @@ static inline bool result(tile_infer *infer, const tile_type *type) {
 static inline bool fail_without_extents(const tile_infer *infer) {
     const char *name = op_name(infer);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: the result's extents are missing; write them after ':', as in `%s .. : [16, "
-                "16]`; inside of an expression the operation and its type stand in parentheses, "
-                "`(%s(..) : [16, 16])`",
+                "%s: the result's extents are missing: write `%s .. : [16, 16]`; inside an "
+                "expression, put the operation and its type in parentheses, `(%s(..) : [16, 16])`",
                 name, name, name);
     return false;
 }

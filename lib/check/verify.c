@@ -42,7 +42,7 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
     while (!tile_layout_admits_extent(above)) above++;
     FAIL(v, loc,
          "the extents of %s must be odd numbers up to %d times powers of two: instead of %lld, "
-         "%lld or %lld",
+         "write %lld or %lld; a load or store leaves out what lies outside of the view",
          text(v, type), TILE_LAYOUT_MAX_COUNT, (long long)extent, (long long)below,
          (long long)above);
 }
@@ -251,8 +251,11 @@ static void check_yield(verifier *v, tile_op op, unsigned r) {
         if (given < own) return;
     }
     if (given != own + carried) {
-        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, but its region yields %u",
-             name_of(v, op), carried, given - own);
+        FAIL(v, tile_op_loc(v->f, yield),
+             "`%s` has %u result%s, but its region yields %u value%s; end the region with `yield` "
+             "and one value for each result",
+             name_of(v, op), carried, carried == 1 ? "" : "s", given - own,
+             given - own == 1 ? "" : "s");
         return;
     }
     if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS) return; /* tile_verify_parallel */
@@ -437,11 +440,15 @@ static void check_kernel(verifier *v) {
     tile_function *f = v->f;
     int64_t warps;
     if (!f->warps)
-        FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
+        FAIL(v, f->loc, "kernel @%s has no `warps`; write `warps 4` before its body", f->name);
     else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > TILE_MAX_WARPS))
         FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", TILE_MAX_WARPS,
              (long long)warps);
-    if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (!f->grid_rank) 
+        FAIL(v, f->loc,
+             "kernel @%s has no `grid`; write `grid [1]`, or `grid [ceildiv(%%n, 128)]`, before "
+             "its body",
+             f->name);
     if (f->level != 2 && f->level != 3)
         FAIL(v, f->loc, "kernel @%s is at level %u; kernels are at 2 or 3", f->name, f->level);
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");

@@ -90,7 +90,10 @@ static const tile_node *parse_value(tile_parser *p) {
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
         tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
-                         p->shape ? " before this argument" : "", tile_guess_text(p, &guess, "%"));
+                         p->shape ? " before this argument; an integer argument comes before the "
+                                    "views that use it"
+                                  : "",
+                         tile_guess_text(p, &guess, "%"));
         return node;
     }
     node->value = symbol->value;

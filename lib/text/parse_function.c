@@ -308,8 +308,10 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->function->param_count; i++)
             tile_guess_try(&guess, p->function->params[i].name);
-        return tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
-                                tile_guess_text(p, &guess, ""));
+        return tile_parse_error(p, token.loc,
+                                "there is no parameter '%s'%s; declare it after the kernel's "
+                                "name, <%s: int>",
+                                name, tile_guess_text(p, &guess, ""), name);
     }
     names[(*count)++] = name;
     return true;

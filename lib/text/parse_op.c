@@ -585,8 +585,7 @@ bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     bool ok = parse_statements(p, region, needs_yield);
     p->regions--;
     if (p->token.kind == TILE_TOKEN_END && !p->stopped) {
-        tile_parse_expected(p, "'}'");
-        tile_report(p->context, TILE_NOTE, open, "it closes the region that begins here");
+        tile_parse_error(p, open, "this '{' has no '}'; the text ends before it");
         p->stopped = true;
     }
     return tile_parse_expect(p, "}") && ok;
