@@ -137,7 +137,8 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
         if (element)
             tile_report(context, TILE_ERROR, builder->loc,
                         "dot: the operands must be [m, k] and [k, n], not %s and %s; "
-                        "`transpose(%%t)` exchanges the dims of one",
+                        "`trans_rhs` or `trans_lhs` exchanges the dims of one: `dot(%%a, %%b, "
+                        "trans_rhs)`",
                         tile_type_text(builder->function, lhs, NULL, &scratch),
                         tile_type_text(builder->function, rhs, NULL, &scratch));
         else

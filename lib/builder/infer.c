@@ -116,9 +116,8 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     if (is_value(type) && memory && info->operands[operand].access == TILE_ACCESS_write)
         return tile_arena_format(arena, "; the memory comes last: `%s %%t, %%x[%%i]`", info->name);
     if (type->kind == TILE_TYPE_PTR && memory)
-        return tile_arena_format(arena,
-                                 "; declare the argument as a view, or write `%%v = view %s, [%%n]`",
-                                 name);
+        return tile_arena_format(
+            arena, "; declare the argument as a view, or write `%%v = view %s, [%%n]`", name);
     if (type->kind == TILE_TYPE_VIEW)
         return tile_arena_format(arena, "; load a tile of it: `(load %s[%%i] : [64])`", name);
     if (type->kind == TILE_TYPE_SHARED)
@@ -251,7 +250,7 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
 static const char *cast_of(const tile_infer *infer, tile_value value, const tile_type *to,
                            tile_arena *arena) {
     const char *element = to->param ? to->param : tile_scalar_name(to->scalar);
-    return tile_arena_format(arena, "; cast one: `%s(%s)`", element,
+    return tile_arena_format(arena, "; cast it: `%s(%s)`", element,
                              value_text(infer, value, arena));
 }
 
@@ -554,26 +553,38 @@ static bool tile_infer_map_shared(tile_infer *infer) {
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
+bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
+                              const tile_type *memory) {
+    tile_arena scratch = {0};
+    const char *remedy = "", *extents = "";
+    if (memory->kind == TILE_TYPE_VIEW && tile->rank > memory->rank) {
+        for (unsigned d = tile->rank - memory->rank; d < tile->rank; d++)
+            extents = tile_arena_format(&scratch, "%s%s%s", extents, *extents ? ", " : "",
+                                        tile_expr_text(infer->function, tile->dims[d], &scratch));
+        remedy = tile_arena_format(
+            &scratch, "; the tile has %u dims and the view has %u: write `(reshape(..) : [%s])`",
+            tile->rank, memory->rank, extents);
+    }
+    fail_with(infer, "the shapes do not match:", tile, " and", memory, remedy);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
     bool fits =
         memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
-    if (fits) return true;
+    return fits || tile_infer_refuse_shapes(infer, tile, memory);
+}
+
+bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
+                                const tile_type *memory) {
     tile_arena scratch = {0};
-    const char *remedy = "";
-    if (memory->kind == TILE_TYPE_VIEW) {
-        const char *extents = "";
-        for (unsigned d = tile->rank - memory->rank; d < tile->rank; d++) {
-            int64_t extent = tile_type_dim(tile, d);
-            extents = tile_arena_format(&scratch, "%s%s%lld", extents, *extents ? ", " : "",
-                                        (long long)extent);
-            if (extent < 0) extents = "..";
-        }
-        remedy = tile_arena_format(&scratch,
-                                   "; the tile has %u dims and the view %u: write `(reshape(..) : "
-                                   "[%s])`",
-                                   tile->rank, memory->rank, extents);
-    }
-    fail_with(infer, "the shapes do not match:", tile, " and", memory, remedy);
+    bool stores = tile_op_get_info(infer->opcode)->operands[0].access == TILE_ACCESS_none;
+    const char *remedy =
+        infer->given ? "; give the extents alone, `load .. : [64]`, and cast the tile: `f32(%t)`"
+        : stores     ? cast_of(infer, infer->operands[0], memory, &scratch)
+                     : "";
+    fail_with(infer, "the element types differ:", tile, " and", memory, remedy);
     tile_arena_reset(&scratch);
     return false;
 }
@@ -581,15 +592,8 @@ static bool check_shapes(const tile_infer *infer, const tile_type *tile, const t
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
-    if (same_element(tile, memory)) return check_shapes(infer, tile, memory);
-    tile_arena scratch = {0};
-    bool loads = infer->given != NULL;
-    const char *remedy =
-        loads ? "; write the extents alone, `load .. : [64]`, and cast the tile: `f32(%t)`"
-              : cast_of(infer, infer->operands[0], memory, &scratch);
-    fail_with(infer, "the element types differ:", tile, " and", memory, remedy);
-    tile_arena_reset(&scratch);
-    return false;
+    return same_element(tile, memory) ? check_shapes(infer, tile, memory)
+                                      : tile_infer_refuse_elements(infer, tile, memory);
 }
 
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,

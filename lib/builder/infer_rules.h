@@ -117,12 +117,20 @@ static inline bool given(tile_infer *infer, tile_type_kind kind, const char *wor
 
 static inline bool no_result(tile_infer *infer) {
     infer->result_count = 0;
-    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
+    return !infer->given ||
+           fail(infer, "it has no result, so leave out the type after it", NULL, "", NULL);
 }
 
 static inline bool same_element(const tile_type *a, const tile_type *b) {
     return a->scalar == b->scalar && a->param == b->param;
 }
+
+/* infer.c. Report that a tile and memory have other element types, or that the tile has more dims;
+ * false. */
+bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
+                                const tile_type *memory);
+bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
+                              const tile_type *memory);
 
 /* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
  * can be one: parts lie side by side, their extents are powers of two that divide the buffer's, or

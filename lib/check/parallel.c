@@ -154,8 +154,7 @@ static void visit(checker *c, tile_op op) {
     bool inside = parallel_around(f, op).id != 0;
     if (inside) check_inside(c, op);
     if (opcode == TILE_OP_parallel && !inside) check_parallel(c, op);
-    if (opcode == TILE_OP_element && !inside)
-        refuse_element(c, op);
+    if (opcode == TILE_OP_element && !inside) refuse_element(c, op);
 }
 
 bool tile_verify_parallel(tile_function *function) {

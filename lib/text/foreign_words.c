@@ -12,9 +12,12 @@ static const struct {
 };
 
 static const char *const kinds[] = {
-    [TILE_FOREIGN_OPERATION] = "unknown operation", [TILE_FOREIGN_WORD] = "unexpected word",
-    [TILE_FOREIGN_TYPE] = "unknown type",           [TILE_FOREIGN_CLAUSE] = "unknown clause",
-    [TILE_FOREIGN_ATTRIBUTE] = "unknown attribute", [TILE_FOREIGN_MARK] = "unexpected",
+    [TILE_FOREIGN_OPERATION] = "unknown operation",
+    [TILE_FOREIGN_WORD] = "unexpected word",
+    [TILE_FOREIGN_TYPE] = "unknown type",
+    [TILE_FOREIGN_CLAUSE] = "unknown clause",
+    [TILE_FOREIGN_ATTRIBUTE] = "unknown attribute",
+    [TILE_FOREIGN_MARK] = "unexpected",
     [TILE_FOREIGN_TOP] = "unexpected",
 };
 
@@ -48,12 +51,16 @@ bool tile_parse_foreign(tile_parser *p, tile_foreign_place place) {
     const char *name = point ? token->text + 1 : p->next.text + 1;
     if (token->kind == TILE_TOKEN_END || token->kind == TILE_TOKEN_TEXT) return false;
     size_t row = find_row(place, text, own);
+    if (point) place = TILE_FOREIGN_OPERATION;
     if (row == SIZE_MAX && member) row = find_row(place, name, member);
     if (row == SIZE_MAX && !member) return false;
     const char *kind = kinds[row == SIZE_MAX ? place : rows[row].place];
     int length = (int)(point ? member + 1 : member ? (size_t)(name - text) + member : own);
     if (row != SIZE_MAX)
         tile_parse_error(p, token->loc, "%s '%.*s': %s", kind, length, text, rows[row].advice);
+    else if (tile_opcode_from_name(name, member))
+        tile_parse_error(p, token->loc, "%s '%.*s': write `%.*s`", kind, length, text, (int)member,
+                         name);
     else
         tile_parse_error(p, token->loc, "%s '%.*s': `tile-opt --ops` lists the operations", kind,
                          length, text);

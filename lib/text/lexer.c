@@ -99,7 +99,13 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
         skip_digits(lexer);
     }
     size_t length = (size_t)(lexer->at - start);
-    if (!floating) {
+    char suffix = peek(lexer, 0);
+    if (suffix && strchr("fFuUlLhH", suffix) && !is_name(peek(lexer, 1))) {
+        lexer->at++;
+        token->kind = TILE_TOKEN_BAD;
+        token->problem = "a number has no suffix; its type follows from its place, or is written "
+                         "around it: f16(2.0)";
+    } else if (!floating) {
         read_integer(token, start, length, 10);
     } else if (tile_double_from_text(start, length, &token->number)) {
         token->kind = isinf(token->number) ? TILE_TOKEN_BAD : TILE_TOKEN_FLOAT;

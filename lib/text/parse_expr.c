@@ -89,6 +89,13 @@ static const tile_node *parse_value(tile_parser *p) {
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
+        const tile_symbol *gone = tile_parse_find_gone(p, name);
+        if (gone) {
+            tile_parse_error(p, token.loc,
+                             "%%%s is defined only inside a region; hand it on with `yield`", name);
+            tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
+            return node;
+        }
         tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
                          p->shape ? " before this argument; an integer argument comes before the "
                                     "views that use it"
@@ -185,6 +192,8 @@ static const tile_node *parse_param(tile_parser *p) {
     for (size_t i = 0; p->function && i < p->function->param_count; i++)
         tile_guess_try(&guess, p->function->params[i].name);
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
+    const tile_symbol *value =
+        tile_parse_find(p, tile_intern_name(p->context, token.text, token.length));
     if (param && param->kind == TILE_PARAM_word)
         tile_parse_error(
             p, token.loc,
@@ -201,16 +210,20 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);
-    else if (tile_parse_find(p, tile_intern_name(p->context, token.text, token.length)))
+    else if (value && value->value.id) /* else it has been reported */
         tile_parse_error(p, token.loc, "a value's name begins with %%: write %%%s", name);
+    else if (value)
+        return poison_node(p, token.loc);
     else if (tile_parse_at(p, "="))
-        tile_parse_error(p, token.loc,
-                         "attributes stand in braces after the operands: {%s = ..}", name);
+        tile_parse_error(p, token.loc, "attributes stand in braces after the operands: {%s = ..}",
+                         name);
     else
         tile_parse_error(p, token.loc,
-                         "there is no parameter '%s'%s; declare it after the kernel's name, "
-                         "<%s: int>",
-                         name, tile_guess_text(p, &guess, ""), name);
+                         "there is no parameter '%s'%s; declare it after the name of the %s: "
+                         "<%s: %s>",
+                         name, tile_guess_text(p, &guess, ""),
+                         tile_function_kind_name(p->function ? p->function->kind : TILE_KERNEL),
+                         name, p->function && p->function->kind == TILE_COMPUTE ? "dim" : "int");
     return poison_node(p, token.loc);
 }
 
@@ -323,7 +336,12 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
         const tile_node *node = tile_parse_typed_node(p);
         return node && tile_parse_expect(p, ")") ? node : NULL;
     }
-    tile_parse_expected(p, "a value or a number");
+    if (p->token.kind == TILE_TOKEN_TEXT)
+        tile_parse_error(p, p->token.loc,
+                         "an operation's name has no quotation marks, and its operands need no "
+                         "types: `%%t = load %%x[0] : [64]`");
+    else
+        tile_parse_expected(p, "a value or a number");
     return NULL;
 }
 

@@ -309,9 +309,10 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
         for (size_t i = 0; i < p->function->param_count; i++)
             tile_guess_try(&guess, p->function->params[i].name);
         return tile_parse_error(p, token.loc,
-                                "there is no parameter '%s'%s; declare it after the kernel's "
-                                "name, <%s: int>",
-                                name, tile_guess_text(p, &guess, ""), name);
+                                "there is no parameter '%s'%s; declare it after the name of the "
+                                "%s: <%s: int>",
+                                name, tile_guess_text(p, &guess, ""),
+                                tile_function_kind_name(p->function->kind), name);
     }
     names[(*count)++] = name;
     return true;

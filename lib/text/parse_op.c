@@ -3,6 +3,8 @@
 
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
+#include "lib/ops/kinds.h"
+#include "lib/support/intern.h"
 #include "lib/text/parser.h"
 
 /* Attributes ---------------------------------------------------------------------------------- */
@@ -24,9 +26,10 @@ bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *
                             (int)p->token.length, p->token.text, remedy);
 }
 
-bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
+bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr) {
     const tile_token *token = &p->token;
     tile_guess guess = tile_guess_start(token->text, token->length);
+    const tile_opcode opcode = tile_opcode_from_name(what, strlen(what));
     const char *words = "";
     const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
     for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
@@ -35,8 +38,9 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
             tile_parse_advance(p);
             return true;
         }
+        if (attr->id == TILE_ATTR_kind && !tile_opcode_takes_kind(opcode, attr->text)) continue;
         tile_guess_try(&guess, attr->text);
-        words = tile_arena_format(&p->arena, "%s%s%s", words, i ? ", " : "", attr->text);
+        words = tile_arena_format(&p->arena, "%s%s%s", words, *words ? ", " : "", attr->text);
     }
     const tile_param_decl *param =
         token->kind == TILE_TOKEN_WORD
@@ -48,8 +52,8 @@ bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
         return true;
     }
     if (tile_parse_old_word(p, behind)) return false;
-    return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
-                            words,
+    return tile_parse_error(p, token->loc, "'%s' takes one of %s, not '%.*s'%s",
+                            tile_attr_keyword(attr->id), words, (int)token->length, token->text,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
 }
 
@@ -84,13 +88,13 @@ static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
     return true;
 }
 
-static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
+static bool parse_attr_value(tile_parser *p, const char *what, tile_parsed_attr *attr) {
     tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
     if (kind == TILE_KIND_flag) return true;
     if (!tile_parse_expect(p, "=")) return false;
     switch (kind) {
     case TILE_KIND_flag: return true;
-    case TILE_KIND_word: return tile_parse_attr_word(p, attr);
+    case TILE_KIND_word: return tile_parse_attr_word(p, what, attr);
     case TILE_KIND_text: return parse_text(p, attr);
     case TILE_KIND_symbol:
         attr->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a function's name such as @k");
@@ -121,7 +125,7 @@ bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
             return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
     tile_parse_advance(p);
     attrs[*count] = (tile_parsed_attr){.id = id};
-    return parse_attr_value(p, &attrs[(*count)++]);
+    return parse_attr_value(p, what, &attrs[(*count)++]);
 }
 
 /* After a mistake inside the braces, their end is looked for on the same line. */
@@ -216,6 +220,12 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 
 /* %t[0:64] */
 static bool refuse_range(tile_parser *p) {
+    bool whole = p->next.kind == TILE_TOKEN_PUNCT && strchr(",]", *p->next.text);
+    if (whole)
+        return tile_parse_error(p, p->token.loc,
+                                "brackets hold coordinates and no ranges: a new axis is "
+                                "`(reshape(%%t) : [64, 1])`, a row or column of a tile "
+                                "`(slice(%%t, [0, 0]) : [64, 1])`");
     return tile_parse_error(p, p->token.loc,
                             "brackets hold the first coordinates and no ranges: a part of a tile "
                             "is `slice(%%t, [0]) : [64]`, one of a view `load %%x[0] : [64]`");
@@ -374,6 +384,16 @@ static bool take_all(tile_parser *p, const tile_op_info *info) {
            tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
 }
 
+/* What no statement begins with, on the line of the one before it: `? .. : ..`, `.to(..)`. */
+static bool at_foreign_mark(const tile_parser *p) {
+    return !p->token.first_on_line &&
+           (p->token.kind == TILE_TOKEN_BAD || tile_parse_at(p, "?") || tile_parse_at(p, "->"));
+}
+
+static bool refuse_mark(tile_parser *p) {
+    return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
+}
+
 /* %x = node */
 static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_node *node) {
     if (s->count == 0)
@@ -390,6 +410,7 @@ static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_
 
 static bool parse_expression(tile_parser *p, const tile_statement *s) {
     const tile_node *node = tile_parse_typed_node(p);
+    if (node && at_foreign_mark(p)) return refuse_mark(p);
     return node && bind_expression(p, s, node);
 }
 
@@ -421,6 +442,7 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
                           &call.attr_count) ||
         !parse_result_types(p, &call))
         return false;
+    if (at_foreign_mark(p)) return refuse_mark(p);
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
     tile_op op = tile_lower_op(p, &call, NULL);
@@ -452,6 +474,7 @@ static bool begins_no_statement(const tile_parser *p) {
 static bool is_unknown_op(const tile_parser *p) {
     const tile_token *token = &p->token;
     return token->kind == TILE_TOKEN_WORD &&
+           !tile_parse_find(p, tile_intern_name(p->context, token->text, token->length)) &&
            !tile_function_find_param(p->function, token->text, token->length) &&
            !tile_is_literal_word(token->text, token->length) &&
            !tile_scalar_from_name(token->text, token->length);
@@ -485,8 +508,7 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
-    if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
-        return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
+    if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called) return refuse_mark(p);
     return parse_expression(p, s);
 }
 
@@ -499,8 +521,8 @@ static bool refuse_value(tile_parser *p) {
     bool updates = next && strchr("+-*/&|^<>", next) && behind < p->lexer.end &&
                    (*behind == '=' || *behind == next);
     if (next == '[')
-        return tile_parse_error(p, token.loc,
-                                "a store to memory is written `store %%t, %%%s[..]`", name);
+        return tile_parse_error(p, token.loc, "a store to memory is written `store %%t, %%%s[..]`",
+                                name);
     if (updates)
         return tile_parse_error(p, token.loc,
                                 "a value cannot change: write `%%new = %%%s %c ..`; a loop carries "
@@ -532,9 +554,11 @@ static bool parse_statement(tile_parser *p) {
     if (begins_no_statement(p)) return refuse_value(p);
     if (at_c_definition(p)) {
         const tile_token *name = p->next.kind == TILE_TOKEN_WORD ? &p->next : &p->token;
+        const char *bound = tile_intern_name(p->context, name->text, name->length);
+        if (!tile_parse_find(p, bound)) tile_parse_define(p, bound, name->loc, TILE_NO_VALUE);
         return tile_parse_error(p, s.loc,
-                                "a value's name begins with %%, and its type is that of what it "
-                                "is: write `%%%.*s = ..`",
+                                "a value's name begins with %%, and its type follows from what "
+                                "it is: write `%%%.*s = ..`",
                                 (int)name->length, name->text);
     }
     bool ok =
@@ -547,12 +571,13 @@ static bool parse_statement(tile_parser *p) {
 
 static bool parse_statements(tile_parser *p, tile_region region, bool needs_yield) {
     bool ok = true;
-    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}")) {
+    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}") && !p->abandoned) {
         const char *start = p->token.text;
         unsigned errors = tile_context_error_count(p->context);
         p->builder.loc = p->token.loc;
         if (parse_statement(p)) continue;
         ok = false;
+        if (p->abandoned) return false;
         if (p->token.text == start || tile_context_error_count(p->context) > errors)
             tile_parse_recover(p, start);
     }
@@ -562,20 +587,22 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
     return ok;
 }
 
-static bool expected_body(tile_parser *p) {
+bool tile_parse_expected_body(tile_parser *p) {
     const char *advice = tile_parse_at(p, ":")           ? "; a body stands in braces"
                          : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
                          : tile_parse_at_word(p, "else") ? "; a choice between two values is "
                                                            "`select(%condition, %yes, %no)`"
                                                          : "";
     if (!*advice) return tile_parse_expected(p, "'{'");
-    return tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,
-                            p->token.text, advice);
+    bool python = tile_parse_at(p, ":");
+    tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,
+                     p->token.text, advice);
+    return python && tile_parse_abandon(p);
 }
 
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     const tile_loc open = p->token.loc;
-    if (!tile_parse_at(p, "{")) return expected_body(p);
+    if (!tile_parse_at(p, "{")) return tile_parse_expected_body(p);
     if (p->regions >= TILE_MAX_DEPTH)
         return tile_parse_error(p, p->token.loc, TILE_TOO_MANY_REGIONS, TILE_MAX_DEPTH);
     tile_parse_advance(p);
@@ -584,6 +611,7 @@ bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     p->builder.before = TILE_NO_OP;
     bool ok = parse_statements(p, region, needs_yield);
     p->regions--;
+    if (p->abandoned) return false;
     if (p->token.kind == TILE_TOKEN_END && !p->stopped) {
         tile_parse_error(p, open, "this '{' has no '}'; the text ends before it");
         p->stopped = true;

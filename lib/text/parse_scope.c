@@ -29,6 +29,11 @@ tile_symbol *tile_parse_find(const tile_parser *p, const char *name) {
     return symbol && symbol->live ? symbol : NULL;
 }
 
+tile_symbol *tile_parse_find_gone(const tile_parser *p, const char *name) {
+    tile_symbol *symbol = p->symbols.capacity ? *find_entry(&p->symbols, name) : NULL;
+    return symbol && !symbol->live ? symbol : NULL;
+}
+
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value) {
     tile_symbol_table *table = &p->symbols;
     tile_symbol *old = tile_parse_find(p, name);

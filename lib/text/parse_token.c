@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/support/intern.h"
+#include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
 
 /* `;` and comments that begin with # are reported once and read over. */
@@ -71,7 +72,7 @@ void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc) {
 }
 
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) {
-    if (p->stopped) return false;
+    if (p->stopped || p->abandoned) return false;
     va_list args;
     va_start(args, format);
     tile_report(p->context, TILE_ERROR, loc, "%s", tile_arena_vformat(&p->arena, format, args));
@@ -85,9 +86,9 @@ bool tile_parse_expected(tile_parser *p, const char *what) {
     static const char *const marks[] = {
         [TILE_TOKEN_VALUE] = "%", [TILE_TOKEN_SYMBOL] = "@", [TILE_TOKEN_ALIAS] = "#"};
     bool mark = token->kind == TILE_TOKEN_BAD || token->kind == TILE_TOKEN_ALIAS;
-    if (mark && (tile_parse_foreign(p, *token->text == '.' ? TILE_FOREIGN_OPERATION
-                                                             : TILE_FOREIGN_MARK) ||
-                 tile_parse_foreign(p, TILE_FOREIGN_TOP)))
+    if (mark &&
+        (tile_parse_foreign(p, *token->text == '.' ? TILE_FOREIGN_OPERATION : TILE_FOREIGN_MARK) ||
+         tile_parse_foreign(p, TILE_FOREIGN_TOP)))
         return false;
     if (token->kind == TILE_TOKEN_BAD) return tile_parse_error(p, token->loc, "%s", token->problem);
     if (token->kind == TILE_TOKEN_END)
@@ -146,4 +147,19 @@ void tile_parse_recover(tile_parser *p, const char *start) {
         else
             tile_parse_skip(p);
     }
+}
+
+void tile_parse_recover_function(tile_parser *p, const char *start) {
+    tile_parse_stop_if_too_many(p, p->token.loc);
+    while (p->token.kind != TILE_TOKEN_END) {
+        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
+        if (begins && p->token.first_on_line && p->token.text != start) return;
+        tile_parse_skip(p);
+    }
+}
+
+bool tile_parse_abandon(tile_parser *p) {
+    tile_parse_recover_function(p, p->token.text);
+    p->abandoned = true;
+    return false;
 }

@@ -173,7 +173,12 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
     if (name < TILE_LAYOUT_NAMES) return name_layout(p, at, draft, name, layout);
     bool view = draft->kind == TILE_TYPE_VIEW, shared = view || draft->kind == TILE_TYPE_SHARED;
     if (!alias)
-        return tile_parse_error(p, at->loc, "there is no layout #%.*s", (int)at->length, at->text);
+        return tile_parse_error(
+            p, at->loc,
+            "there is no layout #%.*s; write one of #plain, #mma_acc, #mma_lhs, "
+            "#mma_rhs and #swizzle128, or define it before the kernel: `#%.*s = "
+            "layout {..}`",
+            (int)at->length, at->text, (int)at->length, at->text);
     if (alias->present[TILE_ALIAS_OFFSET] != shared)
         return tile_parse_error(p, at->loc,
                                 view     ? "a view needs a layout with 'offset'"

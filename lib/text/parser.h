@@ -115,12 +115,13 @@ typedef struct tile_parser {
     tile_arena arena; /* what only the parser needs */
     tile_lexer lexer;
     tile_token token, next;
-    unsigned first_error; /* the context's count when parsing began */
-    bool stopped;         /* too many errors: the rest of the text is not read */
-    bool skipping;        /* tile_parse_skip */
+    unsigned first_error;        /* the context's count when parsing began */
+    bool stopped;                /* too many errors: the rest of the text is not read */
+    bool skipping;               /* tile_parse_skip */
+    bool abandoned;              /* nothing more is said of this function */
     bool saw_end_mark, saw_hash; /* reported once: `;`, and a comment that begins with # */
-    unsigned regions;     /* how many are open */
-    unsigned depth;       /* of the expression's parentheses, calls and signs */
+    unsigned regions;            /* how many are open */
+    unsigned depth;              /* of the expression's parentheses, calls and signs */
     tile_alias *aliases;
 
     tile_function *function;
@@ -154,6 +155,10 @@ bool tile_parse_old_word(tile_parser *p, const char *behind);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* The next token, of a part of the text that is given up. */
 void tile_parse_skip(tile_parser *p);
+/* Gives up the function, after an error that the rest of it would only repeat. Always false. */
+bool tile_parse_abandon(tile_parser *p);
+/* To the next layout or function at the margin of the file, behind start. */
+void tile_parse_recover_function(tile_parser *p, const char *start);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
 bool tile_parse_has_failed(const tile_parser *p);
@@ -182,6 +187,8 @@ bool tile_parse_is_foreign(const tile_token *token);
 
 /* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
+/* The symbol of a region that has ended, NULL: there is none. */
+tile_symbol *tile_parse_find_gone(const tile_parser *p, const char *name);
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value);
 void tile_parse_leave_scope(tile_parser *p, size_t depth);
 /* tile_guess_phrase in the parser's arena. */
@@ -258,6 +265,8 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
 /* Reports the token; NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
+/* Reports that the token is no `{`. */
+bool tile_parse_expected_body(tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
 /* A set of attributes. */
 typedef struct tile_attr_set {
@@ -275,8 +284,8 @@ bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
 /* One of them, after those that are there already. */
 bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count);
-/* The value of an attribute of kind word. */
-bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr);
+/* The value of an attribute of kind word. what: whose attribute it is. */
+bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
 /* Reports the token; false. */
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
 tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);
