@@ -121,9 +121,20 @@ static inline bool no_result(tile_infer *infer) {
            fail(infer, "it has no result, so leave out the type after it", NULL, "", NULL);
 }
 
+static inline bool is_value(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type);
+}
+
+static inline bool is_barrier(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
+}
+
 static inline bool same_element(const tile_type *a, const tile_type *b) {
     return a->scalar == b->scalar && a->param == b->param;
 }
+
+/* infer_operands.c: that each operand is of its row's class. False after a report. */
+bool tile_infer_check_classes(const tile_infer *infer);
 
 /* infer.c. Report that a tile and memory have other element types, or that the tile has more dims;
  * false. */

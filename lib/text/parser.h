@@ -278,7 +278,7 @@ static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
 static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
     set->words[id / 64] |= (uint64_t)1 << id % 64;
 }
-/* `{...}` if it is there. what: whose attributes these are. */
+/* parse_attr.c. `{...}` if it is there. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
                       tile_parsed_attr *attrs, unsigned *count);
 /* One of them, after those that are there already. */
