@@ -134,7 +134,11 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
     if (!sum || sum->kind != TILE_TYPE_TILE) {
         tile_arena scratch = {0};
         const tile_type *rhs = tile_value_type(builder->function, operands[1]);
-        if (element)
+        if (lhs->kind == TILE_TYPE_VIEW || rhs->kind == TILE_TYPE_VIEW)
+            tile_report(context, TILE_ERROR, builder->loc,
+                        "dot: the operands must be tiles or shared buffers, not views; load them: "
+                        "`dot(load %%a[%%i, %%k] : [64, 32], load %%b[%%k, %%j] : [32, 64])`");
+        else if (element)
             tile_report(context, TILE_ERROR, builder->loc,
                         "dot: the operands must be [m, k] and [k, n], not %s and %s; "
                         "`trans_rhs` or `trans_lhs` exchanges the dims of one: `dot(%%a, %%b, "

@@ -93,6 +93,7 @@ static const char *class_remedy(const tile_infer *infer, unsigned operand, tile_
     bool memory = class == TILE_CLASS_memory || class == TILE_CLASS_view;
     if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
         return "; use barrier_arrive, barrier_wait and the other operations on barriers";
+    if (infer->opcode == TILE_OP_map_shared) return "; map a buffer of the block's own";
     if (type->kind == TILE_TYPE_SHARED && type->cluster)
         return "; use load_shared, store_shared, ld_shared or st_shared for the buffer of another "
                "block";

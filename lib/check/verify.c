@@ -42,9 +42,12 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
     while (!tile_layout_admits_extent(above)) above++;
     FAIL(v, loc,
          "the extents of %s must be odd numbers up to %d times powers of two: instead of %lld, "
-         "write %lld or %lld; a load or store leaves out what lies outside of the view",
+         "write %lld or %lld%s",
          text(v, type), TILE_LAYOUT_MAX_COUNT, (long long)extent, (long long)below,
-         (long long)above);
+         (long long)above,
+         type->kind == TILE_TYPE_TILE
+             ? "; accesses of a view skip the elements that lie outside of it"
+             : "");
 }
 
 /* A view's layout is that of its last dims. */

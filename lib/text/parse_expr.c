@@ -92,7 +92,9 @@ static const tile_node *parse_value(tile_parser *p) {
         const tile_symbol *gone = tile_parse_find_gone(p, name);
         if (gone) {
             tile_parse_error(p, token.loc,
-                             "%%%s is defined only inside a region; hand it on with `yield`", name);
+                             "%%%s is defined only inside a region that has ended; hand it on with "
+                             "`yield`, or define it before the region",
+                             name);
             tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
             return node;
         }
