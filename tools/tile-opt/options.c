@@ -286,7 +286,7 @@ static bool take_word(tool_arguments *words, opt_options *o) {
         tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
         return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
-    return complain("unknown or incomplete option", tool_current(words));
+    return tool_refuse_option(words, "tile-opt", help);
 }
 
 bool opt_read_options(int argc, char **argv, opt_options *o) {
