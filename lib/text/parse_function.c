@@ -115,6 +115,14 @@ static bool parse_arg_attrs(tile_parser *p, unsigned arg) {
 
 static bool parse_arg(tile_parser *p) {
     tile_loc loc = p->token.loc;
+    bool bare = p->token.kind == TILE_TOKEN_WORD;
+    if (bare && p->next.kind == TILE_TOKEN_PUNCT && *p->next.text == ':')
+        return tile_parse_error(p, loc, "a value's name begins with %%: write %%%.*s",
+                                (int)p->token.length, p->token.text);
+    if (bare)
+        return tile_parse_error(p, loc,
+                                "an argument is its name and its type, `%%n: i32` or "
+                                "`%%x: view<f32[%%n]>`");
     const char *name = tile_parse_name(p, TILE_TOKEN_VALUE, "an argument such as %n");
     if (!name || !tile_parse_expect(p, ":")) return false;
     tile_shape shape = {{NULL}, {NULL}};
@@ -300,8 +308,11 @@ static bool parse_tune_name(tile_parser *p, const char **names, unsigned *count)
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->function->param_count; i++)
             tile_guess_try(&guess, p->function->params[i].name);
-        return tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
-                                tile_guess_text(p, &guess, ""));
+        return tile_parse_error(p, token.loc,
+                                "there is no parameter '%s'%s; declare it after the name of the "
+                                "%s: <%s: int>",
+                                name, tile_guess_text(p, &guess, ""),
+                                tile_function_kind_name(p->function->kind), name);
     }
     names[(*count)++] = name;
     return true;
@@ -444,6 +455,7 @@ static const struct {
 enum { CLAUSE_COUNT = sizeof clauses / sizeof *clauses };
 
 static bool unknown_clause(tile_parser *p) {
+    if (tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     for (unsigned i = 0; i < CLAUSE_COUNT; i++) tile_guess_try(&guess, clauses[i].word);
     return tile_parse_error(p, p->token.loc, "unknown clause '%.*s'%s", (int)p->token.length,

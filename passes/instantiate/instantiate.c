@@ -63,7 +63,8 @@
 #include "passes/instantiate/fit_point.h"
 #include "passes/instantiate/note_widths.h"
 #include "passes/instantiate/plan.h"
-#include "passes/instantiate/remark_elements.h"
+#include "passes/pass.h"
+#include "passes/passes.h"
 #include "tile/split.h"
 #include "tile/compile.h"
 
@@ -494,7 +495,7 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
         return TILE_OK;
     }
     status = instantiate(pass, f);
-    if (status == TILE_OK) remark_stored_elements(f, pass->scratch);
+    if (status == TILE_OK) tile_remark_stored_elements(f);
     return status;
 }
 

@@ -283,11 +283,12 @@ static bool take_run_word(tool_arguments *words, opt_options *o, bool *ok) {
 }
 
 /* Neither an option nor a pass. False. */
-static bool refuse_word(const char *word) {
+static bool refuse_word(const tool_arguments *words) {
+    const char *word = tool_current(words);
     char pass[64] = "";
     if (strncmp(word, "--", 2) == 0)
         snprintf(pass, sizeof pass, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    return renamed_pass(pass) ? false : complain("unknown or incomplete option", word);
+    return renamed_pass(pass) ? false : tool_refuse_option(words, "tile-opt", help);
 }
 
 static bool take_word(tool_arguments *words, opt_options *o) {
@@ -307,7 +308,7 @@ static bool take_word(tool_arguments *words, opt_options *o) {
         tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
         return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
-    return refuse_word(tool_current(words));
+    return refuse_word(words);
 }
 
 bool opt_read_options(int argc, char **argv, opt_options *o) {
