@@ -67,6 +67,10 @@ tile_status tile_instantiate_for(tile_module *module, const char *kernel,
                                  const tile_binding *bindings, unsigned binding_count,
                                  const tile_target *target);
 
+/* A remark at each load of one element that is stored at a block's coordinates and used nowhere
+ * else: a tile's load without the tile's extents. Parameters are bound. */
+void tile_remark_stored_elements(tile_function *kernel);
+
 /* Launches ------------------------------------------------------------------------------------- */
 
 /* Of an instantiated function: whether it is a plan, or split-k makes one of it. */

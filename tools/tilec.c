@@ -153,7 +153,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_flag(words, "--version")) return o->version = true;
     if (tool_cache_option(words, &o->cache)) return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
-    return complain("unknown or incomplete option", tool_current(words));
+    return tool_refuse_option(words, "tilec", help);
 }
 
 /* Timing -------------------------------------------------------------------------------------- */

@@ -511,7 +511,7 @@ TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);
 /* `persistent`: as many blocks are launched as run at once, and each visits many tiles. With a cost
- * of a tile, over parameters, integer arguments and tile_expr_block_id, `persistent dealt by`:
+ * of a tile, over parameters, integer arguments and tile_expr_block_id, `persistent balanced by`:
  * tiles come in the order of their numbers, each to the block that has the least to do so far.
  * cost: NULL if all cost the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,

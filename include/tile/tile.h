@@ -23,6 +23,7 @@
 #include "tile/measure.h"
 #include "tile/ops_macros.h"
 #include "tile/pass.h"
+#include "tile/rename.h"
 #include "tile/split.h"
 #include "tile/target.h"
 #include "tile/tune.h"

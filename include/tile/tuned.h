@@ -51,7 +51,8 @@ typedef enum tile_table_form {
 TILE_API void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
                                      const char *name, tile_writer writer, void *user);
 /* The table that was written as text. *out is the caller's, NULL after a diagnostic (TILE_INVALID)
- * if the text is none. */
+ * if the text is none. A text of another format, which another version of Tile wrote, gives an empty
+ * table and a remark. */
 TILE_API tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
                                            tile_tuned_table **out);
 

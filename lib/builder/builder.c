@@ -132,10 +132,25 @@ static tile_value start_sum(tile_builder *builder, const tile_segment *segments,
         sum = product ? tile_type_get(context, &draft) : NULL;
     }
     if (!sum || sum->kind != TILE_TYPE_TILE) {
-        tile_report(context, TILE_ERROR, builder->loc,
-                    element ? "dot: without an accumulator the operands must be [m, k] and [k, n]"
-                            : "dot: the operands do not tell yet of which type the sums are; write "
-                              "an accumulator");
+        tile_arena scratch = {0};
+        const tile_type *rhs = tile_value_type(builder->function, operands[1]);
+        if (lhs->kind == TILE_TYPE_VIEW || rhs->kind == TILE_TYPE_VIEW)
+            tile_report(context, TILE_ERROR, builder->loc,
+                        "dot: the operands must be tiles or shared buffers, not views; load them: "
+                        "`dot(load %%a[%%i, %%k] : [64, 32], load %%b[%%k, %%j] : [32, 64])`");
+        else if (element)
+            tile_report(context, TILE_ERROR, builder->loc,
+                        "dot: the operands must be [m, k] and [k, n], not %s and %s; "
+                        "`trans_rhs` or `trans_lhs` exchanges the dims of one: `dot(%%a, %%b, "
+                        "trans_rhs)`",
+                        tile_type_text(builder->function, lhs, NULL, &scratch),
+                        tile_type_text(builder->function, rhs, NULL, &scratch));
+        else
+            tile_report(context, TILE_ERROR, builder->loc,
+                        "dot: the accumulator's type depends on '%s'; write an accumulator as the "
+                        "third operand: `0.0 : tile<f32[64, 64]>`",
+                        lhs->param);
+        tile_arena_reset(&scratch);
         return TILE_NO_VALUE;
     }
     return tile_build_zero(builder, sum);
@@ -410,8 +425,15 @@ tile_op tile_build_if_else(tile_builder *builder, tile_value condition,
     if (!are_typed(builder, result_types, result_count, "if")) return TILE_NO_OP;
     const tile_type *type = tile_value_type(f, condition);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i1) {
+        tile_arena scratch = {0};
         tile_report(tile_function_context(f), TILE_ERROR, builder->loc,
-                    "the condition of `if` must be a scalar i1");
+                    "the condition of `if` must be one i1, not %s%s",
+                    tile_type_text(f, type, NULL, &scratch),
+                    tile_type_is_array(type)
+                        ? "; choose between tiles by `select(%condition, %yes, %no)`, or give the "
+                          "store the condition: `store %t, %y[%i], %condition`"
+                        : "; compare it: `if %n != 0`");
+        tile_arena_reset(&scratch);
         return TILE_NO_OP;
     }
     const uint16_t sizes[TILE_MAX_OPERANDS] = {1};

@@ -4,179 +4,6 @@
 #include "lib/builder/infer_rules.h"
 #include "lib/ops/shape.h"
 
-/* Operands ------------------------------------------------------------------------------------ */
-
-static bool is_value(const tile_type *type) {
-    return type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type);
-}
-
-static bool is_scalar(const tile_type *type, tile_scalar scalar) {
-    return type->kind == TILE_TYPE_SCALAR && type->scalar == scalar;
-}
-
-static bool is_own_buffer(const tile_type *type) {
-    return type->kind == TILE_TYPE_SHARED && !type->cluster;
-}
-
-static bool is_barrier(const tile_type *type) {
-    return type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
-}
-
-/* Elements of barriers are nobody's data: only what accesses none takes a buffer of them. */
-static bool class_fits(const tile_infer *infer, unsigned operand, tile_value value) {
-    const tile_op_info *info = tile_op_get_info(infer->opcode);
-    const tile_type *type = tile_value_type(infer->function, value);
-    tile_operand_class class = info->operands[operand].class_;
-    bool generic = type->param != NULL;
-    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none) return false;
-    switch (class) {
-    case TILE_CLASS_any: return true;
-    case TILE_CLASS_number: return is_value(type);
-    case TILE_CLASS_integer:
-        return is_value(type) && (generic || !tile_scalar_is_floating(type->scalar));
-    case TILE_CLASS_floating:
-        return is_value(type) && (generic || tile_scalar_is_floating(type->scalar));
-    case TILE_CLASS_boolean: return is_value(type) && type->scalar == TILE_i1;
-    case TILE_CLASS_scalar: return type->kind == TILE_TYPE_SCALAR;
-    case TILE_CLASS_index: return is_scalar(type, TILE_i32);
-    case TILE_CLASS_long_index: return is_scalar(type, TILE_i32) || is_scalar(type, TILE_i64);
-    case TILE_CLASS_constant:
-        return is_scalar(type, TILE_i32) &&
-               tile_value_at(infer->function, value)->kind == TILE_VALUE_CONSTANT;
-    case TILE_CLASS_pointer: return type->kind == TILE_TYPE_PTR;
-    case TILE_CLASS_tensor: return type->kind == TILE_TYPE_TENSOR;
-    case TILE_CLASS_view: return type->kind == TILE_TYPE_VIEW;
-    case TILE_CLASS_shared: return is_own_buffer(type);
-    case TILE_CLASS_any_shared: return type->kind == TILE_TYPE_SHARED;
-    case TILE_CLASS_barrier: return is_barrier(type) && !type->cluster;
-    case TILE_CLASS_any_barrier: return is_barrier(type);
-    case TILE_CLASS_memory: return type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
-    case TILE_CLASS_global: return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW;
-    case TILE_CLASS_location:
-        return type->kind == TILE_TYPE_PTR || type->kind == TILE_TYPE_VIEW || is_own_buffer(type);
-    case TILE_CLASS_tile: return type->kind == TILE_TYPE_TILE;
-    case TILE_CLASS_tile_or_shared: return type->kind == TILE_TYPE_TILE || is_own_buffer(type);
-    case TILE_CLASS_vector: return type->kind == TILE_TYPE_VECTOR;
-    case TILE_CLASS_tensor_map: return type->kind == TILE_TYPE_MAP;
-    case TILE_CLASS_descriptor: return type->kind == TILE_TYPE_DESCRIPTOR;
-    case TILE_CLASS_vector_or_descriptor:
-        return type->kind == TILE_TYPE_VECTOR || type->kind == TILE_TYPE_DESCRIPTOR;
-    }
-    return false;
-}
-
-static const char *class_words(tile_operand_class class) {
-    static const char *const words[] = {
-        [TILE_CLASS_any] = "a value",
-        [TILE_CLASS_number] = "a number: a scalar, tensor, tile or vector",
-        [TILE_CLASS_integer] = "integers: a scalar, tensor, tile or vector of them",
-        [TILE_CLASS_floating] = "floats: a scalar, tensor, tile or vector of them",
-        [TILE_CLASS_boolean] = "i1: a scalar, tensor, tile or vector of it",
-        [TILE_CLASS_scalar] = "a scalar",
-        [TILE_CLASS_index] = "an i32",
-        [TILE_CLASS_long_index] = "an i32 or i64",
-        [TILE_CLASS_constant] = "a constant i32",
-        [TILE_CLASS_pointer] = "a pointer",
-        [TILE_CLASS_tensor] = "a tensor",
-        [TILE_CLASS_view] = "a view",
-        [TILE_CLASS_shared] = "a shared buffer",
-        [TILE_CLASS_any_shared] = "a shared buffer",
-        [TILE_CLASS_barrier] = "a shared buffer of barriers of this block",
-        [TILE_CLASS_any_barrier] = "a shared buffer of barriers",
-        [TILE_CLASS_global] = "a pointer or a view",
-        [TILE_CLASS_memory] = "a view or a shared buffer",
-        [TILE_CLASS_location] = "a pointer, a view or a shared buffer",
-        [TILE_CLASS_tile] = "a tile",
-        [TILE_CLASS_tile_or_shared] = "a tile or a shared buffer",
-        [TILE_CLASS_vector] = "a vector",
-        [TILE_CLASS_tensor_map] = "a tensor map",
-        [TILE_CLASS_descriptor] = "a descriptor",
-        [TILE_CLASS_vector_or_descriptor] = "a vector or a descriptor",
-    };
-    return words[class];
-}
-
-static bool fail_class(const tile_infer *infer, unsigned operand, tile_value value) {
-    const tile_op_info *info = tile_op_get_info(infer->opcode);
-    const tile_type *type = tile_value_type(infer->function, value);
-    bool view =
-        info->operands[operand].class_ == TILE_CLASS_pointer && type->kind == TILE_TYPE_VIEW;
-    const char *remedy = view ? "; `base` gives its pointer" : "";
-    if (type->kind == TILE_TYPE_SHARED && type->cluster)
-        remedy = "; through map_shared only load_shared, store_shared, ld_shared and st_shared go";
-    if (is_barrier(type) && info->operands[operand].access != TILE_ACCESS_none)
-        remedy = "; barrier_arrive, barrier_wait and the like access barriers";
-    tile_arena scratch = {0};
-    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: operand '%s' must be %s, not %s%s", info->name, info->operands[operand].name,
-                class_words(info->operands[operand].class_), type_text(infer, type, &scratch),
-                remedy);
-    tile_arena_reset(&scratch);
-    return false;
-}
-
-/* Where the elements' type is a parameter, it is checked when that has a value. */
-static bool is_index_tile(const tile_infer *infer, const tile_type *type) {
-    return tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS) && type->kind == TILE_TYPE_TILE &&
-           (type->param || type->scalar == TILE_i32 || type->scalar == TILE_i64);
-}
-
-/* An element's indices: how many its base wants, and of which type. */
-static bool check_indices(const tile_infer *infer, tile_operand_form form, const tile_value *values,
-                          unsigned count) {
-    const tile_type *base = tile_value_type(infer->function, values[0]);
-    bool address = form == TILE_FORM_address || form == TILE_FORM_optaddress;
-    unsigned wanted = base->kind == TILE_TYPE_VIEW   ? base->rank
-                      : address                      ? 1
-                      : base->kind == TILE_TYPE_TILE ? 0
-                                                     : base->stages != NULL;
-    bool part = form == TILE_FORM_part;
-    bool shared = (part || address) && base->kind == TILE_TYPE_SHARED;
-    unsigned placed = shared ? base->rank + (base->stages != NULL) : wanted; /* by coordinates */
-    if (count - 1 != wanted && count - 1 != placed) {
-        tile_arena scratch = {0};
-        tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                    "%s: %s takes %u %s in brackets, not %u%s", op_name(infer),
-                    type_text(infer, base, &scratch), placed, placed == 1 ? "index" : "indices",
-                    count - 1,
-                    placed == wanted ? ""
-                    : part ? base->stages ? " (a stage and where a part of it begins, or the stage)"
-                                          : " (where a part of it begins, or none)"
-                    : base->stages ? " (a stage and its coordinates, or one offset)"
-                                   : " (its coordinates, or one offset)");
-        tile_arena_reset(&scratch);
-        return false;
-    }
-    for (unsigned i = 1; i < count; i++) {
-        const tile_type *type = tile_value_type(infer->function, values[i]);
-        bool is_long = base->kind == TILE_TYPE_PTR && is_scalar(type, TILE_i64);
-        bool stage = base->stages && i == 1;
-        if (is_scalar(type, TILE_i32) || is_long || (!stage && is_index_tile(infer, type)))
-            continue;
-        return fail(infer,
-                    tile_op_has_trait(infer->opcode, TILE_TRAIT_GATHERS)
-                        ? "an index must be an i32, or a tile of i32 or i64, not"
-                        : "an index must be an i32, not",
-                    type, "", NULL);
-    }
-    return true;
-}
-
-static bool check_classes(const tile_infer *infer) {
-    const tile_op_info *info = tile_op_get_info(infer->opcode);
-    for (unsigned i = 0; i < info->operand_count; i++) {
-        unsigned count;
-        const tile_value *values = segment_at(infer, i, &count);
-        tile_operand_form form = info->operands[i].form;
-        bool element = tile_form_has_brackets(form);
-        if (element && !count) continue; /* it may miss */
-        for (unsigned v = 0; v < (element ? 1 : count); v++)
-            if (!class_fits(infer, i, values[v])) return fail_class(infer, i, values[v]);
-        if (element && !check_indices(infer, form, values, count)) return false;
-    }
-    return true;
-}
-
 /* Results ------------------------------------------------------------------------------------- */
 
 /* Where the operands tell the element type. */
@@ -211,14 +38,42 @@ static const tile_type *broadcast(const tile_type *a, const tile_type *b) {
     return covers_last_dims(b, a) ? b : NULL;
 }
 
+/* A cast of the value to the element type of the other one. */
+static const char *cast_of(const tile_infer *infer, tile_value value, const tile_type *to,
+                           tile_arena *arena) {
+    const char *element = to->param ? to->param : tile_scalar_name(to->scalar);
+    return tile_arena_format(arena, "; cast it: `%s(%s)`", element,
+                             value_text(infer, value, arena));
+}
+
+/* Of two operands the one to cast: a scalar beside a tile, an integer beside a float, the narrower
+ * one. */
+static bool is_to_cast(const tile_type *type, const tile_type *other) {
+    if (tile_type_is_array(type) != tile_type_is_array(other)) return !tile_type_is_array(type);
+    bool floating = tile_scalar_is_floating(type->scalar);
+    if (floating != tile_scalar_is_floating(other->scalar)) return !floating;
+    return tile_scalar_bits(type->scalar) < tile_scalar_bits(other->scalar);
+}
+
 static bool fail_mixed(const tile_infer *infer, const tile_type *a, const tile_type *b) {
-    const char *what = "both operands must have the same type, not";
+    const char *what = "both operands must have the same type, not", *remedy = "";
     bool shapes = a->kind == b->kind && same_element(a, b) && !same_dims(a, b);
-    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank)
-        what = "both operands must have the same rank (broadcast adds dims), not";
-    else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR))
+    tile_arena scratch = {0};
+    if (shapes && a->kind == TILE_TYPE_TILE && a->rank != b->rank) {
+        const tile_type *low = a->rank < b->rank ? a : b;
+        what = "both operands must have the same rank, not";
+        remedy = low->rank == 1 ? "; add a dim: `(reshape(..) : [64, 1])` for a column, `[1, 64]` "
+                                  "for a row"
+                                : "; add a dim by `(reshape(..) : ..)` with an extent of 1";
+    } else if (shapes && (a->kind == TILE_TYPE_TILE || a->kind == TILE_TYPE_TENSOR)) {
         what = "extents must be the same or 1, not";
-    return fail(infer, what, a, " and", b);
+    } else if (!same_element(a, b) && is_value(a) && is_value(b)) {
+        unsigned at = is_to_cast(a, b) ? 0 : 1;
+        remedy = cast_of(infer, infer->operands[at], at ? a : b, &scratch);
+    }
+    fail_with(infer, what, a, " and", b, remedy);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 static bool tile_infer_arith(tile_infer *infer) {
@@ -243,7 +98,8 @@ static bool tile_infer_fma(tile_infer *infer) {
     const tile_type *a = type_of(infer, TILE_OPERAND_lhs), *b = type_of(infer, TILE_OPERAND_rhs),
                     *c = type_of(infer, TILE_OPERAND_addend);
     if (a != b || a != c)
-        return fail(infer, "all operands must have the same type, not", a, " and", a != b ? b : c);
+        return fail_with(infer, "all operands must have the same type, not", a, " and",
+                         a != b ? b : c, "; cast them, or write `a * b + c`");
     return result(infer, a);
 }
 
@@ -255,7 +111,15 @@ static bool same_layout(const tile_type *a, const tile_type *b) {
 static bool tile_infer_select(tile_infer *infer) {
     const tile_type *condition = type_of(infer, TILE_OPERAND_condition),
                     *yes = type_of(infer, TILE_OPERAND_yes), *no = type_of(infer, TILE_OPERAND_no);
-    if (yes != no) return fail(infer, "both values must have the same type, not", yes, " and", no);
+    if (yes != no) {
+        tile_arena scratch = {0};
+        bool cast = !same_element(yes, no), second = cast && !is_to_cast(yes, no);
+        unsigned place = tile_place_of(infer->opcode, second ? TILE_OPERAND_no : TILE_OPERAND_yes);
+        fail_with(infer, "both values must have the same type, not", yes, " and", no,
+                  cast ? cast_of(infer, infer->operands[place], second ? yes : no, &scratch) : "");
+        tile_arena_reset(&scratch);
+        return false;
+    }
     bool whole = condition->kind == TILE_TYPE_SCALAR;
     if (!whole && (condition->kind != yes->kind || !same_dims(condition, yes) ||
                    !same_layout(condition, yes)))
@@ -481,18 +345,47 @@ static bool tile_infer_map_shared(tile_infer *infer) {
     return result(infer, tile_type_in_cluster(tile_function_context(infer->function), own));
 }
 
+bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
+                              const tile_type *memory) {
+    tile_arena scratch = {0};
+    const char *remedy = "", *extents = "";
+    if (memory->kind == TILE_TYPE_VIEW && tile->rank > memory->rank) {
+        for (unsigned d = tile->rank - memory->rank; d < tile->rank; d++)
+            extents = tile_arena_format(&scratch, "%s%s%s", extents, *extents ? ", " : "",
+                                        tile_expr_text(infer->function, tile->dims[d], &scratch));
+        remedy = tile_arena_format(
+            &scratch, "; the tile has %u dims and the view has %u: write `(reshape(..) : [%s])`",
+            tile->rank, memory->rank, extents);
+    }
+    fail_with(infer, "the shapes do not match:", tile, " and", memory, remedy);
+    tile_arena_reset(&scratch);
+    return false;
+}
+
 static bool check_shapes(const tile_infer *infer, const tile_type *tile, const tile_type *memory) {
     bool fits =
         memory->kind == TILE_TYPE_SHARED ? same_dims(memory, tile) : tile->rank <= memory->rank;
-    return fits || fail(infer, "the shapes do not match:", tile, " and", memory);
+    return fits || tile_infer_refuse_shapes(infer, tile, memory);
+}
+
+bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
+                                const tile_type *memory) {
+    tile_arena scratch = {0};
+    bool stores = tile_op_get_info(infer->opcode)->operands[0].access == TILE_ACCESS_none;
+    const char *remedy =
+        infer->given ? "; give the extents alone, `load .. : [64]`, and cast the tile: `f32(%t)`"
+        : stores     ? cast_of(infer, infer->operands[0], memory, &scratch)
+                     : "";
+    fail_with(infer, "the element types differ:", tile, " and", memory, remedy);
+    tile_arena_reset(&scratch);
+    return false;
 }
 
 /* A tile that moves to or from a view or shared buffer: one element type, the last dims. */
 static bool check_transfer(const tile_infer *infer, const tile_type *tile,
                            const tile_type *memory) {
-    if (!same_element(tile, memory))
-        return fail(infer, "the element types differ:", tile, " and", memory);
-    return check_shapes(infer, tile, memory);
+    return same_element(tile, memory) ? check_shapes(infer, tile, memory)
+                                      : tile_infer_refuse_elements(infer, tile, memory);
 }
 
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile,
@@ -586,5 +479,6 @@ bool tile_infer_results(tile_infer *infer) {
 #include "tile/ops.def"
     };
     infer->result_count = 0;
-    return check_classes(infer) && tile_infer_complete_given(infer) && rules[infer->opcode](infer);
+    return tile_infer_check_classes(infer) && tile_infer_complete_given(infer) &&
+           rules[infer->opcode](infer);
 }

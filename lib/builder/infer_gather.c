@@ -85,11 +85,10 @@ bool tile_infer_check_predicate(const tile_infer *infer, unsigned operand, const
 static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigned memory_operand,
                         unsigned predicate_operand) {
     const tile_type *memory = type_at(infer, memory_operand);
-    if (!same_element(moved, memory))
-        return fail(infer, "the element types differ:", moved, " and", memory);
+    if (!same_element(moved, memory)) return tile_infer_refuse_elements(infer, moved, memory);
     bool gathers = tile_infer_points(infer, memory_operand);
     if (!gathers && moved->rank > memory->rank)
-        return fail(infer, "the shapes do not match:", moved, " and", memory);
+        return tile_infer_refuse_shapes(infer, moved, memory);
     return tile_infer_check_points(infer, memory_operand, moved) &&
            tile_infer_check_predicate(infer, predicate_operand, moved);
 }
@@ -147,8 +146,7 @@ static bool is_movable(const tile_type *type) {
 static bool check_in_buffer(const tile_infer *infer, const tile_type *moved, unsigned operand) {
     const tile_type *buffer = type_at(infer, operand);
     bool scalar = moved->kind == TILE_TYPE_SCALAR;
-    if (!same_element(moved, buffer))
-        return fail(infer, "the element types differ:", moved, " and", buffer);
+    if (!same_element(moved, buffer)) return tile_infer_refuse_elements(infer, moved, buffer);
     if (scalar && !tile_infer_is_part(infer, operand))
         return fail(infer, "one element is named by all of its coordinates in", buffer, "", NULL);
     if (!scalar && !tile_infer_points(infer, operand))

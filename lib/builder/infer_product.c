@@ -57,13 +57,16 @@ bool tile_infer_matmul(tile_infer *infer) {
     const tile_type *wanted = tile_infer_product(infer, a);
     if (!wanted && infer->has_attrs)
         return fail(infer,
-                    "the operands must be [m, k] and [k, n] (trans_lhs and trans_rhs exchange the "
-                    "dims of one), or batches of them, not",
+                    "the operands must be [m, k] and [k, n], or batches of them (`trans_lhs` or "
+                    "`trans_rhs` exchanges the dims of one: `matmul(%a, %b, trans_rhs)`), not",
                     a, " and", b);
     if (!same_element(a, b))
         return fail(infer, "both operands must have the same element type, not", a, " and", b);
     bool fits = c && c->kind == TILE_TYPE_TENSOR && c->rank >= 2;
     if (fits && wanted && infer->has_attrs) fits = same_dims(c, wanted);
+    if (!c)
+        return fail(infer, "the result's element type is missing; write `matmul(..) : f32`", NULL,
+                    "", NULL);
     if (!fits)
         return fail(infer, "the result must be a tensor [m, n], with the operands' batches", NULL,
                     c ? ", not" : "", c);
@@ -78,8 +81,9 @@ bool tile_infer_dot(tile_infer *infer) {
     bool fits = wanted && a->rank == b->rank && a->rank <= 3;
     if (!fits && infer->has_attrs)
         return fail(infer,
-                    "the operands must be [m, k] and [k, n] (trans_lhs and trans_rhs exchange the "
-                    "dims of one), or both batches of these with three dims, not",
+                    "the operands must be [m, k] and [k, n], or both batches of these with three "
+                    "dims (`trans_lhs` or `trans_rhs` exchanges the dims of one: `dot(%a, %b, %c, "
+                    "trans_rhs)`), not",
                     a, " and", b);
     if (infer->has_attrs && !same_dims(c, wanted))
         return fail(infer,

@@ -17,15 +17,27 @@ static inline const char *type_text(const tile_infer *infer, const tile_type *ty
     return type ? tile_type_text(infer->function, type, NULL, arena) : "nothing";
 }
 
-/* Reports "<op>: <what> <a><between> <b>"; a and b may be NULL. */
-static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
-                        const char *between, const tile_type *b) {
+/* Reports "<op>: <what> <a><between> <b><remedy>"; a and b may be NULL. */
+static inline bool fail_with(const tile_infer *infer, const char *what, const tile_type *a,
+                             const char *between, const tile_type *b, const char *remedy) {
     tile_arena scratch = {0};
-    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc, "%s: %s%s%s%s%s%s",
-                op_name(infer), what, a ? " " : "", a ? type_text(infer, a, &scratch) : "", between,
-                b ? " " : "", b ? type_text(infer, b, &scratch) : "");
+    tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
+                "%s: %s%s%s%s%s%s%s", op_name(infer), what, a ? " " : "",
+                a ? type_text(infer, a, &scratch) : "", between, b ? " " : "",
+                b ? type_text(infer, b, &scratch) : "", remedy);
     tile_arena_reset(&scratch);
     return false;
+}
+
+static inline bool fail(const tile_infer *infer, const char *what, const tile_type *a,
+                        const char *between, const tile_type *b) {
+    return fail_with(infer, what, a, between, b, "");
+}
+
+/* What the text calls a value: %n, or .. where it has no name. */
+static inline const char *value_text(const tile_infer *infer, tile_value value, tile_arena *arena) {
+    const char *name = tile_value_at(infer->function, value)->name;
+    return name ? tile_arena_format(arena, "%%%s", name) : "..";
 }
 
 /* Operands ------------------------------------------------------------------------------------ */
@@ -89,9 +101,8 @@ static inline bool result(tile_infer *infer, const tile_type *type) {
 static inline bool fail_without_extents(const tile_infer *infer) {
     const char *name = op_name(infer);
     tile_report(tile_function_context(infer->function), TILE_ERROR, infer->loc,
-                "%s: the result's extents are missing; write them after ':', as in `%s .. : [16, "
-                "16]`; inside of an expression the operation and its type stand in parentheses, "
-                "`(%s(..) : [16, 16])`",
+                "%s: the result's extents are missing: write `%s .. : [16, 16]`; inside an "
+                "expression, put the operation and its type in parentheses, `(%s(..) : [16, 16])`",
                 name, name, name);
     return false;
 }
@@ -106,12 +117,31 @@ static inline bool given(tile_infer *infer, tile_type_kind kind, const char *wor
 
 static inline bool no_result(tile_infer *infer) {
     infer->result_count = 0;
-    return !infer->given || fail(infer, "it has no result, so it takes no type", NULL, "", NULL);
+    return !infer->given ||
+           fail(infer, "it has no result, so leave out the type after it", NULL, "", NULL);
+}
+
+static inline bool is_value(const tile_type *type) {
+    return type->kind == TILE_TYPE_SCALAR || tile_type_is_array(type);
+}
+
+static inline bool is_barrier(const tile_type *type) {
+    return type->kind == TILE_TYPE_SHARED && type->scalar == TILE_barrier;
 }
 
 static inline bool same_element(const tile_type *a, const tile_type *b) {
     return a->scalar == b->scalar && a->param == b->param;
 }
+
+/* infer_operands.c: that each operand is of its row's class. False after a report. */
+bool tile_infer_check_classes(const tile_infer *infer);
+
+/* infer.c. Report that a tile and memory have other element types, or that the tile has more dims;
+ * false. */
+bool tile_infer_refuse_elements(const tile_infer *infer, const tile_type *tile,
+                                const tile_type *memory);
+bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
+                              const tile_type *memory);
 
 /* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
  * can be one: parts lie side by side, their extents are powers of two that divide the buffer's, or

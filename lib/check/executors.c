@@ -33,11 +33,13 @@ bool tile_verify_set(tile_function *f, tile_op op) {
         tile |= tile_op_handles_tile(f, op, tile_op_result(f, op, i));
     if (!tile || !(who.warps & (who.warps - 1))) return true;
     tile_error_at(f, op,
-                  "%s works on a tile, which takes 1, 2, 4, 8, 16 or 32 warps; %u execute it",
+                  "%s works on a tile, for which the number of warps must be 1, 2, 4, 8, 16 or "
+                  "32; %u warps execute it",
                   tile_op_name(f, op), who.warps);
     if (!who.role.id)
         tile_note_at(f, TILE_NO_OP,
-                     "@%s has %u warps: let some of them work on tiles in a region of `roles`",
+                     "@%s has `warps %u`; write another number, or give the tiles to some of the "
+                     "warps in a region of `roles`",
                      f->name, who.warps);
     return false;
 }

@@ -9,6 +9,7 @@ typedef struct checker {
     tile_function *f;
     tile_arena scratch;
     bool sound;
+    uint32_t refused_line;
 } checker;
 
 static tile_op parallel_around(const tile_function *f, tile_op op) {
@@ -134,17 +135,26 @@ static void check_parallel(checker *c, tile_op op) {
     check_results(c, op);
 }
 
+/* One error for each line. */
+static void refuse_element(checker *c, tile_op op) {
+    tile_loc loc = tile_op_loc(c->f, op);
+    bool again = loc.line && loc.line == c->refused_line;
+    c->refused_line = loc.line;
+    c->sound = false;
+    if (again) return;
+    tile_error_at(c->f, op,
+                  "element: one element of a tile can be read in `parallel` only; elsewhere, read "
+                  "it from memory, `%%x[%%i]`, or from a shared buffer after `store_shared %%t, "
+                  "%%buffer`: `load %%buffer[0, %%i]`");
+}
+
 static void visit(checker *c, tile_op op) {
     const tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool inside = parallel_around(f, op).id != 0;
     if (inside) check_inside(c, op);
     if (opcode == TILE_OP_parallel && !inside) check_parallel(c, op);
-    if (opcode == TILE_OP_element && !inside)
-        c->sound = tile_error_at(
-            c->f, op,
-            "element: a tile has no elements of its own outside of `parallel`; use slice, "
-            "gather or reduce");
+    if (opcode == TILE_OP_element && !inside) refuse_element(c, op);
 }
 
 bool tile_verify_parallel(tile_function *function) {

@@ -82,7 +82,12 @@ static void check_arguments(checker *c, tile_op op, const tile_function *kernel)
     unsigned count = tile_op_operand_count(c->f, op);
     tile_loc loc = tile_op_loc(c->f, op);
     if (count != kernel->arg_count) {
-        FAIL(c, loc, "@%s takes %zu arguments, not %u", kernel->name, kernel->arg_count, count);
+        const char *names = "";
+        for (unsigned i = 0; i < kernel->arg_count; i++)
+            names = tile_arena_format(&c->scratch, "%s%s%%%s", names, i ? ", " : "",
+                                      kernel->args[i].name);
+        FAIL(c, loc, "@%s takes %zu argument%s (%s), not %u", kernel->name, kernel->arg_count,
+             kernel->arg_count == 1 ? "" : "s", names, count);
         return;
     }
     for (unsigned i = 0; i < count; i++) {

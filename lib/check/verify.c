@@ -42,9 +42,12 @@ static void fail_extent(verifier *v, tile_loc loc, const tile_type *type, int64_
     while (!tile_layout_admits_extent(above)) above++;
     FAIL(v, loc,
          "the extents of %s must be odd numbers up to %d times powers of two: instead of %lld, "
-         "%lld or %lld",
+         "write %lld or %lld%s",
          text(v, type), TILE_LAYOUT_MAX_COUNT, (long long)extent, (long long)below,
-         (long long)above);
+         (long long)above,
+         type->kind == TILE_TYPE_TILE
+             ? "; accesses of a view skip the elements that lie outside of it"
+             : "");
 }
 
 /* A view's layout is that of its last dims. */
@@ -214,11 +217,17 @@ static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) 
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
-    if (have != want)
+    if (have != want) {
+        const char *advice = tile_splat_advice(v->f, sent, want, &v->scratch);
+        bool cast = !*advice && tile_type_is_array(have) && have->scalar != want->scalar;
+        if (cast && want->scalar)
+            advice =
+                tile_arena_format(&v->scratch, "; cast it, `%s(..)`, or change the type in `iter`",
+                                  tile_scalar_name(want->scalar));
         FAIL(v, tile_op_loc(v->f, yield), "value %u of `yield` is %s, but `%s` carries %s%s", place,
-             text(v, have), name_of(v, op), text(v, want),
-             tile_splat_advice(v->f, sent, want, &v->scratch));
-    else if (is_memory(have) && !receives)
+             text(v, have), name_of(v, op), text(v, want), advice);
+    }
+    if (have == want && is_memory(have) && !receives)
         FAIL(
             v, tile_op_loc(v->f, yield),
             "`%s` cannot yield %s: which memory is accessed must not depend on the path; access it "
@@ -251,8 +260,11 @@ static void check_yield(verifier *v, tile_op op, unsigned r) {
         if (given < own) return;
     }
     if (given != own + carried) {
-        FAIL(v, tile_op_loc(v->f, yield), "`%s` has %u results, but its region yields %u",
-             name_of(v, op), carried, given - own);
+        FAIL(v, tile_op_loc(v->f, yield),
+             "`%s` has %u result%s, but its region yields %u value%s; end the region with `yield` "
+             "and one value for each result",
+             name_of(v, op), carried, carried == 1 ? "" : "s", given - own,
+             given - own == 1 ? "" : "s");
         return;
     }
     if (tile_shape_of(v->f, op) == TILE_SHAPE_ELEMENTS) return; /* tile_verify_parallel */
@@ -341,7 +353,12 @@ static void check_level(verifier *v, tile_op op) {
     tile_loc loc = tile_op_loc(f, op);
     static const unsigned levels[] = {[TILE_COMPUTE] = 1, [TILE_KERNEL] = 2, [TILE_PLAN] = 0};
     if (!tile_op_is_allowed(info, levels[f->kind]))
-        FAIL(v, loc, "%s is not allowed in a %s", info->name, tile_function_kind_name(f->kind));
+        FAIL(v, loc, "%s is not allowed in a %s%s", info->name, tile_function_kind_name(f->kind),
+             f->kind == TILE_COMPUTE ? "; a compute is a graph of operations on whole tensors: "
+                                       "write a kernel for this"
+             : f->kind == TILE_PLAN  ? "; a plan only launches kernels: write a kernel for this"
+             : info->levels & TILE_LEVEL_1 ? "; write it in a compute"
+                                           : "");
     else if (!tile_op_is_allowed(info, f->level))
         FAIL(v, loc, "%s is an operation of level 2, and @%s is at level 3", info->name, f->name);
     if (f->level != 3) return;
@@ -433,15 +450,32 @@ static void check_region(verifier *v, tile_region region) {
 
 /* Functions ----------------------------------------------------------------------------------- */
 
+static void fail_result(verifier *v, const tile_result_decl *result) {
+    const tile_type *want = result->type, *have = tile_value_type(v->f, result->value);
+    const char *advice = "";
+    if (want->rank != have->rank)
+        advice = "; `(reshape(..) : ..)` changes the extents: a reduction keeps its axis, with an "
+                 "extent of 1";
+    else if (want->scalar && want->scalar != have->scalar)
+        advice = tile_arena_format(&v->scratch, "; cast it: `%%%s = %s(..)`", result->name,
+                                   tile_scalar_name(want->scalar));
+    FAIL(v, v->f->loc, "the result %%%s is declared %s and computed as %s%s", result->name,
+         text(v, want), text(v, have), advice);
+}
+
 static void check_kernel(verifier *v) {
     tile_function *f = v->f;
     int64_t warps;
     if (!f->warps)
-        FAIL(v, f->loc, "kernel @%s needs `warps`", f->name);
+        FAIL(v, f->loc, "kernel @%s has no `warps`; write `warps 4` before its body", f->name);
     else if (tile_expr_is_int(f->warps, &warps) && (warps < 1 || warps > TILE_MAX_WARPS))
         FAIL(v, f->loc, "warps must be a number from 1 to %d, it is %lld", TILE_MAX_WARPS,
              (long long)warps);
-    if (!f->grid_rank) FAIL(v, f->loc, "kernel @%s needs `grid`", f->name);
+    if (!f->grid_rank)
+        FAIL(v, f->loc,
+             "kernel @%s has no `grid`; write `grid [1]`, or `grid [ceildiv(%%n, 128)]`, before "
+             "its body",
+             f->name);
     if (f->level != 2 && f->level != 3)
         FAIL(v, f->loc, "kernel @%s is at level %u; kernels are at 2 or 3", f->name, f->level);
     if (f->result_count) FAIL(v, f->loc, "a kernel has no results");
@@ -466,10 +500,10 @@ static void check_compute(verifier *v) {
     for (size_t i = 0; i < f->result_count; i++) {
         tile_value value = f->results[i].value;
         if (!value.id || value.id >= f->value_count || !v->visible[value.id])
-            FAIL(v, f->loc, "the result %%%s is never computed", f->results[i].name);
+            FAIL(v, f->loc, "the result %%%s is never computed; write `%%%s = ..` in the body",
+                 f->results[i].name, f->results[i].name);
         else if (tile_value_type(f, value) != f->results[i].type)
-            FAIL(v, f->loc, "the result %%%s is declared %s and computed as %s", f->results[i].name,
-                 text(v, f->results[i].type), text(v, tile_value_type(f, value)));
+            fail_result(v, &f->results[i]);
     }
     if (!f->result_count) FAIL(v, f->loc, "compute @%s needs a result", f->name);
     if (f->grid_rank || f->is_flat || f->cluster_rank || f->warps || f->sync_explicit ||

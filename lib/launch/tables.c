@@ -110,7 +110,7 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
         tile_report(abi->context, TILE_ERROR, abi->loc,
                     "@%s: tiles cannot be dealt out for these arguments: dim %u is %s, and there "
                     "must be 1 to %d tiles; launch less at once, or write `persistent` without "
-                    "`dealt by`",
+                    "`balanced by`",
                     abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
         return TILE_INVALID;
     }

@@ -46,6 +46,13 @@ static bool takes_kind(tile_opcode opcode, tile_word kind) {
     return false;
 }
 
+bool tile_opcode_takes_kind(tile_opcode opcode, const char *word) {
+    const tile_word *kinds = kinds_of(opcode);
+    for (unsigned i = 0; kinds && i < MOST_KINDS && kinds[i]; i++)
+        if (strcmp(tile_attr_word_text(kinds[i]), word) == 0) return true;
+    return false;
+}
+
 bool tile_kind_combines(tile_word kind, tile_scalar scalar) {
     bool bits =
         kind == TILE_WORD_kind_and || kind == TILE_WORD_kind_or || kind == TILE_WORD_kind_xor;

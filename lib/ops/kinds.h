@@ -16,4 +16,7 @@ int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar);
  * diagnostic; true while a parameter has no value yet. */
 bool tile_verify_kind(const tile_function *f, tile_op op);
 
+/* Whether the word is one that the operation takes for `kind`. */
+bool tile_opcode_takes_kind(tile_opcode opcode, const char *word);
+
 #endif

@@ -31,6 +31,11 @@ static char peek(const tile_lexer *lexer, size_t distance) {
     return (size_t)(lexer->end - lexer->at) > distance ? lexer->at[distance] : 0;
 }
 
+void tile_lexer_skip_line(tile_lexer *lexer) {
+    const char *newline = memchr(lexer->at, '\n', (size_t)(lexer->end - lexer->at));
+    lexer->at = newline ? newline : lexer->end;
+}
+
 static void skip_space(tile_lexer *lexer) {
     while (lexer->at < lexer->end) {
         char c = *lexer->at;
@@ -39,8 +44,7 @@ static void skip_space(tile_lexer *lexer) {
             lexer->line_start = lexer->at + 1;
             lexer->fresh_line = true;
         } else if (c == '/' && peek(lexer, 1) == '/') {
-            const char *newline = memchr(lexer->at, '\n', (size_t)(lexer->end - lexer->at));
-            lexer->at = newline ? newline : lexer->end;
+            tile_lexer_skip_line(lexer);
             continue;
         } else if (c != ' ' && c != '\t' && c != '\r') {
             return;
@@ -95,7 +99,13 @@ static void lex_number(tile_lexer *lexer, tile_token *token) {
         skip_digits(lexer);
     }
     size_t length = (size_t)(lexer->at - start);
-    if (!floating) {
+    char suffix = peek(lexer, 0);
+    if (suffix && strchr("fFuUlLhH", suffix) && !is_name(peek(lexer, 1))) {
+        lexer->at++;
+        token->kind = TILE_TOKEN_BAD;
+        token->problem = "a number has no suffix; its type follows from its place, or is written "
+                         "around it: f16(2.0)";
+    } else if (!floating) {
         read_integer(token, start, length, 10);
     } else if (tile_double_from_text(start, length, &token->number)) {
         token->kind = isinf(token->number) ? TILE_TOKEN_BAD : TILE_TOKEN_FLOAT;

@@ -37,5 +37,7 @@ typedef struct tile_lexer {
 
 tile_lexer tile_lexer_start(uint32_t file, const char *text, size_t length);
 tile_token tile_lexer_next(tile_lexer *lexer);
+/* To the end of the line. */
+void tile_lexer_skip_line(tile_lexer *lexer);
 
 #endif

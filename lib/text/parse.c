@@ -1,20 +1,12 @@
 /* The parser of the text form: files here, headers of functions in parse_function.c, types,
  * expressions and statements in the other parse_*.c, tokens and errors in parse_token.c. The
  * grammar is in manual.c. */
+#include "lib/text/migrate.h"
 #include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
 
-/* To the next layout or function at the margin of the file. */
-static void recover_top_level(tile_parser *p, const char *start) {
-    tile_parse_stop_if_too_many(p, p->token.loc);
-    while (p->token.kind != TILE_TOKEN_END) {
-        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
-        if (begins && p->token.first_on_line && p->token.text != start) return;
-        tile_parse_advance(p);
-    }
-}
-
 static bool parse_top_level(tile_parser *p) {
+    if (tile_parse_foreign(p, TILE_FOREIGN_TOP)) return false;
     if (p->token.kind == TILE_TOKEN_ALIAS) return tile_parse_layout_alias(p);
     if (tile_parse_at_function(p)) return tile_parse_function(p);
     return tile_parse_expected(p, "'kernel', 'compute', 'plan' or '#name = layout'");
@@ -36,9 +28,21 @@ static void parse_file(tile_parser *p) {
     while (p->token.kind != TILE_TOKEN_END) {
         const char *start = p->token.text;
         p->function = NULL;
+        p->abandoned = false;
         p->symbols = (tile_symbol_table){.entries = NULL};
-        if (!parse_top_level(p)) recover_top_level(p, start);
+        if (!parse_top_level(p)) tile_parse_recover_function(p, start);
     }
+}
+
+/* Values that only become an attribute through parameters: each alone could be a word of the
+ * user's. */
+static void report_old_words(tile_parser *p, uint32_t file, size_t length) {
+    if (!p->has_old_words || tile_parse_has_failed(p)) return;
+    tile_old_words old =
+        tile_find_old_words(p->context->sources[file].text, length, file, &p->arena);
+    for (size_t i = 0; i < old.count && !p->stopped; i++)
+        tile_parse_error(p, old.words[i].token.loc, "%s",
+                         tile_rename_message(old.words[i].row, &p->arena));
 }
 
 tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
@@ -50,9 +54,10 @@ tile_module *tile_module_parse(tile_context *context, const char *name, const ch
     tile_parser parser = {.context = context, .module = tile_module_create(context)};
     parser.lexer = tile_lexer_start(file, context->sources[file].text, length);
     parser.first_error = tile_context_error_count(context);
-    parser.token = tile_lexer_next(&parser.lexer);
-    parser.next = tile_lexer_next(&parser.lexer);
+    tile_parse_advance(&parser);
+    tile_parse_advance(&parser);
     parse_file(&parser);
+    report_old_words(&parser, file, length);
     bool ok = !tile_parse_has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
     tile_arena_reset(&parser.arena);
     if (ok) return parser.module;

@@ -55,9 +55,9 @@ static bool parse_strategy(tile_parser *p, loop *l) {
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = TILE_ATTR_strategy};
     if (!tile_parse_take(p, ","))
-        return tile_parse_error(
-            p, p->token.loc, "behind the factor a split has a strategy, as in `split (8, serial)`");
-    return tile_parse_attr_word(p, attr);
+        return tile_parse_error(p, p->token.loc,
+                                "`split` takes a factor and a strategy, as in `split (8, serial)`");
+    return tile_parse_attr_word(p, "split", attr);
 }
 
 /* ID "(" expr {"," ID "=" value} ")": an attribute of the loop, and those that go with it. Or what
@@ -72,6 +72,7 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
         return tile_parse_error(p, p->token.loc, "'%s' stands between the parentheses of `%s (..)`",
                                 tile_attr_keyword(id),
                                 id == TILE_ATTR_strategy ? "split" : "pipelined");
+    if (!known && tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;
     if (!known) return tile_parse_unknown_attr(p, allowed, info->name);
     for (unsigned i = 0; i < l->attr_count; i++)
         if (l->attrs[i].id == id)
@@ -80,7 +81,11 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
     tile_parsed_attr *attr = &l->attrs[l->attr_count++];
     *attr = (tile_parsed_attr){.id = id};
     if (tile_attr_get_info(id)->kind == TILE_KIND_flag) return true;
-    if (!tile_parse_expect(p, "(")) return false;
+    if (!tile_parse_take(p, "("))
+        return tile_parse_error(p, p->token.loc,
+                                "'%s' takes a number in parentheses, as in `%s (%s)`",
+                                tile_attr_keyword(id), tile_attr_keyword(id),
+                                id == TILE_ATTR_split ? "8, serial" : "4");
     attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (!attr->expr) return false;
     if (id == TILE_ATTR_split && !parse_strategy(p, l)) return false;
@@ -95,13 +100,16 @@ static bool parse_step(tile_parser *p, tile_value *step) {
 }
 
 static bool parse_loop_header(tile_parser *p, const tile_op_info *info, loop *l) {
-    if (!parse_binding(p, "the loop's variable such as %i", &l->iv) ||
-        !parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
+    if (p->token.kind != TILE_TOKEN_VALUE)
+        return tile_parse_expected(p, "a loop's header, `for %i = 0 to %n step 64 {`");
+    if (!parse_binding(p, "the loop's variable such as %i", &l->iv)) return false;
+    if (tile_parse_at_word(p, "in")) return !tile_parse_foreign(p, TILE_FOREIGN_WORD);
+    if (!parse_bound(p, "=", &l->begin) || !parse_bound(p, "to", &l->end) ||
         !parse_step(p, &l->step) || !parse_iter(p, l))
         return false;
     while (p->token.kind == TILE_TOKEN_WORD)
         if (!parse_loop_clause(p, info, l)) return false;
-    return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
+    return tile_parse_at(p, "{") || tile_parse_expected_body(p);
 }
 
 /* Regions ------------------------------------------------------------------------------------- */
@@ -187,7 +195,7 @@ static bool parse_do(tile_parser *p, size_t count, tile_binding *names) {
             !parse_binding(p, "a carried value such as %sum", &names[i]))
             return false;
     if (count && !tile_parse_expect(p, ")")) return false;
-    return tile_parse_at(p, "{") || tile_parse_expected(p, "'{'");
+    return tile_parse_at(p, "{") || tile_parse_expected_body(p);
 }
 
 static bool parse_while(tile_parser *p, const tile_statement *s, const tile_op_info *info) {
@@ -244,7 +252,10 @@ static bool parse_if(tile_parser *p, const tile_statement *s, const tile_op_info
         ok &= tile_parse_region(p, no, true);
         leave_region(p, &outer);
     } else if (ok) {
-        if (count) return tile_parse_error(p, loc, "an `if` with results needs `else`");
+        if (count)
+            return tile_parse_error(p, loc,
+                                    "an `if` with results needs `else { yield .. }`, with as many "
+                                    "values");
         tile_builder builder = tile_builder_at_end(f, no);
         builder.loc = loc;
         tile_build_yield(&builder, NULL, 0);

@@ -89,8 +89,20 @@ static const tile_node *parse_value(tile_parser *p) {
         tile_guess guess = tile_guess_start(token.text, token.length);
         for (size_t i = 0; i < p->symbols.depth; i++)
             tile_guess_try(&guess, p->symbols.stack[i]->name);
+        const tile_symbol *gone = tile_parse_find_gone(p, name);
+        if (gone) {
+            tile_parse_error(p, token.loc,
+                             "%%%s is defined only inside a region that has ended; hand it on with "
+                             "`yield`, or define it before the region",
+                             name);
+            tile_report(p->context, TILE_NOTE, gone->loc, "it is defined here");
+            return node;
+        }
         tile_parse_error(p, token.loc, "%%%s is not defined%s%s", name,
-                         p->shape ? " before this argument" : "", tile_guess_text(p, &guess, "%"));
+                         p->shape ? " before this argument; an integer argument comes before the "
+                                    "views that use it"
+                                  : "",
+                         tile_guess_text(p, &guess, "%"));
         return node;
     }
     node->value = symbol->value;
@@ -158,7 +170,7 @@ static const tile_node *parse_word_comparison(tile_parser *p) {
     if (!word) return NULL;
     const tile_expr *expr = tile_expr_op(
         p->context, opcode, tile_expr_param(p->context, param->name),
-        fits ? tile_expr_param(p->context, word) : tile_expr_word(p->context, word), NULL);
+        fits ? tile_expr_param(p->context, word) : tile_parse_word_expr(p, word), NULL);
     return host_node(p, left.loc, expr);
 }
 
@@ -182,6 +194,8 @@ static const tile_node *parse_param(tile_parser *p) {
     for (size_t i = 0; p->function && i < p->function->param_count; i++)
         tile_guess_try(&guess, p->function->params[i].name);
     const char *name = tile_arena_string(&p->arena, token.text, token.length);
+    const tile_symbol *value =
+        tile_parse_find(p, tile_intern_name(p->context, token.text, token.length));
     if (param && param->kind == TILE_PARAM_word)
         tile_parse_error(
             p, token.loc,
@@ -198,9 +212,20 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (tile_opcode_from_name(token.text, token.length))
         tile_parse_error(p, token.loc, "'%s' is an operation and cannot be used in an expression",
                          name);
+    else if (value && value->value.id) /* else it has been reported */
+        tile_parse_error(p, token.loc, "a value's name begins with %%: write %%%s", name);
+    else if (value)
+        return poison_node(p, token.loc);
+    else if (tile_parse_at(p, "="))
+        tile_parse_error(p, token.loc, "attributes stand in braces after the operands: {%s = ..}",
+                         name);
     else
-        tile_parse_error(p, token.loc, "there is no parameter '%s'%s", name,
-                         tile_guess_text(p, &guess, ""));
+        tile_parse_error(p, token.loc,
+                         "there is no parameter '%s'%s; declare it after the name of the %s: "
+                         "<%s: %s>",
+                         name, tile_guess_text(p, &guess, ""),
+                         tile_function_kind_name(p->function ? p->function->kind : TILE_KERNEL),
+                         name, p->function && p->function->kind == TILE_COMPUTE ? "dim" : "int");
     return poison_node(p, token.loc);
 }
 
@@ -227,7 +252,8 @@ static const tile_node *parse_word(tile_parser *p) {
     if (at_word_comparison(p)) return parse_word_comparison(p);
     bool known = tile_opcode_from_name(p->token.text, p->token.length) ||
                  tile_function_find_param(p->function, p->token.text, p->token.length);
-    bool is_op = !known && (called || tile_parse_at_foreign_op(p));
+    bool member = p->next.kind == TILE_TOKEN_BAD && *p->next.text == '.';
+    bool is_op = !known && (called || member || tile_parse_is_foreign(&p->token));
     return is_op ? tile_parse_unknown_op(p) : parse_param(p);
 }
 
@@ -312,7 +338,12 @@ static const tile_node *parse_primary_inner(tile_parser *p) {
         const tile_node *node = tile_parse_typed_node(p);
         return node && tile_parse_expect(p, ")") ? node : NULL;
     }
-    tile_parse_expected(p, "a value or a number");
+    if (p->token.kind == TILE_TOKEN_TEXT)
+        tile_parse_error(p, p->token.loc,
+                         "an operation's name has no quotation marks, and its operands need no "
+                         "types: `%%t = load %%x[0] : [64]`");
+    else
+        tile_parse_expected(p, "a value or a number");
     return NULL;
 }
 
@@ -344,6 +375,10 @@ const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int pre
         tile_parse_advance(p);
         bool doubled = (infix->opcode == TILE_OP_and || infix->opcode == TILE_OP_or) &&
                        tile_parse_at(p, infix->symbol);
+        if (infix->opcode == TILE_OP_mul && tile_parse_at(p, "*")) {
+            tile_parse_foreign_mark(p, loc, "**");
+            return NULL;
+        }
         if (doubled) {
             tile_parse_error(p, loc,
                              "there is no '%s%s'; use '%s', which binds weaker than comparisons",
@@ -421,7 +456,7 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
         return allow_args || tile_parse_refuse_num_sms(p, node->loc, node->expr) ? node->expr
                                                                                  : NULL;
     if (node->kind == TILE_NODE_FLOAT) {
-        tile_parse_error(p, node->loc, "an integer is needed here");
+        tile_parse_error(p, node->loc, "expected an integer, found a number with a point");
         return NULL;
     }
     if (node->kind == TILE_NODE_VALUE) {
@@ -431,8 +466,12 @@ static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool
             return tile_expr_arg(p->context, data->index);
         if (node->value.id)
             tile_parse_error(p, node->loc,
-                             allow_args ? "only integer arguments can be used here"
-                                        : "this must be known at compile time");
+                             allow_args
+                                 ? "%%%s cannot be used here: only integer arguments can"
+                                 : "%%%s is known only when the kernel runs; write a number or a "
+                                   "parameter, which is declared after the kernel's name: "
+                                   "<block: int = 128>",
+                             data->name ? data->name : "x");
         return NULL;
     }
     if (node->kind != TILE_NODE_OP) {

@@ -103,8 +103,11 @@ static tile_value lower_call(tile_parser *p, const tile_invocation *call,
     if (!op.id) return TILE_NO_VALUE;
     unsigned results = tile_op_result_count(p->function, op);
     if (results == 1) return tile_op_result(p->function, op, 0);
-    tile_parse_error(p, call->loc, "'%s' has %u results; give them names: %%x, %%y = ...",
-                     tile_op_get_info(call->opcode)->name, results);
+    tile_parse_error(
+        p, call->loc,
+        "'%s' has %u results and cannot be part of an expression; give it a line of its "
+        "own: `%%x, %%y = %s`",
+        tile_op_get_info(call->opcode)->name, results, tile_op_get_info(call->opcode)->name);
     return TILE_NO_VALUE;
 }
 

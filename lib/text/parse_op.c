@@ -1,171 +1,10 @@
-/* Statements and attributes. */
+/* Statements. */
 #include <string.h>
 
 #include "lib/ir/describe.h"
 #include "lib/ir/regions.h"
+#include "lib/support/intern.h"
 #include "lib/text/parser.h"
-
-/* Attributes ---------------------------------------------------------------------------------- */
-
-bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
-    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
-    for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++)
-        if (tile_attr_set_has(allowed, (tile_attr_id)i))
-            tile_guess_try(&guess, tile_attr_keyword((tile_attr_id)i));
-    return tile_parse_error(p, p->token.loc, "%s has no attribute '%.*s'%s", what,
-                            (int)p->token.length, p->token.text, tile_guess_text(p, &guess, ""));
-}
-
-bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr) {
-    const tile_token *token = &p->token;
-    tile_guess guess = tile_guess_start(token->text, token->length);
-    const char *words = "";
-    const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
-    for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
-        if (token->kind == TILE_TOKEN_WORD &&
-            tile_text_is(attr->text, token->text, token->length)) {
-            tile_parse_advance(p);
-            return true;
-        }
-        tile_guess_try(&guess, attr->text);
-        words = tile_arena_format(&p->arena, "%s%s%s", words, i ? ", " : "", attr->text);
-    }
-    const tile_param_decl *param =
-        token->kind == TILE_TOKEN_WORD
-            ? tile_function_find_param(p->function, token->text, token->length)
-            : NULL;
-    if (param && param->kind == TILE_PARAM_word) {
-        attr->expr = tile_expr_param(p->context, param->name);
-        tile_parse_advance(p);
-        return true;
-    }
-    if (tile_parse_old_word(p, behind)) return false;
-    return tile_parse_error(p, token->loc, "'%s' is one of %s%s", tile_attr_keyword(attr->id),
-                            words,
-                            token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");
-}
-
-/* A text without the marks of what it quotes. */
-static bool parse_text(tile_parser *p, tile_parsed_attr *attr) {
-    const tile_token token = p->token;
-    if (token.kind != TILE_TOKEN_TEXT) return tile_parse_expected(p, "a text in quotation marks");
-    char *text = TILE_NEW_ARRAY(&p->arena, char, token.length + 1);
-    size_t length = 0;
-    for (size_t i = 0; i < token.length; i++) {
-        bool marked = token.text[i] == '\\' && i + 1 < token.length;
-        if (marked) i++;
-        if (!token.text[i]) return tile_parse_error(p, token.loc, "a text holds no zero byte");
-        text[length++] = marked && token.text[i] == 'n' ? '\n' : token.text[i];
-    }
-    attr->text = text;
-    tile_parse_advance(p);
-    return true;
-}
-
-/* A number, whose type is its own or what a bare one is elsewhere. */
-static bool parse_constant(tile_parser *p, tile_parsed_attr *attr) {
-    tile_loc loc = p->token.loc;
-    const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    if (!node) return false;
-    if (!tile_node_is_literal(node) || node->kind == TILE_NODE_OP)
-        return tile_parse_error(p, loc, "'%s' is a constant", tile_attr_keyword(attr->id));
-    tile_value value = tile_lower_node(p, node, NULL);
-    if (!value.id) return false;
-    attr->type = tile_value_type(p->function, value);
-    attr->expr = tile_value_at(p->function, value)->expr;
-    return true;
-}
-
-static bool parse_attr_value(tile_parser *p, tile_parsed_attr *attr) {
-    tile_attr_kind kind = tile_attr_get_info(attr->id)->kind;
-    if (kind == TILE_KIND_flag) return true;
-    if (!tile_parse_expect(p, "=")) return false;
-    switch (kind) {
-    case TILE_KIND_flag: return true;
-    case TILE_KIND_word: return tile_parse_attr_word(p, attr);
-    case TILE_KIND_text: return parse_text(p, attr);
-    case TILE_KIND_symbol:
-        attr->text = tile_parse_name(p, TILE_TOKEN_SYMBOL, "a function's name such as @k");
-        return attr->text != NULL;
-    case TILE_KIND_constant: return parse_constant(p, attr);
-    case TILE_KIND_expr:
-        attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
-        return attr->expr != NULL;
-    case TILE_KIND_tile:
-        p->has_block_id = true;
-        attr->expr = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
-        p->has_block_id = false;
-        return attr->expr != NULL;
-    case TILE_KIND_list: return tile_parse_int_list(p, &attr->list, &attr->count);
-    case TILE_KIND_values: return tile_parse_param_values(p, &attr->values, &attr->count);
-    }
-    return false;
-}
-
-bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
-                     tile_parsed_attr *attrs, unsigned *count) {
-    tile_token token = p->token;
-    if (token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "an attribute's name");
-    tile_attr_id id = tile_attr_from_keyword(token.text, token.length);
-    if (!tile_attr_set_has(allowed, id)) return tile_parse_unknown_attr(p, allowed, what);
-    for (unsigned i = 0; i < *count; i++)
-        if (attrs[i].id == id)
-            return tile_parse_error(p, token.loc, "'%s' is given twice", tile_attr_keyword(id));
-    tile_parse_advance(p);
-    attrs[*count] = (tile_parsed_attr){.id = id};
-    return parse_attr_value(p, &attrs[(*count)++]);
-}
-
-/* After a mistake inside the braces, their end is looked for on the same line. */
-bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
-                      tile_parsed_attr *attrs, unsigned *count) {
-    if (!tile_parse_take(p, "{")) return true;
-    bool ok = true;
-    while (ok && !tile_parse_at(p, "}")) {
-        ok = tile_parse_attr(p, allowed, what, attrs, count);
-        if (!tile_parse_take(p, ",")) break;
-    }
-    if (ok && tile_parse_expect(p, "}")) return true;
-    while (p->token.kind != TILE_TOKEN_END && !p->token.first_on_line && !tile_parse_at(p, "}"))
-        tile_parse_advance(p);
-    if (!p->token.first_on_line) tile_parse_take(p, "}");
-    return false;
-}
-
-tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info) {
-    tile_attr_set allowed = {{0}};
-    for (unsigned i = 0; i < info->attr_count; i++) tile_attr_set_add(&allowed, info->attrs[i].id);
-    return allowed;
-}
-
-void tile_parse_set_attrs(tile_parser *p, tile_op op, const tile_parsed_attr *attrs,
-                          unsigned count) {
-    tile_function *f = p->function;
-    for (unsigned i = 0; i < count && op.id; i++) {
-        const tile_parsed_attr *attr = &attrs[i];
-        switch (tile_attr_get_info(attr->id)->kind) {
-        case TILE_KIND_flag: tile_op_set_flag(f, op, attr->id); break;
-        case TILE_KIND_expr:
-        case TILE_KIND_tile: tile_op_set_expr(f, op, attr->id, attr->expr); break;
-        case TILE_KIND_list: tile_op_set_list(f, op, attr->id, attr->list, attr->count); break;
-        case TILE_KIND_word:
-            if (attr->expr) {
-                tile_op_set_expr(f, op, attr->id, attr->expr);
-                break;
-            }
-            tile_op_set_text(f, op, attr->id, attr->text);
-            break;
-        case TILE_KIND_text:
-        case TILE_KIND_symbol: tile_op_set_text(f, op, attr->id, attr->text); break;
-        case TILE_KIND_constant:
-            tile_op_set_constant(f, op, attr->id, attr->type, attr->expr);
-            break;
-        case TILE_KIND_values:
-            tile_op_set_values(f, op, attr->id, attr->values, attr->count);
-            break;
-        }
-    }
-}
 
 /* Results ------------------------------------------------------------------------------------- */
 
@@ -206,6 +45,19 @@ bool tile_parse_bind_results(tile_parser *p, const tile_statement *s, tile_op op
 
 /* Operations ---------------------------------------------------------------------------------- */
 
+/* %t[0:64] */
+static bool refuse_range(tile_parser *p) {
+    bool whole = p->next.kind == TILE_TOKEN_PUNCT && strchr(",]", *p->next.text);
+    if (whole)
+        return tile_parse_error(p, p->token.loc,
+                                "brackets hold coordinates and no ranges: a new axis is "
+                                "`(reshape(%%t) : [64, 1])`, a row or column of a tile "
+                                "`(slice(%%t, [0, 0]) : [64, 1])`");
+    return tile_parse_error(p, p->token.loc,
+                            "brackets hold the first coordinates and no ranges: a part of a tile "
+                            "is `slice(%%t, [0]) : [64]`, one of a view `load %%x[0] : [64]`");
+}
+
 bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     const tile_node **nodes = NULL;
     size_t count = 0, capacity = 0;
@@ -213,7 +65,9 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand) {
     tile_parse_advance(p);
     while (!tile_parse_at(p, "]")) {
         nodes = tile_arena_grow(&p->arena, nodes, count, &capacity, sizeof *nodes);
+        if (tile_parse_at(p, ":")) return refuse_range(p);
         if (!(nodes[count++] = tile_parse_node(p, TILE_PRECEDENCE_LOWEST))) return false;
+        if (tile_parse_at(p, ":")) return refuse_range(p);
         if (!tile_parse_take(p, ",")) break;
     }
     operand->tail = nodes;
@@ -357,6 +211,16 @@ static bool take_all(tile_parser *p, const tile_op_info *info) {
            tile_parse_take_word(p, tile_attr_keyword(TILE_ATTR_all));
 }
 
+/* What no statement begins with, on the line of the one before it: `? .. : ..`, `.to(..)`. */
+static bool at_foreign_mark(const tile_parser *p) {
+    return !p->token.first_on_line &&
+           (p->token.kind == TILE_TOKEN_BAD || tile_parse_at(p, "?") || tile_parse_at(p, "->"));
+}
+
+static bool refuse_mark(tile_parser *p) {
+    return !tile_parse_foreign(p, TILE_FOREIGN_MARK) && tile_parse_expected(p, "a statement");
+}
+
 /* %x = node */
 static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_node *node) {
     if (s->count == 0)
@@ -373,6 +237,7 @@ static bool bind_expression(tile_parser *p, const tile_statement *s, const tile_
 
 static bool parse_expression(tile_parser *p, const tile_statement *s) {
     const tile_node *node = tile_parse_typed_node(p);
+    if (node && at_foreign_mark(p)) return refuse_mark(p);
     return node && bind_expression(p, s, node);
 }
 
@@ -404,6 +269,7 @@ static bool parse_op(tile_parser *p, const tile_statement *s, tile_opcode opcode
                           &call.attr_count) ||
         !parse_result_types(p, &call))
         return false;
+    if (at_foreign_mark(p)) return refuse_mark(p);
     if (tile_opcode_is_callable(opcode) && tile_parse_at_infix(p))
         return parse_expression_from(p, s, &call);
     tile_op op = tile_lower_op(p, &call, NULL);
@@ -435,58 +301,17 @@ static bool begins_no_statement(const tile_parser *p) {
 static bool is_unknown_op(const tile_parser *p) {
     const tile_token *token = &p->token;
     return token->kind == TILE_TOKEN_WORD &&
+           !tile_parse_find(p, tile_intern_name(p->context, token->text, token->length)) &&
            !tile_function_find_param(p->function, token->text, token->length) &&
            !tile_is_literal_word(token->text, token->length) &&
            !tile_scalar_from_name(token->text, token->length);
 }
 
-typedef struct other_name {
-    const char *other, *is;
-} other_name;
-
-/* Operations under the names that CUDA and PTX have for them. */
-static const char *own_name(const tile_token *token) {
-    static const other_name names[] = {
-        {"bar", "sync"},
-        {"barrier", "sync"},
-        {"__syncthreads", "sync"},
-        {"tid", "thread_id"},
-        {"threadIdx", "thread_id"},
-        {"ctaid", "block_id"},
-        {"blockIdx", "block_id"},
-        {"atomicAdd", "atomic_add"},
-        {"atomicMin", "atomic_min"},
-        {"atomicMax", "atomic_max"},
-        {"atomicAnd", "atomic_and"},
-        {"atomicOr", "atomic_or"},
-        {"atomicXor", "atomic_xor"},
-        {"atomicExch", "atomic_exch"},
-        {"atomicCAS", "atomic_cas"},
-        {"atom", "atomic"},
-        {"red", "atomic"},
-        {"membar", "fence"},
-        {"__threadfence", "fence"},
-        {"mapa", "map_shared"},
-        {"cluster_ctarank", "cluster_rank"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tile_text_is(names[i].other, token->text, token->length)) return names[i].is;
-    return NULL;
-}
-
-bool tile_parse_at_foreign_op(const tile_parser *p) {
-    return p->token.kind == TILE_TOKEN_WORD && own_name(&p->token);
-}
-
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
-    const char *name = own_name(token);
-    if (tile_parse_old_word(p, "")) return NULL;
-    if (name) {
-        tile_parse_error(p, token->loc, "unknown operation '%.*s'; it is called '%s' here",
-                         (int)token->length, token->text, name);
+    if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
+        tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
         return NULL;
-    }
     tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)
@@ -503,21 +328,68 @@ static bool parse_statement_rest(tile_parser *p, const tile_statement *s) {
                              : TILE_OP_NONE;
     if (tile_parse_at_sync_explicit(p)) opcode = TILE_OP_sync_explicit;
     if (opcode == TILE_OP_launch) return tile_parse_launch(p, s);
+    const tile_infix *infix = tile_infix_from_opcode(opcode);
+    const char *symbol = infix ? infix->symbol : NULL;
+    if (symbol && !s->count && !called && !p->token.first_on_line)
+        return tile_parse_error(p, p->token.loc,
+                                "'%s' is written `%s` between its operands: %%a %s %%b",
+                                tile_op_get_info(opcode)->name, symbol, symbol);
     if (tile_op_get_info(opcode)->shape) return tile_parse_control(p, s, opcode);
     if (opcode && !(called && tile_opcode_is_callable(opcode))) return parse_op(p, s, opcode);
     if (!opcode && is_unknown_op(p)) return tile_parse_unknown_op(p) != NULL;
-    if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called)
-        return tile_parse_expected(p, "a statement");
+    if (p->token.kind == TILE_TOKEN_PUNCT && !s->count && !called) return refuse_mark(p);
     return parse_expression(p, s);
+}
+
+/* The value at the beginning of something that is no statement. */
+static bool refuse_value(tile_parser *p) {
+    const tile_token token = p->token;
+    const char *name = tile_arena_string(&p->arena, token.text, token.length);
+    char next = p->next.kind == TILE_TOKEN_PUNCT ? *p->next.text : '\0';
+    const char *behind = p->next.text + p->next.length;
+    bool updates = next && strchr("+-*/&|^<>", next) && behind < p->lexer.end &&
+                   (*behind == '=' || *behind == next);
+    if (next == '[')
+        return tile_parse_error(p, token.loc, "a store to memory is written `store %%t, %%%s[..]`",
+                                name);
+    if (updates)
+        return tile_parse_error(p, token.loc,
+                                "a value cannot change: write `%%new = %%%s %c ..`; a loop carries "
+                                "a sum as `%%new = for .. iter (%%s = %%%s) { yield %%s %c .. }`",
+                                name, next, name, next);
+    if (p->next.kind == TILE_TOKEN_BAD) {
+        tile_parse_advance(p);
+        return tile_parse_expected(p, "'='");
+    }
+    return tile_parse_error(p, token.loc,
+                            "a statement begins with an operation or with `%%x = `, not with the "
+                            "value %%%s; if it is an operand, the operation before it takes no "
+                            "more",
+                            name);
+}
+
+/* float x = ..; x = .. */
+static bool at_c_definition(const tile_parser *p) {
+    bool type = tile_foreign_advice(TILE_FOREIGN_TYPE, &p->token) ||
+                tile_scalar_from_name(p->token.text, p->token.length);
+    if (p->token.kind != TILE_TOKEN_WORD) return false;
+    if (p->next.kind == TILE_TOKEN_PUNCT && p->next.length == 1 && *p->next.text == '=')
+        return true;
+    return type && p->next.kind == TILE_TOKEN_WORD && !p->next.first_on_line;
 }
 
 static bool parse_statement(tile_parser *p) {
     tile_statement s = {.loc = p->token.loc};
-    if (begins_no_statement(p))
+    if (begins_no_statement(p)) return refuse_value(p);
+    if (at_c_definition(p)) {
+        const tile_token *name = p->next.kind == TILE_TOKEN_WORD ? &p->next : &p->token;
+        const char *bound = tile_intern_name(p->context, name->text, name->length);
+        if (!tile_parse_find(p, bound)) tile_parse_define(p, bound, name->loc, TILE_NO_VALUE);
         return tile_parse_error(p, s.loc,
-                                "expected '=' after %%%.*s; if it is an operand, the operation "
-                                "before it takes no more",
-                                (int)p->token.length, p->token.text);
+                                "a value's name begins with %%, and its type follows from what "
+                                "it is: write `%%%.*s = ..`",
+                                (int)name->length, name->text);
+    }
     bool ok =
         (p->token.kind != TILE_TOKEN_VALUE || parse_names(p, &s)) && parse_statement_rest(p, &s);
     for (unsigned i = 0; i < s.count && !ok; i++)
@@ -528,12 +400,13 @@ static bool parse_statement(tile_parser *p) {
 
 static bool parse_statements(tile_parser *p, tile_region region, bool needs_yield) {
     bool ok = true;
-    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}")) {
+    while (p->token.kind != TILE_TOKEN_END && !tile_parse_at(p, "}") && !p->abandoned) {
         const char *start = p->token.text;
         unsigned errors = tile_context_error_count(p->context);
         p->builder.loc = p->token.loc;
         if (parse_statement(p)) continue;
         ok = false;
+        if (p->abandoned) return false;
         if (p->token.text == start || tile_context_error_count(p->context) > errors)
             tile_parse_recover(p, start);
     }
@@ -543,8 +416,22 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
     return ok;
 }
 
+bool tile_parse_expected_body(tile_parser *p) {
+    const char *advice = tile_parse_at(p, ":")           ? "; a body stands in braces"
+                         : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
+                         : tile_parse_at_word(p, "else") ? "; a choice between two values is "
+                                                           "`select(%condition, %yes, %no)`"
+                                                         : "";
+    if (!*advice) return tile_parse_expected(p, "'{'");
+    bool python = tile_parse_at(p, ":");
+    tile_parse_error(p, p->token.loc, "expected '{', found '%.*s'%s", (int)p->token.length,
+                     p->token.text, advice);
+    return python && tile_parse_abandon(p);
+}
+
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
-    if (!tile_parse_at(p, "{")) return tile_parse_expected(p, "'{'");
+    const tile_loc open = p->token.loc;
+    if (!tile_parse_at(p, "{")) return tile_parse_expected_body(p);
     if (p->regions >= TILE_MAX_DEPTH)
         return tile_parse_error(p, p->token.loc, TILE_TOO_MANY_REGIONS, TILE_MAX_DEPTH);
     tile_parse_advance(p);
@@ -553,5 +440,10 @@ bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield) {
     p->builder.before = TILE_NO_OP;
     bool ok = parse_statements(p, region, needs_yield);
     p->regions--;
+    if (p->abandoned) return false;
+    if (p->token.kind == TILE_TOKEN_END && !p->stopped) {
+        tile_parse_error(p, open, "this '{' has no '}'; the text ends before it");
+        p->stopped = true;
+    }
     return tile_parse_expect(p, "}") && ok;
 }

@@ -29,11 +29,22 @@ tile_symbol *tile_parse_find(const tile_parser *p, const char *name) {
     return symbol && symbol->live ? symbol : NULL;
 }
 
+tile_symbol *tile_parse_find_gone(const tile_parser *p, const char *name) {
+    tile_symbol *symbol = p->symbols.capacity ? *find_entry(&p->symbols, name) : NULL;
+    return symbol && !symbol->live ? symbol : NULL;
+}
+
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value) {
     tile_symbol_table *table = &p->symbols;
     tile_symbol *old = tile_parse_find(p, name);
     if (old) {
-        tile_parse_error(p, loc, "%%%s is defined twice", name);
+        tile_parse_error(p, loc,
+                         p->regions > 1
+                             ? "%%%s is defined already, and a value cannot change; a loop carries "
+                               "one as `%%new = for .. iter (%%s = %%%s) { yield %%s + .. }`"
+                             : "%%%s is defined already, and a value cannot change; use another "
+                               "name",
+                         name, name);
         tile_report(p->context, TILE_NOTE, old->loc, "previous definition is here");
         return false;
     }

@@ -5,7 +5,22 @@
 #include <string.h>
 
 #include "lib/support/intern.h"
+#include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
+
+/* `;` and comments that begin with # are reported once and read over. */
+static void read_over(tile_parser *p) {
+    tile_token *next = &p->next;
+    while (next->kind == TILE_TOKEN_BAD && (*next->text == ';' || *next->text == '#')) {
+        bool hash = *next->text == '#', *seen = hash ? &p->saw_hash : &p->saw_end_mark;
+        const tile_token token = p->token;
+        p->token = *next;
+        if (!*seen && !p->skipping) *seen = tile_parse_foreign(p, TILE_FOREIGN_MARK);
+        p->token = token;
+        if (hash) tile_lexer_skip_line(&p->lexer);
+        *next = tile_lexer_next(&p->lexer);
+    }
+}
 
 void tile_parse_advance(tile_parser *p) {
     p->token = p->next;
@@ -14,6 +29,13 @@ void tile_parse_advance(tile_parser *p) {
         return;
     }
     p->next = tile_lexer_next(&p->lexer);
+    read_over(p);
+}
+
+void tile_parse_skip(tile_parser *p) {
+    p->skipping = true;
+    tile_parse_advance(p);
+    p->skipping = false;
 }
 
 bool tile_parse_at(const tile_parser *p, const char *punctuation) {
@@ -50,7 +72,7 @@ void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc) {
 }
 
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) {
-    if (p->stopped) return false;
+    if (p->stopped || p->abandoned) return false;
     va_list args;
     va_start(args, format);
     tile_report(p->context, TILE_ERROR, loc, "%s", tile_arena_vformat(&p->arena, format, args));
@@ -63,6 +85,11 @@ bool tile_parse_expected(tile_parser *p, const char *what) {
     const tile_token *token = &p->token;
     static const char *const marks[] = {
         [TILE_TOKEN_VALUE] = "%", [TILE_TOKEN_SYMBOL] = "@", [TILE_TOKEN_ALIAS] = "#"};
+    bool mark = token->kind == TILE_TOKEN_BAD || token->kind == TILE_TOKEN_ALIAS;
+    if (mark &&
+        (tile_parse_foreign(p, *token->text == '.' ? TILE_FOREIGN_OPERATION : TILE_FOREIGN_MARK) ||
+         tile_parse_foreign(p, TILE_FOREIGN_TOP)))
+        return false;
     if (token->kind == TILE_TOKEN_BAD) return tile_parse_error(p, token->loc, "%s", token->problem);
     if (token->kind == TILE_TOKEN_END)
         return tile_parse_error(p, token->loc, "expected %s, found the end of the text", what);
@@ -107,7 +134,7 @@ static void skip_braces(tile_parser *p) {
     do {
         depth += tile_parse_at(p, "{");
         depth -= tile_parse_at(p, "}");
-        tile_parse_advance(p);
+        tile_parse_skip(p);
     } while (depth && p->token.kind != TILE_TOKEN_END);
 }
 
@@ -118,6 +145,35 @@ void tile_parse_recover(tile_parser *p, const char *start) {
         if (tile_parse_at(p, "{"))
             skip_braces(p);
         else
-            tile_parse_advance(p);
+            tile_parse_skip(p);
     }
+}
+
+bool tile_parse_old_word(tile_parser *p, tile_rename_kind kind, const char *where) {
+    const tile_token *token = &p->token;
+    const tile_rename *row = token->kind == TILE_TOKEN_WORD
+                                 ? tile_rename_find(kind, where, token->text, token->length)
+                                 : NULL;
+    if (row) tile_parse_error(p, token->loc, "%s", tile_rename_message(row, &p->arena));
+    return row != NULL;
+}
+
+const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word) {
+    p->has_old_words |= tile_rename_find(TILE_RENAMED_word, NULL, word, strlen(word)) != NULL;
+    return tile_expr_word(p->context, word);
+}
+
+void tile_parse_recover_function(tile_parser *p, const char *start) {
+    tile_parse_stop_if_too_many(p, p->token.loc);
+    while (p->token.kind != TILE_TOKEN_END) {
+        bool begins = tile_parse_at_function(p) || p->token.kind == TILE_TOKEN_ALIAS;
+        if (begins && p->token.first_on_line && p->token.text != start) return;
+        tile_parse_skip(p);
+    }
+}
+
+bool tile_parse_abandon(tile_parser *p) {
+    tile_parse_recover_function(p, p->token.text);
+    p->abandoned = true;
+    return false;
 }

@@ -173,7 +173,12 @@ static bool resolve_layout(tile_parser *p, const tile_token *at, tile_type *draf
     if (name < TILE_LAYOUT_NAMES) return name_layout(p, at, draft, name, layout);
     bool view = draft->kind == TILE_TYPE_VIEW, shared = view || draft->kind == TILE_TYPE_SHARED;
     if (!alias)
-        return tile_parse_error(p, at->loc, "there is no layout #%.*s", (int)at->length, at->text);
+        return tile_parse_error(
+            p, at->loc,
+            "there is no layout #%.*s; write one of #plain, #mma_acc, #mma_lhs, "
+            "#mma_rhs and #swizzle128, or define it before the kernel: `#%.*s = "
+            "layout {..}`",
+            (int)at->length, at->text, (int)at->length, at->text);
     if (alias->present[TILE_ALIAS_OFFSET] != shared)
         return tile_parse_error(p, at->loc,
                                 view     ? "a view needs a layout with 'offset'"
@@ -231,11 +236,28 @@ const tile_type *tile_parse_find_scalar(tile_parser *p, const char *text, size_t
     return tile_type_get(p->context, &draft);
 }
 
+static bool unknown_type(tile_parser *p) {
+    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
+    if (tile_parse_foreign(p, TILE_FOREIGN_TYPE)) return false;
+    if (p->token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "a type");
+    for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
+        tile_guess_try(&guess, tile_scalar_name((tile_scalar)i));
+    for (unsigned i = 0; i < COMPOSITE_COUNT; i++) tile_guess_try(&guess, composite_types[i].name);
+    return tile_parse_error(p, p->token.loc, "unknown type '%.*s'%s", (int)p->token.length,
+                            p->token.text, tile_guess_text(p, &guess, ""));
+}
+
 static bool parse_element_type(tile_parser *p, tile_type *draft) {
     const tile_type *scalar = p->token.kind == TILE_TOKEN_WORD
                                   ? tile_parse_find_scalar(p, p->token.text, p->token.length)
                                   : NULL;
-    if (!scalar) return tile_parse_expected(p, "an element type such as f16");
+    if (!scalar && p->token.kind == TILE_TOKEN_WORD) return unknown_type(p);
+    if (!scalar && p->token.kind != TILE_TOKEN_INT)
+        return tile_parse_expected(p, "an element type such as f16");
+    if (!scalar)
+        return tile_parse_error(p, p->token.loc,
+                                "the element type comes first, and the extents follow it in "
+                                "brackets: f32[64, 64]");
     draft->scalar = scalar->scalar;
     draft->param = scalar->param;
     tile_parse_advance(p);
@@ -311,6 +333,8 @@ static bool parse_shape(tile_parser *p, tile_type *draft, tile_layout *layout) {
     tile_loc loc = p->token.loc;
     bool is_view_arg = p->shape && draft->kind == TILE_TYPE_VIEW;
     const tile_expr **kept = is_view_arg ? p->shape->extents : NULL;
+    if (!tile_parse_at(p, "["))
+        return tile_parse_expected(p, "extents in brackets after the element type, f32[64, 64]");
     if (!parse_extents(p, draft->dims, kept, &draft->rank)) return false;
     if (draft->kind == TILE_TYPE_SHARED && tile_parse_at(p, "[")) {
         if (draft->rank != 1 || !draft->dims[0])
@@ -332,16 +356,6 @@ static bool parse_major(tile_parser *p, tile_type *draft) {
     draft->mn_major = tile_parse_take_word(p, "mn");
     return draft->mn_major || tile_parse_take_word(p, "k") ||
            tile_parse_expected(p, "'k' or 'mn', along which elements follow each other");
-}
-
-static bool unknown_type(tile_parser *p) {
-    tile_guess guess = tile_guess_start(p->token.text, p->token.length);
-    if (p->token.kind != TILE_TOKEN_WORD) return tile_parse_expected(p, "a type");
-    for (unsigned i = 1; i < TILE_SCALAR_COUNT; i++)
-        tile_guess_try(&guess, tile_scalar_name((tile_scalar)i));
-    for (unsigned i = 0; i < COMPOSITE_COUNT; i++) tile_guess_try(&guess, composite_types[i].name);
-    return tile_parse_error(p, p->token.loc, "unknown type '%.*s'%s", (int)p->token.length,
-                            p->token.text, tile_guess_text(p, &guess, ""));
 }
 
 const tile_type *tile_parse_type(tile_parser *p) {

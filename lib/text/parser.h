@@ -7,6 +7,7 @@
 #define TILE_LIB_TEXT_PARSER_H
 
 #include "lib/support/text.h"
+#include "lib/ir/renames.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"
@@ -115,10 +116,14 @@ typedef struct tile_parser {
     tile_arena arena; /* what only the parser needs */
     tile_lexer lexer;
     tile_token token, next;
-    unsigned first_error; /* the context's count when parsing began */
-    bool stopped;         /* too many errors: the rest of the text is not read */
-    unsigned regions;     /* how many are open */
-    unsigned depth;       /* of the expression's parentheses, calls and signs */
+    unsigned first_error;        /* the context's count when parsing began */
+    bool has_old_words;          /* some value is a word that an attribute had */
+    bool stopped;                /* too many errors: the rest of the text is not read */
+    bool skipping;               /* tile_parse_skip */
+    bool abandoned;              /* nothing more is said of this function */
+    bool saw_end_mark, saw_hash; /* reported once: `;`, and a comment that begins with # */
+    unsigned regions;            /* how many are open */
+    unsigned depth;              /* of the expression's parentheses, calls and signs */
     tile_alias *aliases;
 
     tile_function *function;
@@ -146,18 +151,47 @@ const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *wh
 /* Always false. */
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) TILE_PRINTF(3, 4);
 bool tile_parse_expected(tile_parser *p, const char *what);
-/* True after an error if the token is a word that the language had behind that one (old_words.def).
- */
-bool tile_parse_old_word(tile_parser *p, const char *behind);
+/* True after an error if the token is a word of this kind that the language had (renames.def). */
+bool tile_parse_old_word(tile_parser *p, tile_rename_kind kind, const char *where);
+/* A word as a value, of a parameter or compared with one. */
+const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
+/* The next token, of a part of the text that is given up. */
+void tile_parse_skip(tile_parser *p);
+/* Gives up the function, after an error that the rest of it would only repeat. Always false. */
+bool tile_parse_abandon(tile_parser *p);
+/* To the next layout or function at the margin of the file, behind start. */
+void tile_parse_recover_function(tile_parser *p, const char *start);
 /* Skips what is left of the statement that began at start. */
 void tile_parse_recover(tile_parser *p, const char *start);
 bool tile_parse_has_failed(const tile_parser *p);
 /* Once the limit of errors is reached, the text ends here for the parser. */
 void tile_parse_stop_if_too_many(tile_parser *p, tile_loc loc);
 
+/* foreign_words.c */
+typedef enum tile_foreign_place {
+    TILE_FOREIGN_OPERATION,
+    TILE_FOREIGN_WORD,
+    TILE_FOREIGN_TYPE,
+    TILE_FOREIGN_CLAUSE,
+    TILE_FOREIGN_ATTRIBUTE,
+    TILE_FOREIGN_MARK,
+    TILE_FOREIGN_TOP,
+} tile_foreign_place;
+/* True after an error if the token, or the name behind it and a point, is a word of another
+ * language in this place (foreign_words.def). */
+bool tile_parse_foreign(tile_parser *p, tile_foreign_place place);
+/* Reports a mark of several tokens, such as `**`. */
+void tile_parse_foreign_mark(tile_parser *p, tile_loc loc, const char *mark);
+/* What to write instead of the token; NULL: it is no word of another language in this place. */
+const char *tile_foreign_advice(tile_foreign_place place, const tile_token *token);
+/* Whether such a word may stand for an operation. */
+bool tile_parse_is_foreign(const tile_token *token);
+
 /* parse_scope.c: names of values */
 tile_symbol *tile_parse_find(const tile_parser *p, const char *name);
+/* The symbol of a region that has ended, NULL: there is none. */
+tile_symbol *tile_parse_find_gone(const tile_parser *p, const char *name);
 bool tile_parse_define(tile_parser *p, const char *name, tile_loc loc, tile_value value);
 void tile_parse_leave_scope(tile_parser *p, size_t depth);
 /* tile_guess_phrase in the parser's arena. */
@@ -234,8 +268,8 @@ bool tile_parse_brackets(tile_parser *p, tile_operand *operand);
 bool tile_parse_memory_operand(tile_parser *p, tile_operand *operand);
 /* Reports the token; NULL. */
 const tile_node *tile_parse_unknown_op(tile_parser *p);
-/* At a word that CUDA or PTX has for an operation, and that is none here. */
-bool tile_parse_at_foreign_op(const tile_parser *p);
+/* Reports that the token is no `{`. */
+bool tile_parse_expected_body(tile_parser *p);
 bool tile_parse_region(tile_parser *p, tile_region region, bool needs_yield);
 /* A set of attributes. */
 typedef struct tile_attr_set {
@@ -247,14 +281,14 @@ static inline bool tile_attr_set_has(tile_attr_set set, tile_attr_id id) {
 static inline void tile_attr_set_add(tile_attr_set *set, tile_attr_id id) {
     set->words[id / 64] |= (uint64_t)1 << id % 64;
 }
-/* `{...}` if it is there. what: whose attributes these are. */
+/* parse_attr.c. `{...}` if it is there. what: whose attributes these are. */
 bool tile_parse_attrs(tile_parser *p, tile_attr_set allowed, const char *what,
                       tile_parsed_attr *attrs, unsigned *count);
 /* One of them, after those that are there already. */
 bool tile_parse_attr(tile_parser *p, tile_attr_set allowed, const char *what,
                      tile_parsed_attr *attrs, unsigned *count);
-/* The value of an attribute of kind word. */
-bool tile_parse_attr_word(tile_parser *p, tile_parsed_attr *attr);
+/* The value of an attribute of kind word. what: whose attribute it is. */
+bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *attr);
 /* Reports the token; false. */
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what);
 tile_attr_set tile_parse_allowed_attrs(const tile_op_info *info);

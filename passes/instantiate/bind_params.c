@@ -224,8 +224,10 @@ bool tile_bind_params(const tile_function *f, const tile_pass_option *options,
         if (!bound->params[i].bound)
             return fail_missing(bound, f->params[i].name,
                                 f->params[i].default_expr
-                                    ? ": its default divides by zero, or is of one without a value"
-                                    : "; it needs one",
+                                    ? ": its default divides by zero, or depends on a parameter "
+                                      "that has no value"
+                                    : "; give it a default in the text, as in <n: int = 64> or <T: "
+                                      "type = f16>, or bind it (--param)",
                                 "");
     return true;
 }

@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/ir/renames.h"
 #include "lib/ir/describe.h"
 #include "lib/support/intern.h"
 #include "lib/ir/syntax.h"
@@ -62,7 +63,8 @@
 #include "passes/instantiate/fit_point.h"
 #include "passes/instantiate/note_widths.h"
 #include "passes/instantiate/plan.h"
-#include "passes/instantiate/remark_elements.h"
+#include "passes/pass.h"
+#include "passes/passes.h"
 #include "tile/split.h"
 #include "tile/compile.h"
 
@@ -304,7 +306,12 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         known |= strcmp(word, param->word) == 0;
         words = tile_arena_format(i->arena, "%s%s%s", words, w ? ", " : "", word);
     }
-    if (!known)
+    const tile_rename *row = tile_rename_find(TILE_RENAMED_word, tile_attr_keyword(attr->id),
+                                              param->word, strlen(param->word));
+    if (!known && row && row->now)
+        FAIL(i, loc, "%s: `%s` is now `%s`", tile_bound_text(&i->bound, attr->expr, i->arena),
+             row->old, row->now);
+    else if (!known)
         FAIL(i, loc, "'%s' is one of %s, but %s", tile_attr_keyword(attr->id), words,
              tile_bound_text(&i->bound, attr->expr, i->arena));
     attr->text = tile_intern_name(i->context, param->word, strlen(param->word));
@@ -488,7 +495,7 @@ tile_status tile_pass_instantiate(tile_pass *pass, tile_function *f) {
         return TILE_OK;
     }
     status = instantiate(pass, f);
-    if (status == TILE_OK) remark_stored_elements(f, pass->scratch);
+    if (status == TILE_OK) tile_remark_stored_elements(f);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* `store load %x[%i * 1024], %y[%i * 1024]` copies one element for each block: a load without
  * extents is a scalar. That it should be a tile is likely where blocks are c elements apart, c > 1,
  * and the element is used for nothing else. */
-#include "passes/instantiate/remark_elements.h"
+#include "passes/passes.h"
 
 #include <stdio.h>
 
@@ -64,8 +64,10 @@ static void visit_store(tile_function *f, tile_op op, const search *s) {
     }
 }
 
-void remark_stored_elements(tile_function *f, tile_arena *scratch) {
+void tile_remark_stored_elements(tile_function *f) {
+    tile_arena scratch = {0};
     if (!tile_remarks_wanted(f) || f->kind != TILE_KERNEL || tile_function_level(f) != 2) return;
-    search s = {f, tile_count_uses(f, scratch)};
+    search s = {f, tile_count_uses(f, &scratch)};
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_store(f, op, &s);
+    tile_arena_reset(&scratch);
 }

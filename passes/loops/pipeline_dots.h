@@ -20,7 +20,7 @@ typedef struct dot_stages {
     bool *ahead;      /* by op: dot_stages_ahead is it, of something that is carried */
     tile_value *kept; /* of the first stage, that the second one wants */
     unsigned kept_count;
-    unsigned turns; /* the first of the warpgroups' barriers; 0: they take no turns */
+    unsigned turns; /* the first of the warpgroups' barriers; 0: no ordered issue */
 } dot_stages;
 
 /* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could

@@ -248,7 +248,7 @@ static tile_op only_user(const dot_stages *s, unsigned carried) {
  * at depth 64, of three groups, went from 542 us to 514, and at depth 128, of two, from 788 to 797.
  */
 static void find_ahead(dot_stages *s) {
-    bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_turns) &&
+    bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_ordered_issue) &&
                    tile_turns_of(tile_executors_of(s->f, s->loop)) > 2;
     for (unsigned i = 0; crowded && i < tile_carried_count(s->f, s->loop); i++) {
         tile_op op = only_user(s, i);

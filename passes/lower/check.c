@@ -452,7 +452,7 @@ bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     if (f->raster || f->is_persistent)
         c.ok = tile_error_at(
             c.f, TILE_NO_OP,
-            "blocks do not visit tiles as `raster` or `persistent` says yet; run walk-tiles");
+            "blocks do not visit tiles as `raster` or `persistent` says yet; run tile-scheduler");
     if (c.ok)
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(f, op, &c);
     return c.ok;

@@ -501,7 +501,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) find_ahead(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);
-    if (p.ok) specialize_plan_thirds(s);
+    if (p.ok) specialize_plan_cooperative_3(s);
     if (p.ok) specialize_plan_sharing(s);
     if (p.ok) check_parts(&p);
     if (p.ok) specialize_plan_beside(&p);

@@ -128,7 +128,7 @@
  * Blocks of a cluster share copies that are the same for them (share.c).
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
- * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
+ * ahead of them, unless they are `independent`, as in the loop that tile-scheduler makes. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
@@ -244,18 +244,18 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
 static void serve(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    bool in_turn = warpgroup_asks(f, loop, "in_turn");
-    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
-    if (in_turn && !specialize_has_wgmma(s))
-        tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");
-    else if (in_turn && !s->chained)
-        tile_missed_at(f, loop, "no turns", "leave `consumers` out",
+    bool ordered = warpgroup_asks(f, loop, "ordered");
+    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_producer_fed);
+    if (ordered && !specialize_has_wgmma(s))
+        tile_missed_at(f, loop, "no ordered issue", NULL, "the target has no wgmma");
+    else if (ordered && !s->chained)
+        tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
                        "none of its products takes what another one makes");
-    else if (in_turn && s->warps * s->sets == WARPGROUP)
-        tile_missed_at(f, loop, "no turns", "say `warps 8`",
+    else if (ordered && s->warps * s->sets == WARPGROUP)
+        tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
                        "one warpgroup has none to take turns with");
-    else if (in_turn)
-        tile_op_set_flag(f, loop, TILE_ATTR_turns);
+    else if (ordered)
+        tile_op_set_flag(f, loop, TILE_ATTR_ordered_issue);
 }
 
 static void make_roles(specialist *s) {

@@ -265,6 +265,7 @@ static tile_status build_as_asked(const job *j, tile_artifact **out) {
     tile_context *context = j->f->module->context;
     bool remarks = !options->variant && !options->no_remarks;
     if (remarks) tell_narrow(j);
+    if (remarks) tile_remark_stored_elements(j->f);
     if (remarks && options->wants) tile_remark_registers(j->f, options->target);
     if (!options->cache || !options->wants) return build(j, out);
     if (options->cache->context == context) return build_or_find(j, out);

@@ -159,7 +159,7 @@ static void deal_out(sheet *s) {
 
 /* Thirds of a tile are three warpgroups'. */
 static unsigned multiplying_warps(const sheet *s) {
-    return s->made.thirds ? 3 * PRODUCER_WARPS : s->w->warps;
+    return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
 }
 
 static double registers_of(const sheet *s) {
@@ -181,7 +181,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
                                  registers_of(s), MOST_REGISTERS);
-    if (s->w->asks_thirds && !s->made.thirds)
+    if (s->w->asks_cooperative_3 && !s->made.cooperative_3)
         return "no three groups share its tiles: it is the same with consumers = cooperative";
     /* In clusters no groups do (turns.c), and a space need not have the cooperative one. */
     if (s->w->ping_pong && !s->made.turns && s->w->cluster == 1)

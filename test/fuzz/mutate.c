@@ -141,8 +141,8 @@ static const char *const kernel_clauses[] = {" sync explicit",
                                              " raster rows(2)",
                                              " raster columns(3)",
                                              " persistent",
-                                             " persistent dealt by block_id(0) * 2",
-                                             " persistent dealt by 5 - block_id(1)"};
+                                             " persistent balanced by block_id(0) * 2",
+                                             " persistent balanced by 5 - block_id(1)"};
 
 #define ANY_OF(b, list) list[next_random(b, sizeof list / sizeof *list)]
 

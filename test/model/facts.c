@@ -169,9 +169,9 @@ static facts expect(const run *r, const tile_bound_params *point) {
     return (facts){.dots = w.dots,
                    .wgmma = w.wgmma_dots,
                    .roles = made.roles,
-                   .sets = made.turns    ? 2
-                           : made.thirds ? 3
-                                         : 1,
+                   .sets = made.turns           ? 2
+                           : made.cooperative_3 ? 3
+                                                : 1,
                    .stages = w.depth > 1 ? (unsigned)w.depth : 1,
                    .ring = !keeps       ? NOT_ASKED
                            : made.roles ? w.box

@@ -81,16 +81,17 @@ static bool parse_scalar(const char *text, const char *value, run_argument *argu
         argument->integer = fits ? (int64_t)argument->number : 0;
     }
     if (end == value || *end)
-        return fail(
-            text, "the value is a number, FILL:TYPE[DIMS] with FILL one of int rand zeros poison, "
-                  "FILL alone for a view, values:TYPE[DIMS]=LIST, or @FILE.npy");
+        return fail(text,
+                    "the value is none of these: a number; int, rand, zeros or poison for a view; "
+                    "rand:f32[128,64] for a pointer; values:f32[3]=1,2,3; @FILE.npy");
     return true;
 }
 
 bool argument_parse(const char *text, run_argument *argument) {
     const char *equals = strchr(text, '=');
     *argument = (run_argument){0};
-    if (!equals || equals == text) return fail(text, "it must read NAME=VALUE");
+    if (!equals || equals == text)
+        return fail(text, "write NAME=VALUE, as in --arg n=128 or --arg x=rand");
     size_t length = (size_t)(equals - text);
     char *name = calloc(length + 1, 1);
     if (!name) return fail(text, "out of memory");

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,4 +220,45 @@ tile_module *tool_parse_file(tile_context *context, const char *path) {
         tile_module_parse(context, strcmp(path, "-") ? path : "<stdin>", text, size);
     free(text);
     return module;
+}
+
+/* The next word of the help that begins with -, NULL: there is none. */
+static const char *next_option(const char *at) {
+    while ((at = strchr(at, '-')) && at[-1] != ' ') at++;
+    return at;
+}
+
+static size_t common_length(const char *a, const char *b) {
+    size_t length = 0;
+    while (a[length] && a[length] == b[length]) length++;
+    return length;
+}
+
+bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help) {
+    enum { ENOUGH = 5 }; /* equal characters of an option that was perhaps meant */
+    const char *word = tool_current(arguments), *best = NULL;
+    size_t own = strcspn(word, "="), most = ENOUGH - 1;
+    for (const char *at = next_option(help); at; at = next_option(at + 1)) {
+        size_t name = strcspn(at, "= ,\n|["), common = common_length(word, at);
+        if (name == own && common == own) most = SIZE_MAX - 1; /* its value is wrong or missing */
+        if (common <= most && most != SIZE_MAX - 1) continue;
+        most = most == SIZE_MAX - 1 ? SIZE_MAX : common;
+        best = at;
+        if (most == SIZE_MAX) break;
+    }
+    bool incomplete = most == SIZE_MAX;
+    if (incomplete)
+        fprintf(stderr, "error: option '%s' has another form", word);
+    else if (*word != '-')
+        fprintf(stderr, "error: '%s' is one file more than %s takes", word, tool);
+    else
+        fprintf(stderr, "error: %s has no option '%s'", tool, word);
+    if (best) {
+        size_t name = strcspn(best, "= \n|["), form = name + strcspn(best + name, "  \n");
+        if (best[name] == ' ' && best[name + 1] != ' ') /* NAME VALUE */
+            form = name + 1 + strcspn(best + name + 1, " \n");
+        fprintf(stderr, incomplete ? "; write `%.*s`;" : "; did you mean `%.*s`?", (int)form, best);
+    }
+    fprintf(stderr, "%s `%s --help` lists the options\n", best ? "" : ";", tool);
+    return false;
 }

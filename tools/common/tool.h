@@ -66,6 +66,10 @@ void tool_print_remarks(tile_context *context, tool_remarks remarks);
 /* Whether a remark was an error so far, in this process: then nothing should be written. */
 bool tool_remarks_failed(void);
 /* Reads and parses a file; NULL after diagnostics. */
+/* Reports an option that the tool does not take or that lacks its value, with the nearest one of
+ * its help. False. */
+bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help);
+
 tile_module *tool_parse_file(tile_context *context, const char *path);
 
 /* Text that grows: a tile_writer for tile_module_print and the like. Start with zeros; free data.

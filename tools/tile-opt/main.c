@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tile/manual.h"
+#include "tile/rename.h"
 #include "tools/tile-opt/expect.h"
 #include "tools/tile-opt/layouts.h"
 #include "tools/tile-opt/reduce.h"
@@ -186,6 +187,15 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
     }
 }
 
+/* The words that the language has now, whatever else may be wrong with the text. */
+static bool migrate(const char *name, const char *text, size_t size, tool_text *out) {
+    tile_context *context = tile_context_create();
+    tool_print_diagnostics(context);
+    bool ok = tile_migrate(context, name, text, size, tool_append, out) == TILE_OK;
+    tile_context_destroy(context);
+    return ok;
+}
+
 static bool process_text(const opt_options *o, const char *name, char *text, const char *pipeline,
                          tool_text *out) {
     if (o->reduce) return reduce(o, name, text, pipeline && *pipeline ? pipeline : NULL, out);
@@ -200,6 +210,11 @@ static bool process_file(opt_options *o, tool_text *out) {
     if (!text) return false;
     const char *name = strcmp(o->input, "-") ? o->input : "<stdin>";
     bool ok = true;
+    if (o->migrate) {
+        ok = migrate(name, text, size, out);
+        free(text);
+        return ok;
+    }
     if (o->run_reproducer)
         ok = read_reproducer(o, text, &pipeline, &words);
     else

@@ -34,7 +34,7 @@ typedef struct opt_options {
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
     bool run_reproducer, list_passes, tutorial, help, version;
     opt_page manual, ops;
-    bool run_each, reduce;
+    bool run_each, reduce, migrate;
     const char *reduce_with;
     double reduce_seconds;
     double seconds; /* of one trial */

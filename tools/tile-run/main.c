@@ -128,6 +128,31 @@ static bool fits_type(const tile_type *type, int64_t value) {
     return !bits || bits >= 64 || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
 }
 
+static bool fail_missing(const run *r, const char *name, const tile_type *type) {
+    fprintf(stderr, "error: argument '%s' of @%s is missing; give it with --arg %s=%s\n", name,
+            tile_function_name(r->function), name,
+            type->kind == TILE_TYPE_SCALAR ? "NUMBER"
+            : type->kind == TILE_TYPE_VIEW ? "rand (or int, zeros, @FILE.npy)"
+                                           : "rand:f32[1024] (or @FILE.npy)");
+    return true;
+}
+
+static bool fail_unknown(const run *r, const char *name) {
+    fprintf(stderr, "error: @%s has no argument '%s'; it has", tile_function_name(r->function),
+            name);
+    for (unsigned i = 0; i < tile_function_arg_count(r->function); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", tile_function_arg_name(r->function, i));
+    fputc('\n', stderr);
+    return true;
+}
+
+static bool fail_elements(const char *name, tile_scalar given, tile_scalar wanted) {
+    fprintf(stderr,
+            "error: argument '%s' is an array of %s, and the array given has elements of %s\n",
+            name, tile_scalar_name(wanted), tile_scalar_name(given));
+    return true;
+}
+
 /* Puts the arguments into the order of the kernel's. */
 static bool order_arguments(run *r) {
     options *o = r->options;
@@ -135,28 +160,30 @@ static bool order_arguments(run *r) {
     for (unsigned i = 0; i < wanted; i++) {
         const char *name = tile_function_arg_name(r->function, i);
         run_argument *given = arguments_find(o->arguments, o->argument_count, name, strlen(name));
-        if (!given) return !fail(name, "the kernel has this argument: give it with --arg");
         const tile_type *type = tile_function_arg_type(r->function, i);
         bool array = type->kind != TILE_TYPE_SCALAR;
+        if (!given) return !fail_missing(r, name, type);
         if (array != given->is_array)
-            return !fail(name, array ? "takes an array" : "is a scalar and takes a number");
+            return !fail(name, array ? "this argument is an array and takes no number; write int, "
+                                       "rand, zeros or @FILE.npy"
+                                     : "this argument is a scalar and takes a number");
         if (!array && !tile_scalar_is_floating(type->scalar) &&
             given->number != (double)given->integer)
-            return !fail(name, "is an integer");
+            return !fail(name, "this argument is an integer and takes a whole number");
         if (!array && !tile_scalar_is_floating(type->scalar) && !fits_type(type, given->integer))
-            return !fail(name, "the number does not fit the argument's type");
+            return !fail(name, "the number is outside of the range of the argument's type");
         if (given->shapeless && type->kind != TILE_TYPE_VIEW)
             return !fail(name,
-                         "is no view and has no shape: give TYPE[DIMS], as in int:f16[128,64]");
+                         "this argument is a pointer, so the shape is needed; write TYPE[DIMS], as "
+                         "in int:f16[128,64]");
         if (array && given->fill != FILL_FILE && !given->shapeless &&
             type->scalar != TILE_SCALAR_NONE && given->array.scalar != type->scalar)
-            return !fail(name, "the array's element type is not the argument's");
+            return !fail_elements(name, given->array.scalar, type->scalar);
         run_argument swap = *given;
         *given = o->arguments[i];
         o->arguments[i] = swap;
     }
-    if (o->argument_count != wanted)
-        return !fail(o->arguments[wanted].name, "the kernel has no such argument");
+    if (o->argument_count != wanted) return !fail_unknown(r, o->arguments[wanted].name);
     return true;
 }
 
@@ -490,7 +517,8 @@ int main(int argc, char **argv) {
         if (tool_flag(&args, "--version")) return tool_print_version("tile-run");
         if (!options_parse(&o, &args)) return 1;
     }
-    if (!o.file) return fail("tile-run", "which file? See tile-run --help");
+    if (!o.file)
+        return fail("tile-run", "no input file; write tile-run FILE.tile, see tile-run --help");
     r.context = tile_context_create();
     tool_print_remarks(r.context, o.remarks);
     r.module = tool_parse_file(r.context, o.file);

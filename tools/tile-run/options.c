@@ -200,7 +200,8 @@ bool options_parse(options *o, tool_arguments *args) {
     }
     if (tool_option(args, "--target", &value)) {
         o->target = tile_target_find(value);
-        return o->target || !fail(value, "there is no such target; see tile-run --help");
+        return o->target ||
+               !fail(value, "there is no such target; `tile-run --help` lists the targets");
     }
     if (tool_option(args, "--level", &value)) {
         o->level = *value && !value[1] ? (unsigned)(*value - '0') : 0;
@@ -222,7 +223,10 @@ bool options_parse(options *o, tool_arguments *args) {
         return ok;
     }
     if (!o->file && tool_positional(args, &o->file)) return true;
-    return !fail(tool_current(args), "unknown option; see tile-run --help");
+    if (*tool_current(args) != '-' && strchr(tool_current(args), '='))
+        return !fail(tool_current(args), "write --arg before it for an argument of the kernel, "
+                                         "--param for a parameter");
+    return tool_refuse_option(args, "tile-run", help);
 }
 
 bool options_bind(const options *o, const char *name) {

@@ -406,7 +406,7 @@ static void set_loop_clauses(walked *w, tile_op loop) {
     tile_function *f = w->k.f;
     tile_op_set_expr(f, loop, TILE_ATTR_pipelined, tile_expr_param(w->k.s->context, "stages"));
     if (!w->few && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
-        tile_op_set_text(f, loop, TILE_ATTR_consumers, "in_turn");
+        tile_op_set_text(f, loop, TILE_ATTR_consumers, "ordered");
 }
 
 tile_value online_begin_fold(walked *w, const sched_fold *fold) {

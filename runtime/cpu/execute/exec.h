@@ -44,7 +44,7 @@ void cpu_claims_destroy(cpu_claims *claims);
 /* product.c: multiply-adds, of all warps together. */
 uint64_t cpu_product_size(const cpu_product *product);
 
-/* turns.c */
+/* ordered_issue.c */
 void cpu_clear_turns(cpu_block *block);
 /* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
 bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);

@@ -44,7 +44,7 @@ typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
 typedef struct cpu_claims cpu_claims;       /* parallel.c: what elements have accessed */
-typedef struct cpu_turns cpu_turns;         /* turns.c: of warpgroups */
+typedef struct cpu_turns cpu_turns;         /* ordered_issue.c: of warpgroups */
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ops/shape.h */
