@@ -590,8 +590,6 @@ TILE_API void tile_function_print(const tile_function *function, tile_writer wri
 /* Checks every rule of the IR; what is broken is reported at its place. */
 TILE_API tile_status tile_module_verify(const tile_module *module);
 TILE_API tile_status tile_function_verify(const tile_function *function);
-/* Writes the manual: grammar, types, operations, attributes, as Markdown. */
-TILE_API void tile_manual_print(tile_writer writer, void *user);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 #include "tile/launch_limits.h"
 #include "tile/layout.h"
 #include "tile/limits.h"
+#include "tile/manual.h"
 #include "tile/measure.h"
 #include "tile/ops_macros.h"
 #include "tile/pass.h"

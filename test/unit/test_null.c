@@ -9,6 +9,7 @@
 #include "tile/cache.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
+#include "tile/manual.h"
 #include "tile/measure.h"
 #include "tile/rename.h"
 #include "tile/split.h"
@@ -122,6 +123,8 @@ Test(null, tables) {
     cr_expect_eq(tile_api_version(), TILE_API_VERSION);
     cr_expect_str_eq(tile_version_string(), TILE_VERSION_STRING);
     tile_manual_print(NULL, NULL);
+    cr_expect_not(tile_manual_print_chapter("types", NULL, NULL, NULL));
+    cr_expect_not(tile_manual_print_operation("add", NULL, NULL, NULL));
 }
 
 Test(null, modules) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/manual.h"
 #include "tile/rename.h"
 #include "tools/tile-opt/expect.h"
 #include "tools/tile-opt/layouts.h"
@@ -225,13 +226,31 @@ static bool process_file(opt_options *o, tool_text *out) {
     return ok;
 }
 
+static bool complain_of_page(const char *what, const char *name, const char *nearest,
+                             const char *option) {
+    fprintf(stderr, "error: there is no %s '%s'", what, name);
+    if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
+    fprintf(stderr, "\nnote: tile-opt %s lists all\n", option);
+    return false;
+}
+
+static bool print_pages(const opt_options *o, tool_text *out) {
+    const char *nearest, *chapter = o->manual.name;
+    if (o->manual.asked && chapter && strcmp(chapter, "all") == 0)
+        tile_manual_print(tool_append, out);
+    else if (o->manual.asked && !tile_manual_print_chapter(chapter, &nearest, tool_append, out))
+        return complain_of_page("chapter", chapter, nearest, "--manual");
+    return !o->ops.asked || tile_manual_print_operation(o->ops.name, &nearest, tool_append, out) ||
+           complain_of_page("operation", o->ops.name, nearest, "--ops");
+}
+
 static bool run(opt_options *o, tool_text *out) {
     if (o->help)
         opt_print_help(out);
     else if (o->version)
         opt_print_version(out);
-    else if (o->manual)
-        tile_manual_print(tool_append, out);
+    else if (o->manual.asked || o->ops.asked)
+        return print_pages(o, out);
     else if (o->tutorial)
         tool_append(opt_tutorial, strlen(opt_tutorial), out);
     else if (o->list_passes)

@@ -76,7 +76,8 @@ static const char help[] =
     "ones;\n"
     "                                comments, formatting and names stay\n"
     "  --list-passes                 all passes, with their levels\n"
-    "  --ops                         the manual: grammar, types, operations, attributes\n"
+    "  --manual[=NAME]               the manual: its chapters, the chapter NAME, or `all`\n"
+    "  --ops[=NAME]                  all operations, or the page of one, with an example\n"
     "  --tutorial                    the three levels by examples, from a first kernel on\n"
     "  --help\n"
     "  --version\n";
@@ -207,6 +208,20 @@ static bool take_layout(tool_arguments *words, opt_options *o) {
     return true;
 }
 
+/* --manual, --manual=NAME or --manual NAME: what prints pages. */
+static bool take_page(tool_arguments *words, const char *option, opt_page *page) {
+    size_t length = strlen(option);
+    const char *word = tool_current(words);
+    if (strncmp(word, option, length) != 0 || (word[length] && word[length] != '=')) return false;
+    page->asked = true;
+    words->next++;
+    if (word[length])
+        page->name = word + length + 1;
+    else if (words->next < words->argc && *tool_current(words) != '-')
+        page->name = words->argv[words->next++];
+    return true;
+}
+
 static bool take_flag(tool_arguments *words, opt_options *o) {
     const struct {
         const char *name;
@@ -224,7 +239,6 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"--migrate", &o->migrate},
         {"--reduce", &o->reduce},
         {"--list-passes", &o->list_passes},
-        {"--ops", &o->manual},
         {"--tutorial", &o->tutorial},
         {"--help", &o->help},
         {"--version", &o->version},
@@ -294,7 +308,9 @@ static bool refuse_word(const tool_arguments *words) {
 static bool take_word(tool_arguments *words, opt_options *o) {
     const char *value;
     bool ok;
-    if (take_flag(words, o) || take_layout(words, o)) return true;
+    if (take_flag(words, o) || take_layout(words, o) || take_page(words, "--manual", &o->manual) ||
+        take_page(words, "--ops", &o->ops))
+        return true;
     if (tool_remarks_option(words, &o->remarks, &ok) || take_run_word(words, o, &ok)) return ok;
     if (tool_option(words, "--pass-pipeline", &value)) {
         if (*value) add_to_pipeline(o, value, strlen(value));
