@@ -36,8 +36,8 @@ TILE_API void tile_resources_print(const tile_resources *resources, bool json, t
                                    void *user);
 
 /* The instructions (SASS), with the lines of the source if the PTX names them and ptxas assembles
- * it (NULL: the driver). disassembler: nvdisasm, or cuobjdump, told apart by their names. *sass is
- * the caller's; fails as tile_inspect_resources. */
+ * it (NULL: the driver). disassembler: nvdisasm, or cuobjdump, distinguished by their names. *sass
+ * is the caller's; fails as tile_inspect_resources. */
 TILE_API tile_status tile_disassemble(tile_context *context, const tile_blob *ptx,
                                       const tile_target *target, const char *ptxas,
                                       const char *disassembler, tile_blob *sass);

@@ -506,7 +506,7 @@ TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);
 /* Warps of a block: an expression over parameters. */
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
-/* The order in which tiles are visited; block_id goes on to be a tile's coordinates. group: an
+/* The order in which tiles are visited; block_id is still a tile's coordinates. group: an
  * expression over parameters from 1 to TILE_MAX_RASTER_GROUP; NULL for TILE_RASTER_NONE. */
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);

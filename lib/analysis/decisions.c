@@ -195,8 +195,9 @@ tile_refusal tile_loop_refuses_roles(const tile_loop_facts *loop) {
         return (tile_refusal){"`order` and `stage` say what one set of warps does in turn",
                               "leave them out"};
     if (loop->is_explicit)
-        return (tile_refusal){"its barriers are yours to write",
-                              "leave `sync explicit` out, or write `roles`"};
+        return (tile_refusal){
+            "it is marked `sync explicit`, and the compiler inserts no barriers in it",
+            "leave `sync explicit` out, or write `roles`"};
     if (loop->warps != TILE_WARPGROUP && loop->warps != 2 * TILE_WARPGROUP)
         return (tile_refusal){"the kernel's warps are not one or two warpgroups",
                               "say `warps 4` or `warps 8`"};

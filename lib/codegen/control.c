@@ -92,8 +92,8 @@ static bool may_trap(const tile_function *f, tile_op op) {
                                               tile_value_is(f, tile_operand_rhs(f, op), -1));
 }
 
-/* Copies in the background and what computes their addresses, and nothing else: a branch around
- * them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
+/* Asynchronous copies and the operations that compute their addresses, and nothing else: a branch
+ * around them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
  * predicate instead. */
 static bool is_flat(const tile_function *f, tile_op op) {
     bool copies = false;

@@ -1,12 +1,12 @@
 /* Finds words that were renamed, in the tokens of a text.
  *
- * A name may be an old word, too: %thirds, @thirds and a parameter `thirds` stay. What a bare word
- * is follows from its place. A word that an attribute takes is also found where it gets there
- * through parameters:
+ * A name may be an old word, too: %old, @old and a parameter `old` stay. What a bare word is
+ * follows from its place. A word that an attribute takes is also found where it gets there through
+ * parameters:
  *
- *     kernel @k<how: word = thirds>(..)           a default
- *         tune how in [cooperative, thirds]       a point
- *         where how == thirds                     a comparison
+ *     kernel @k<how: word = old>(..)              a default
+ *         tune how in [cooperative, old]          a point
+ *         where how == old                        a comparison
  *     { .. pipelined (3, consumers = how) .. }    the attribute
  *     plan @p<how: word> .. launch @k<how = how>  another function's parameter
  *

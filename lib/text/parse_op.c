@@ -203,7 +203,7 @@ static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op
     return false;
 }
 
-/* `sync all`: the flag that makes it another barrier stands behind the name, unless the word begins
+/* `sync all`: the flag that makes it another barrier comes after the name, unless the word begins
  * an operand. */
 static bool take_all(tile_parser *p, const tile_op_info *info) {
     bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';

@@ -36,7 +36,7 @@ bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
-/* Whether the product may go on behind its iteration: an operand that is a tile and no stage of a
+/* Whether the product may continue past its iteration: an operand that is a tile and no stage of a
  * ring stays in registers. The instruction's second one would go through a buffer, which the next
  * iteration fills again. staged: of lhs and rhs, that it is such a stage, or a load that becomes
  * one. */

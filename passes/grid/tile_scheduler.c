@@ -3,7 +3,7 @@
  *
  * Blocks that run at once share the L2: if their tiles lie close together, they read the same rows
  * and columns. A block that stays for more tiles is launched once, and tiles of unequal cost can be
- * dealt out so that all blocks end together.
+ * distributed so that all blocks end together.
  *
  * level: 2 to 2
  * requires: instantiated
@@ -64,7 +64,7 @@
  *     }
  *   }
  *
- * What remains. The body goes on to see the declared grid: block_id is the tile's coordinates,
+ * What remains. The body still sees the declared grid: block_id is the tile's coordinates,
  * grid_dim the declared extents. So the pass renames block_id, by a function from numbers to tiles
  * that hits every tile once, whatever the extents are (raster.h). The third dim is the slowest, and
  * no order touches it: of parts of one tile along z, the lower ones come first, so that a part may
@@ -79,7 +79,7 @@
  * so that a tile may wait for those before it. More blocks than that could leave one that is waited
  * for without a place. A tile begins when the copies of the one before are complete.
  *
- * `persistent` with `cluster`: the same with clusters in the place of blocks, num_sms / blocks of
+ * `persistent` with `cluster`: the same with clusters in place of blocks, num_sms / blocks of
  * one at most. Of how many the device holds at once only the GPU knows, so that no tile may wait
  * for another one.
  *
@@ -87,8 +87,9 @@
  * whose tiles cost least so far. The launch plays that through, once for a shape: its table says
  * where a block's tiles begin, and which they are, side by side, so that one access to memory
  * brings several. A kernel whose one dim counts tiles in the order in which they share what they
- * read, dear ones first, has blocks that end together. Where the cost names no dim, as when a
- * constant argument has chosen between costs, tiles are dealt out in turns, which takes no table.
+ * read, costly ones first, has blocks that end together. Where the cost names no dim, as when a
+ * constant argument has chosen between costs, tiles are distributed round-robin, which takes no
+ * table.
  */
 #include "lib/analysis/executors.h"
 #include "lib/ir/syntax.h"
@@ -133,7 +134,7 @@ static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value e
 }
 
 /* Blocks that make one group of rows are numbered as it is visited: they divide nothing before
- * their first copy. In clusters the place must not hang on a branch, for copies to be shared. */
+ * their first copy. In clusters the place must not depend on a branch, for copies to be shared. */
 static void order_tiles(const walk *w, tile_builder *b, tile_value number, const tile_value at[2],
                         const tile_value extent[2], tile_value way[2]) {
     tile_builder outer = *b, *inner = &outer;

@@ -1,6 +1,6 @@
 /* instantiate: makes one kernel out of a family: binds the parameters and checks the conditions.
  *
- * With numbers in the place of names, loops have constant trip counts, offsets fold, and what an
+ * With numbers in place of names, loops have constant trip counts, offsets fold, and what an
  * argument is divisible by decides how wide the accesses to memory can be.
  *
  * level: any

@@ -82,7 +82,7 @@
  *     store %acc, %o[0, 0]
  *   }
  *
- * Two stages. All that hangs on the second product, also through what the loop carries, is the
+ * Two stages. All that depends on the second product, also through what the loop carries, is the
  * second stage, with the waits for what it reads and what gives that back; the rest is the first
  * one. An iteration of the new loop is the first stage of one that was written and the second stage
  * of the one before it:
@@ -93,7 +93,7 @@
  *
  * What the second stage takes from the first one is carried: the tile that is multiplied, where in
  * its ring its other operand is. What is only spread out over a tile is spread out anew. The tile
- * that is multiplied comes behind the wait for the product before it, with what hangs on it, as a
+ * that is multiplied comes behind the wait for the product before it, with what depends on it, as a
  * sum of what was rounded: till then the registers of that one's operand are read, and where they
  * are written ptxas ends each product before the next (C7513).
  *
@@ -112,7 +112,7 @@
  *
  * Turns, where the loop asks for them: a warpgroup issues its products behind those of the one
  * before it, so that each computes while another one's products run, and not all at once. The
- * first turn is passed on before the outermost loop, and taken back at the end; all come to it
+ * first turn is passed on before the outermost loop, and taken back at the end; all reach it
  * equally often, since they run one loop, also where several groups of a role do: their loop's
  * bounds are the block's. Where a group skips iterations (skip_masked.c) the loop behind, which
  * only waits and arrives, passes the turn on in each of them.
@@ -149,9 +149,9 @@ static tile_value mapped(const iteration *it, tile_value value) {
 
 /* Which operations of the body. */
 typedef enum part {
-    ISSUED, /* up to the stage's last product, what it wants and what does not hang on one */
+    ISSUED, /* up to the stage's last product, what it wants and what does not depend on one */
     BEHIND, /* the rest, as a mask, whose registers are the operands' till then; but for */
-    HANDED, /* what the second stage multiplies, and what hangs on that */
+    HANDED, /* what the second stage multiplies, and what depends on that */
     WHOLE,  /* all of it */
 } part;
 
@@ -216,7 +216,7 @@ static bool is_late(const dot_stages *s, unsigned carried) {
 }
 
 /* What an iteration's second stage gets from one place: what the loop carries, and what is kept for
- * it of the first stage, which stands behind that. */
+ * it of the first stage, which comes after that. */
 static void receive(iteration *it, tile_op loop, int place) {
     const dot_stages *s = it->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
@@ -315,7 +315,8 @@ static unsigned begin_turns(const dot_stages *s) {
     return first;
 }
 
-/* In the loop of the iterations that a group skips: it stands behind, and has no products. */
+/* In the loop of the iterations that a group skips: it comes after the loop, and has no products.
+ */
 static void pass_skipped_turns(const dot_stages *s) {
     tile_function *f = s->f;
     tile_op skipped = tile_op_at(f, s->loop)->next;

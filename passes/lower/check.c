@@ -47,8 +47,8 @@ static void check_value(checker *c, tile_op op, tile_value value) {
             c->f, op, "this tile's layout is for another number of warps; run assign-layouts");
 }
 
-/* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
- * in the assembler. */
+/* A thread has 255 registers. What lies far beyond would be thousands of spilling instructions, and
+ * minutes in the assembler. */
 enum { MAX_ACC_REGISTERS = 1024 };
 
 /* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */

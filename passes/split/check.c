@@ -277,7 +277,7 @@ static void check_together(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (!c->ok || !(tile_op_effects(f, op) & TILE_EFFECT_CLUSTER)) return;
     FAIL(c, tile_op_loc(f, op),
-         "%s stands behind a loop that is split, where the blocks of a cluster do not come "
+         "%s comes after a loop that is split, where the blocks of a cluster do not come "
          "together with the strategy %s; take workspace",
          tile_op_name(f, op), split_info(c->s->strategy)->word);
     note_split(c);
@@ -371,8 +371,8 @@ static void check_behind(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
         FAIL(c, tile_op_loc(f, op),
-             "alloc_barrier stands behind a loop that is split, and only one part would come "
-             "to it; move it before the loop");
+             "alloc_barrier comes after a loop that is split, and only one part would reach "
+             "it; move it before the loop");
         note_split(c);
     }
     tile_access accesses[TILE_MAX_ACCESSES];

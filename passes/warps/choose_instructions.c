@@ -104,7 +104,7 @@ static const char *operand_name(unsigned operand) {
 
 /* 1. What is copied where --------------------------------------------------------------------- */
 
-/* 1 + the dim of a tile of this rank in which a view's elements lie side by side; 0: none. */
+/* 1 + the dim of a tile of this rank in which a view's elements are contiguous; 0: none. */
 static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
     tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
@@ -399,7 +399,7 @@ static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
     const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
     tile_value source = tile_operand_src(c->f, transpose);
     bool exchanges = !order || order->list[0] == 1;
-    bool alone = c->uses[value.id] == 1; /* else it goes on to need what was loaded */
+    bool alone = c->uses[value.id] == 1; /* else it still needs what was loaded */
     bool shared =
         will_be_staged(c, source) || (alone && load_in_place(c, dot, source, &ignored).id);
     return exchanges && shared ? source : TILE_NO_VALUE;

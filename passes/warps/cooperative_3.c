@@ -1,4 +1,4 @@
-/* Thirds: three groups of consumers, each of which has a third of the rows of every tile.
+/* cooperative_3: three groups of consumers, each of which has a third of the rows of every tile.
  *
  *     192 x 192      group 0    rows   0 to  63    wgmma m64n192, all of them
  *                    group 1    rows  64 to 127
@@ -39,7 +39,7 @@ static bool is_operand_alone(const specialist *s, tile_value staged, unsigned op
     return alone;
 }
 
-/* The product's operand with the rows, where it comes through the ring, is dealt out there. */
+/* The product's operand with the rows, where it comes through the ring, is distributed there. */
 static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(s->ring.f, dot, operand).at[0];
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
@@ -81,8 +81,8 @@ static bool can_divide(specialist *s) {
     return specialize_check_division(s);
 }
 
-/* Two groups would have to cut the columns, and what hangs on a row's sums would go to and fro
- * between them: where products hang on each other, turns are three groups' if rows are. */
+/* Two groups would have to cut the columns, and what depends on a row's sums would go to and fro
+ * between them: where products depend on each other, turns are three groups' if rows are. */
 static bool takes_turns(const specialist *s) {
     const tile_function *f = s->ring.f;
     bool shared = s->chained && warpgroup_asks(f, s->ring.plan.loop, "ordered");

@@ -24,7 +24,7 @@ enum { GROUPS = TILE_COOPERATIVE_3 };
 typedef struct division {
     const specialist *s;
     tile_function *f;
-    uint8_t *dealt; /* by value: 1 + the dim that is dealt out; 0: groups have all of it */
+    uint8_t *dealt; /* by value: 1 + the dim that is distributed; 0: groups have all of it */
     size_t count;   /* of its entries; values that are built later have none */
     bool changed;
     tile_op fault;            /* an operation that cannot be run on a third; 0: none */
@@ -38,7 +38,8 @@ static void refuse(division *d, tile_op op, const char *why, const char *remedy)
     d->remedy = remedy;
 }
 
-/* Which tiles are dealt out -------------------------------------------------------------------- */
+/* Which tiles are distributed --------------------------------------------------------------------
+ */
 
 static bool is_dealt(const division *d, tile_value value) {
     return value.id < d->count && d->dealt[value.id];
@@ -52,7 +53,7 @@ static bool has_rows(const division *d, tile_value value) {
            (type->kind == TILE_TYPE_SHARED && type->scalar != TILE_barrier);
 }
 
-/* What comes through the ring: its stages are dealt out by who fills them, or not at all. */
+/* What comes through the ring: its stages are distributed by who fills them, or not at all. */
 static bool is_of_ring(const specialist *s, tile_value value) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id == value.id ||
@@ -179,7 +180,7 @@ static bool touches_dealt(const division *d, tile_op op) {
     return any;
 }
 
-/* Whether all that could be dealt out is. */
+/* Whether all that could be distributed is. */
 static bool is_all_dealt(const division *d, tile_op op) {
     bool all = true;
     for (unsigned i = 0; i < tile_count(d, op); i++)

@@ -59,7 +59,7 @@ typedef struct specialist {
     bool shares;            /* blocks of a cluster share some copy */
     tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
-    bool chained;   /* a product hangs on another one of its iteration */
+    bool chained;   /* a product depends on another one of its iteration */
     bool ahead;     /* some group of stages is filled an iteration before others */
     tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */

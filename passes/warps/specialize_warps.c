@@ -97,10 +97,10 @@
  * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
  * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
  * else, with the loops, moves to the consumers, one set of as many warps as the kernel had: its
- * tiles, its thread numbers and its barriers stay what they were, so that whatever hangs on the
+ * tiles, its thread numbers and its barriers stay what they were, so that whatever depends on the
  * sums (reductions, exchanges, atomics) is as good as before. Nothing in the loop makes its
  * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
- * are dealt out to whole ones.
+ * are distributed to whole ones.
  *
  * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
  * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
@@ -211,7 +211,7 @@ static int64_t sum_registers(const specialist *s) {
 }
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
- * products hang on each other what lies between them takes as many as wide sums. */
+ * products depend on each other what lies between them takes as many as wide sums. */
 static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
     bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;

@@ -7,7 +7,7 @@
  * which costs time only.
  *
  * Waiting: a lock is held for one statement, or for one transaction of a trim. Who meets it waits
- * for a tenth of a second in all and then goes without; after some calls that waited in vain the
+ * for a tenth of a second in all and then goes without; after some calls that timed out the
  * cache is given up, so that a stuck process, or a file system that refuses locks by calling them
  * taken, costs half a second once.
  *

@@ -94,7 +94,7 @@ typedef struct machine {
     double mma, wgmma; /* operations of f16 per cycle and multiprocessor; 0: there is none */
 } machine;
 
-/* A kernel at a point: its work, with the loop's iterations dealt out. */
+/* A kernel at a point: its work, with the loop's iterations distributed. */
 typedef struct sheet {
     const machine *m;
     const tune_work *w;
@@ -157,7 +157,7 @@ static void deal_out(sheet *s) {
 #undef SUM
 }
 
-/* Thirds of a tile are three warpgroups'. */
+/* Three warpgroups share each tile. */
 static unsigned multiplying_warps(const sheet *s) {
     return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
 }
@@ -189,7 +189,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     return NULL;
 }
 
-/* Blocks of which a multiprocessor has the room, with so many registers a thread for tiles. */
+/* Blocks that fit on a multiprocessor, with so many registers a thread for tiles. */
 static double count_resident(const sheet *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->made.persistent) return 1;

@@ -1,7 +1,7 @@
 /* Mutations of .tile text.
  *
  * Changing bytes, as fuzzers do, leaves one text in a hundred that parses, and the passes are
- * hardly reached. So nearly all changes here put a word in the place of one of its own sort: a
+ * hardly reached. So nearly all changes here put a word in place of one of its own sort: a
  * value for a value, a number for a number, an operation for one with as many operands. Types are
  * mostly changed everywhere in the text at once, since they have to agree. */
 #include "test/fuzz/mutate.h"

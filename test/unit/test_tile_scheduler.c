@@ -249,12 +249,12 @@ static char *text_with_block(const char *text) {
     return result;
 }
 
-/* What the blocks have to do differs by no more than the dearest tile costs. */
+/* What the blocks have to do differs by no more than the costliest tile costs. */
 static void check_shares(const char *cost, const int32_t of[3], unsigned blocks) {
     char text[1024];
     const int64_t grid[] = {9, 8, 3};
     int64_t sums[13] = {0}, least = INT64_MAX, most = 0;
-    int32_t out[9 * 8 * 3], dearest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
+    int32_t out[9 * 8 * 3], costliest = (1 + 8 * of[0]) * (1 + 7 * of[1]) * (1 + 2 * of[2]);
     snprintf(text, sizeof text, "%sbalanced by %s%s%s", SHARES_HEAD, cost, BODY, shares);
     run r;
     open_run(&r, 2, blocks, text_with_block(text));
@@ -273,7 +273,7 @@ static void check_shares(const char *cost, const int32_t of[3], unsigned blocks)
         least = sums[i] < least ? sums[i] : least;
         most = sums[i] > most ? sums[i] : most;
     }
-    cr_expect(most - least <= dearest, "%s, %u blocks: %d to %d", cost, blocks, (int)least,
+    cr_expect(most - least <= costliest, "%s, %u blocks: %d to %d", cost, blocks, (int)least,
               (int)most);
     close_run(&r);
 }
@@ -382,7 +382,7 @@ Test(tile_scheduler, look_ups) {
     }
 }
 
-/* What a launch cannot deal out it refuses, and says why. */
+/* What a launch cannot distribute it refuses, and says why. */
 Test(tile_scheduler, no_table) {
     char text[1024];
     run r;

@@ -497,7 +497,7 @@ Test(tune, a_table_goes_where_no_cache_is) {
     cr_expect_eq(tile_tuned_table_take(table, x.device->cache, "other"), 0);
     cr_expect_eq(tile_tuned_table_take(table, x.device->cache, "add"), 1);
     cr_expect_eq(tile_tuned_table_take(table, x.device->cache, NULL), 1);
-    cr_expect_eq(tile_tuned_table_count(table), 1, "in the place of the same one");
+    cr_expect_eq(tile_tuned_table_count(table), 1, "in place of the same one");
     text_buffer text = {.arena = &x.text.arena};
     tile_tuned_table_write(table, TILE_TABLE_TEXT, NULL, text_append, &text);
     tile_tuned_table_destroy(table);

@@ -91,7 +91,7 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
-/* Rows are where elements lie side by side. */
+/* Rows are where elements are contiguous. */
 Test(tune_work, rows_of_a_transposed_array_cross_lines) {
     static const char transposed[] =
         "kernel @k(%m: i32, %n: i32, %x: view<f16[%m, %n], strides [1, %m]>, %y: ptr<f16>)\n"
@@ -310,7 +310,7 @@ Test(tune_work, numbers_of_any_size) {
     text_close(&x);
 }
 
-/* Thirds are three warpgroups', whatever the kernel's warps are; parts of a sum have none. */
+/* Three warpgroups share them, whatever the kernel's warps are; parts of a sum have none. */
 Test(tune_work, three_groups_share_the_sums) {
     static const char text[] =
         TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"

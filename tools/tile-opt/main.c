@@ -69,7 +69,7 @@ static void write_reproducer(const session *s) {
     free(text.data);
 }
 
-/* What stands behind a marker in the text; the caller frees it. NULL if it is not there. */
+/* What comes after a marker in the text; the caller frees it. NULL if it is not there. */
 static char *read_marker(const char *text, const char *marker) {
     const char *at = strstr(text, marker);
     return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;

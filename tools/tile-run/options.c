@@ -22,7 +22,7 @@ static const char help[] =
     "                         zeros   zeros\n"
     "                         poison  NaN (-77 for integers), and undefined: the CPU device "
     "reports\n"
-    "                                 where a kernel reads what nobody has written\n"
+    "                                 where a kernel reads memory that has not been written\n"
     "                       FILL:TYPE[DIMS]:finite@DIM=N,N,..  N finite indices along DIM (from "
     "0), "
     "N\n"

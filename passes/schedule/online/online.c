@@ -1,5 +1,6 @@
-/* Reductions and products along one axis of what nobody writes, in one walk along it: attention, a
- * log-sum-exp of a product's rows, a product of what is computed of another product's elements.
+/* Reductions and products along one axis of values that are not stored, in one walk along it:
+ * attention, a log-sum-exp of a product's rows, a product of what is computed of another product's
+ * elements.
  *
  * A block has a tile of rows. Their side of the inner products stays in shared memory; in a
  * pipelined loop along the axis come the other sides, and

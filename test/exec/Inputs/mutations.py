@@ -222,7 +222,7 @@ ROWS = {3: [
     ("who asks is one short", r"(\n *)(%\w+) = sub (%\w+, %\w+) : i32(?=(?:\n.*){0,13}ordering = acquire)",
      r"\1%less = sub \3 : i32\1\2 = sub %less, 1 : i32", "|".join((WRONG, RACE, "uninitialised scratch"))),
     ("who hands over does not release", r"ordering = acq_rel", "ordering = acquire", RACE),
-    ("who comes last does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
+    ("the last block does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
     ("nobody says that a part is there", r"if %\w+ (\{\n(?: *%.*\n)* *%\w+ = atomic_thread 1, .*acq_rel)",
      r"if false \1", WRONG + "|" + UNINITIALISED),
     ("no barrier before a part is counted", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{(\n *%.*)*atomic_thread .*acq_rel)", "", RACE),

@@ -102,8 +102,8 @@ class Kernel:
     # Views --------------------------------------------------------------------------------------
 
     def view(self, scalar, extents, generator):
-        """A new argument that is a view, or a view of one; rows, columns or something else lie side
-        by side."""
+        """A new argument that is a view, or a view of one; rows, columns or something else are
+        contiguous."""
         rank = len(extents)
         order = list(range(rank))
         style = self.random.random()
