@@ -115,6 +115,7 @@ typedef struct tile_emitter {
     uint16_t *depths;         /* by value id: address.c's notes */
     const tile_range *ranges; /* by value id; NULL: nobody has asked yet */
 
+    bool is_marked;         /* the line table leads to operations: see lines.c */
     LLVMDIBuilderRef lines; /* NULL: no line table */
     LLVMMetadataRef line_scope;
     LLVMMetadataRef *line_files;  /* by source index */
@@ -274,9 +275,9 @@ bool tile_emit_can(tile_opcode opcode);
 /* kernel.c */
 void tile_emit_kernel(tile_emitter *e);
 
-/* lines.c: source places */
+/* lines.c: source places; of TILE_NO_OP the kernel's */
 void tile_lines_begin(tile_emitter *e);
-void tile_lines_set(tile_emitter *e, tile_loc loc);
+void tile_lines_set(tile_emitter *e, tile_op op);
 void tile_lines_end(tile_emitter *e);
 
 #endif
