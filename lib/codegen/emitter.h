@@ -117,7 +117,7 @@ typedef struct tile_emitter {
 
     bool is_marked;         /* the line table leads to operations: see lines.c */
     LLVMDIBuilderRef lines; /* NULL: no line table */
-    LLVMMetadataRef line_scope;
+    LLVMMetadataRef line_scope, line_here;
     LLVMMetadataRef *line_files;  /* by source index */
     LLVMMetadataRef *line_scopes; /* by source index: the kernel, as seen from that file */
     uint32_t line_file_count;
@@ -278,6 +278,9 @@ void tile_emit_kernel(tile_emitter *e);
 /* lines.c: source places; of TILE_NO_OP the kernel's */
 void tile_lines_begin(tile_emitter *e);
 void tile_lines_set(tile_emitter *e, tile_op op);
+/* At the end of this block, in the place in the source that was set last: LLVM takes the place of
+ * the instruction that something was built before. */
+void tile_return_to(tile_emitter *e, LLVMBasicBlockRef block);
 void tile_lines_end(tile_emitter *e);
 
 #endif

@@ -60,9 +60,14 @@ void tile_lines_set(tile_emitter *e, tile_op op) {
     if (!e->line_scopes[loc.file])
         e->line_scopes[loc.file] =
             LLVMDIBuilderCreateLexicalBlockFile(e->lines, e->line_scope, file_of(e, loc.file), 0);
-    LLVMSetCurrentDebugLocation2(e->builder,
-                                 LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
-                                                                  e->line_scopes[loc.file], NULL));
+    e->line_here = LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
+                                                    e->line_scopes[loc.file], NULL);
+    LLVMSetCurrentDebugLocation2(e->builder, e->line_here);
+}
+
+void tile_return_to(tile_emitter *e, LLVMBasicBlockRef block) {
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    LLVMSetCurrentDebugLocation2(e->builder, e->line_here);
 }
 
 void tile_lines_end(tile_emitter *e) {
