@@ -6,6 +6,7 @@
 
 #include "tile/artifact.h"
 #include "tile/inspect.h"
+#include "tools/common/annotate.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
 #include "tools/common/tool.h"
@@ -216,32 +217,23 @@ static tile_emit_options emit_options(const options *o) {
                                .report_user = (void *)o};
 }
 
-/* Adds the code to the text, with comments where they are wanted. lowered: has the kernel at level
- * 3; NULL: there are none. */
-static bool put_code(const options *o, tile_dump_kind kind, const tile_module *lowered,
-                     const tile_abi *abi, tile_dump_options dump, const tile_blob *code,
-                     tool_text *text) {
+/* Adds the code to the text, with comments if the module has the kernel at level 3 (NULL: none). */
+static bool put_code(const options *o, tile_dump_options dump, const tile_module *lowered,
+                     const tile_blob *code, tool_text *text) {
     tile_emit_options emit = emit_options(o);
-    tile_blob annotated = {NULL, 0};
     emit.timing = NULL;
     dump.size = sizeof dump;
-    dump.kind = kind;
     dump.emit = &emit;
-    dump.abi = abi;
-    dump.kernel = tile_module_find(lowered, tile_abi_entry(abi));
-    bool ok = !lowered || tile_annotate(&dump, code, &annotated) == TILE_OK;
-    if (ok && lowered) code = &annotated;
-    if (ok) tool_append(code->data, code->size, text);
-    tile_blob_destroy(&annotated);
-    return ok;
+    return tool_put_code(&dump, lowered, code, text);
 }
 
 static bool emit_llvm(const options *o, const tile_function *f, const tile_module *lowered,
                       const tile_abi *abi, tool_text *text) {
     tile_blob llvm = {NULL, 0};
     const tile_emit_options emit = emit_options(o);
-    bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK &&
-              put_code(o, TILE_DUMP_LLVM, lowered, abi, (tile_dump_options){0}, &llvm, text);
+    bool ok =
+        tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK &&
+        put_code(o, (tile_dump_options){.kind = TILE_DUMP_LLVM, .abi = abi}, lowered, &llvm, text);
     tile_blob_destroy(&llvm);
     return ok;
 }
@@ -261,11 +253,12 @@ static bool emit_sass(const options *o, tile_context *context, const tile_module
     if (!found && !o->disassembler) found = tool_find_cuda_program("cuobjdump");
     const char *program = o->disassembler ? o->disassembler : found;
     tile_blob sass = {NULL, 0};
-    const tile_dump_options dump = {.ptxas = ptxas, .disassembler = program};
+    const tile_dump_options dump = {
+        .kind = TILE_DUMP_SASS, .abi = made->abi, .ptxas = ptxas, .disassembler = program};
     bool ok =
         program ? tile_disassemble(context, &made->ptx, o->target, ptxas, program, &sass) == TILE_OK
                 : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
-    ok = ok && put_code(o, TILE_DUMP_SASS, lowered, made->abi, dump, &sass, text);
+    ok = ok && put_code(o, dump, lowered, &sass, text);
     tile_blob_destroy(&sass);
     free(found);
     return ok;
@@ -294,15 +287,15 @@ typedef struct built {
 static bool emit_code(const options *o, const built *b, unsigned index, tool_text *text) {
     const tile_artifact_kernel *made = tile_artifact_kernel_at(b->artifact, index);
     tile_context *context = tile_module_context(b->module);
-    const tile_build_options *wanted = b->wanted;
     if (is_wanted(o, "llvm"))
         return emit_llvm(o, tile_module_find(b->module, tile_abi_entry(made->abi)), b->lowered,
                          made->abi, text);
-    if (is_wanted(o, "sass")) return emit_sass(o, context, b->lowered, made, wanted->ptxas, text);
+    if (is_wanted(o, "sass"))
+        return emit_sass(o, context, b->lowered, made, b->wanted->ptxas, text);
     if (is_wanted(o, "ptx"))
-        return put_code(o, TILE_DUMP_PTX, b->lowered, made->abi, (tile_dump_options){0}, &made->ptx,
-                        text);
-    if (is_wanted(o, "resources")) return emit_resources(o, context, made, wanted->ptxas, text);
+        return put_code(o, (tile_dump_options){.kind = TILE_DUMP_PTX, .abi = made->abi}, b->lowered,
+                        &made->ptx, text);
+    if (is_wanted(o, "resources")) return emit_resources(o, context, made, b->wanted->ptxas, text);
     tool_append(made->cubin.data, made->cubin.size, text);
     return true;
 }
@@ -376,35 +369,15 @@ static bool refuse_variants(const char *plan) {
     return complain("a plan has no variants, its kernels have: --kernel=KERNEL", plan);
 }
 
-static bool has_comments(const options *o) {
-    return !o->bare && (is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm"));
-}
-
-/* A copy at level 3; what there is to say of it is said when the code is made. */
-static tile_module *lower_copy(const options *o, const tile_module *module, const char *kernel,
-                               const tile_build_options *wanted) {
-    tile_context *context = tile_module_context(module);
-    tile_module *copy = tile_module_clone(module);
-    tile_artifact *artifact = NULL;
-    tile_build_options only = *wanted;
-    only.wants = 0;
-    only.cache = NULL;
-    only.timing = NULL;
-    tile_context_set_sink(context, NULL, NULL);
-    tile_artifact_build(copy, kernel, &only, &artifact);
-    tile_artifact_destroy(artifact);
-    tool_print_remarks(context, o->remarks);
-    return copy;
-}
-
 static bool build(const options *o, tile_module *module, const char *kernel,
                   const tile_build_options *wanted, tool_text *text) {
     tile_artifact *artifact;
-    tile_module *lowered = has_comments(o) ? lower_copy(o, module, kernel, wanted) : NULL;
-    if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK) {
-        tile_module_destroy(lowered);
-        return false;
-    }
+    bool is_code = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm");
+    bool has_comments = is_code && !o->bare;
+    tile_module *lowered =
+        has_comments ? tool_lower_copy(module, kernel, wanted, o->remarks) : NULL;
+    if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK)
+        return tile_module_destroy(lowered), false;
     const built b = {module, lowered, wanted, artifact};
     const tile_function *plan = tile_artifact_plan(artifact);
     const tile_artifact_kernel *only = tile_artifact_kernel_at(artifact, 0);
