@@ -554,7 +554,7 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
         for (tile_op op = first; op.id != end.id; op = tile_op_next(e->f, op)) {
             if (tile_op_opcode(e->f, op) == TILE_OP_splat) continue;
             unsigned to = from + PARTS_AT_ONCE < count ? from + PARTS_AT_ONCE : count;
-            tile_lines_set(e, tile_op_loc(e->f, op));
+            tile_lines_set(e, op);
             emit_values(e, op, e->parts[tile_op_result(e->f, op, 0).id], from, to);
         }
     if (functions) pin(e, e->parts[tile_op_result(e->f, last, 0).id], count);

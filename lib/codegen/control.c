@@ -67,7 +67,7 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
         tile_set_parts(e, tile_carried_received(e->f, op, 0, i), phis[i]);
     }
     tile_emit_region(e, tile_op_region(e->f, op, 0));
-    tile_lines_set(e, tile_op_loc(e->f, op));
+    tile_lines_set(e, op);
     LLVMValueRef **asked = take_sent(e, op, 0);
     LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_decision(e->f, op, 0)), body, exit);
     /* The first region's end comes before both: no phis there. */
@@ -428,7 +428,7 @@ void tile_emit_for(tile_emitter *e, tile_op op) {
     for (int64_t copy = 1; copy <= l.copies; copy++) {
         tile_set_scalar(e, tile_region_arg(e->f, l.region, 0), l.index);
         tile_emit_region(e, l.region);
-        tile_lines_set(e, tile_op_loc(e->f, op));
+        tile_lines_set(e, op);
         end_copy(e, &l, copy == l.copies, results);
     }
     e->loop = emitted.around;

@@ -454,7 +454,9 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     bind_values(&i);
     resolve_layouts(&i);
     tile_status status = check_result(&i);
-    /* 3. They are gone. */
+    /* 3. They are gone; only those who read the code hear of them. */
+    const char *point = tile_bound_text(&i.bound, NULL, arena);
+    if (f->param_count) f->point = tile_intern_name(i.context, point, strlen(point));
     f->param_count = f->tune_count = f->where_count = 0;
     /* 4. Kernels of which it launches instances. */
     return status == TILE_OK ? tile_instantiate_launches(f, target, arena) : status;
