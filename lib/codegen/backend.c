@@ -9,7 +9,9 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/codegen/selectable.h"
@@ -165,30 +167,46 @@ bool tile_backend_has_ptx(unsigned version) {
     return memchr(versions, (int)(version & 0xff), sizeof versions) && version <= 0xff;
 }
 
-tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile_loc loc,
-                              const char *module_name, const tile_target *target,
-                              unsigned ptx_version) {
+/* LLVM starts once for the process, and its constructors cannot be left half-way: that there is
+ * memory for them is asked before. */
+static void start_llvm_once(void) {
+    enum { START_BYTES = 4 << 20 }; /* LLVM 22 takes less than 2 MiB */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static atomic_bool has_started;
+    if (!atomic_load(&has_started)) free(tile_malloc(START_BYTES));
     pthread_once(&once, start_llvm);
-    *backend = (tile_backend){.context = context, .loc = loc};
+    atomic_store(&has_started, true);
+}
+
+typedef struct opening {
+    tile_backend *backend;
+    const char *module_name;
+    const tile_target *target;
+    unsigned ptx_version;
+} opening;
+
+/* A guarded step: the target machine, the LLVM context and an empty module. */
+static tile_status open_llvm(void *user) {
+    const opening *given = user;
+    tile_backend *backend = given->backend;
     LLVMTargetRef nvptx;
     char *message = NULL;
     if (LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &nvptx, &message)) {
-        tile_report(context, TILE_ERROR, loc, "LLVM: %s", message);
+        tile_report(backend->context, TILE_ERROR, backend->loc, "LLVM: %s", message);
         LLVMDisposeMessage(message);
         return TILE_FAILED;
     }
     char features[16];
-    snprintf(features, sizeof features, "+ptx%u", ptx_version);
+    snprintf(features, sizeof features, "+ptx%u", given->ptx_version);
     LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
-    LLVMTargetMachineOptionsSetCPU(options, target->architecture);
+    LLVMTargetMachineOptionsSetCPU(options, given->target->architecture);
     LLVMTargetMachineOptionsSetFeatures(options, features);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, LLVMCodeGenLevelDefault);
     backend->machine = LLVMCreateTargetMachineWithOptions(nvptx, "nvptx64-nvidia-cuda", options);
     LLVMDisposeTargetMachineOptions(options);
     backend->llvm = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(backend->llvm, on_diagnostic, backend);
-    backend->module = LLVMModuleCreateWithNameInContext(module_name, backend->llvm);
+    backend->module = LLVMModuleCreateWithNameInContext(given->module_name, backend->llvm);
     LLVMSetTarget(backend->module, "nvptx64-nvidia-cuda");
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(backend->machine);
     char *layout_text = LLVMCopyStringRepOfTargetData(layout);
@@ -196,6 +214,15 @@ tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile
     LLVMDisposeMessage(layout_text);
     LLVMDisposeTargetData(layout);
     return TILE_OK;
+}
+
+tile_status tile_backend_open(tile_backend *backend, tile_context *context, tile_loc loc,
+                              const char *module_name, const tile_target *target,
+                              unsigned ptx_version) {
+    *backend = (tile_backend){.context = context, .loc = loc};
+    start_llvm_once();
+    opening given = {backend, module_name, target, ptx_version};
+    return tile_backend_guard(backend, open_llvm, &given);
 }
 
 void tile_backend_close(tile_backend *backend) {
