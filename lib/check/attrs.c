@@ -33,8 +33,8 @@ static void check_loop(checker *c, tile_op op) {
     if (!has(c, op, TILE_ATTR_pipelined) && has(c, op, TILE_ATTR_consumers))
         c->ok = tile_error_at(c->f, op, "consumers belong to `pipelined(..)`");
     if (!has(c, op, TILE_ATTR_served) && has(c, op, TILE_ATTR_turns))
-        c->ok = tile_error_at(c->f, op,
-                              "turns belong to `served`; `pipelined` has `consumers = in_turn`");
+        c->ok = tile_error_at(
+            c->f, op, "turns apply to `served`; write `consumers = in_turn` with `pipelined`");
     if (int_of(c, op, TILE_ATTR_unroll, 1) < 1)
         c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
 }
@@ -54,7 +54,7 @@ static void check_dot(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "a dot is computed via mma or wgmma, not via %s", text);
     if (has(c, op, TILE_ATTR_exchanged) && via != TILE_WORD_via_wgmma)
         c->ok = tile_error_at(c->f, op,
-                              "`exchanged` says how wgmma computes a dot: say `via = wgmma`, too");
+                              "`exchanged` applies to dots that wgmma computes; add `via = wgmma`");
 }
 
 static void check_offset(checker *c, tile_op op) {

@@ -127,10 +127,9 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
             if (!tile_parse_operand(p, operand)) return false;
             tile_parse_settle_operand(p, info, used - 1, operand);
             if (operand->brackets && tile_parse_at(p, ":"))
-                return tile_parse_error(p, p->token.loc,
-                                        "the type is the operation's: it stands behind the "
-                                        "parenthesis, %s(..) : type",
-                                        info->name);
+                return tile_parse_error(
+                    p, p->token.loc,
+                    "write the type after the closing parenthesis: `%s(..) : type`", info->name);
             if (operand->head && tile_parse_at(p, ":") &&
                 !(operand->head = tile_parse_type_behind(p, operand->loc, operand->head)))
                 return false;
@@ -193,7 +192,7 @@ const tile_node *tile_parse_call(tile_parser *p) {
     if (!parse_arguments(p, info, &call)) return NULL;
     if (at_attrs(p, tile_parse_allowed_attrs(info))) {
         tile_parse_error(p, p->token.loc,
-                         "attributes of a call stand between its parentheses: %s(.., %.*s)",
+                         "write the attributes of a call between its parentheses: %s(.., %.*s)",
                          info->name, (int)p->next.length, p->next.text);
         return NULL;
     }

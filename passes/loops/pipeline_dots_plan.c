@@ -52,9 +52,8 @@ static bool find_products(dot_stages *s) {
         uint8_t depth = depth_of_operands(s, op);
         if (tile_op_opcode(s->f, op) == TILE_OP_dot) {
             if (depth > SECOND_STAGE)
-                return tile_missed_at(
-                    s->f, op, "not overlapped", NULL,
-                    "three products hang on each other, and there are two stages");
+                return tile_missed_at(s->f, op, "not overlapped", NULL,
+                                      "three dots depend on each other, and there are two stages");
             s->dots[depth]++;
             s->last[depth++] = op;
         }

@@ -115,11 +115,10 @@ static void take_param(schedule *s, const tile_param_decl *param) {
         if (given)
             check_type(s, param->name, given);
         else
-            SCHED_FAIL(
-                s, TILE_NO_OP,
-                "@%s: the element type '%s' is open: say which one, as in schedule{%s=f16}, or "
-                "--param %s=f16",
-                s->compute->name, param->name, param->name, param->name);
+            SCHED_FAIL(s, TILE_NO_OP,
+                       "@%s: the element type '%s' has no value: write schedule{%s=f16}, or "
+                       "--param %s=f16",
+                       s->compute->name, param->name, param->name, param->name);
         return;
     case TILE_PARAM_int:
     case TILE_PARAM_dim:
@@ -440,8 +439,8 @@ static bool check_length(schedule *s) {
             length[tile_op_result(f, op, i).id] = most + 1;
         if (most + 1 <= MOST_IN_A_ROW) continue;
         SCHED_FAIL(s, op,
-                   "more than %d operations hang on each other in a row here; begin a compute of "
-                   "its own with this one, and hand over what it is made of",
+                   "a chain of more than %d operations ends here; start a separate compute with "
+                   "this operation, and pass its operands as arguments",
                    MOST_IN_A_ROW);
         return false;
     }

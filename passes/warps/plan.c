@@ -213,7 +213,8 @@ static void check_unwritten(planner *p, tile_op copy, bool in_order) {
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
         if (p->ok && may_write(p, op, source, in_order))
             refuse(p, copy,
-                   "the kernel may write what it reads, and a producer would read that too early",
+                   "the kernel may write memory that it also loads, and a producer warp would load "
+                   "it too early",
                    "say `noalias`");
 }
 
@@ -245,7 +246,8 @@ static void visit_meeting(planner *p, tile_op op) {
         why = "all threads of the block must come to it",
         remedy = "put it before the first operation on tiles";
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
-        why = "what warps do there is yours to say";
+        why = "the region is marked `sync explicit`, so the compiler does not change which warps "
+              "execute it";
     else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
              !comes_after(p, op))
         why = "the producer's copies would not wait for it";

@@ -250,7 +250,7 @@ static void serve(const specialist *s) {
         tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");
     else if (in_turn && !s->chained)
         tile_missed_at(f, loop, "no turns", "leave `consumers` out",
-                       "none of its products takes what another one makes");
+                       "no dot takes the result of another dot");
     else if (in_turn && s->warps * s->sets == WARPGROUP)
         tile_missed_at(f, loop, "no turns", "say `warps 8`",
                        "one warpgroup has none to take turns with");

@@ -266,7 +266,7 @@ static void write_regions(program *p, int64_t n) {
 
 static void test_DEPTH(int number) {
     check(write_regions, PARSED, number, number + 1,
-          "more than 200 regions stand inside each other; compute conditions first");
+          "more than 200 regions are nested; compute conditions first");
 }
 
 static void write_sum(program *p, int64_t n) {

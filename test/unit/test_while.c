@@ -72,7 +72,7 @@ Test(while_loop, regions_nest_as_deep_as_the_text_can) {
     cr_expect_eq(tile_build_if_else(&b, yes, NULL, 0).id, 0u);
     tile_value one = tile_build_int(&b, 1);
     cr_expect_eq(tile_build_for_loop(&b, one, one, one, NULL, 0).id, 0u);
-    const char *message = "1:8: error: more than 200 regions stand inside each other; compute "
+    const char *message = "1:8: error: more than 200 regions are nested; compute "
                           "conditions first, with `&` and `select`\n";
     cr_expect_eq(strncmp(x.messages, message, strlen(message)), 0, "%s", x.messages);
     cr_expect_eq(x.errors, 3u);
