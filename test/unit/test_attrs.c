@@ -71,7 +71,7 @@ Test(attrs, words_of_parameters_are_checked) {
     const tile_pass_options unverified = {.size = sizeof unverified, .skip_verify = true};
     tile_run_passes(x.parser.module, "instantiate", &unverified);
     cr_expect(strstr(x.text.messages,
-                     "'ordering' takes one of relaxed, acquire, release, acq_rel, sc, but how = fma"),
+                     "'ordering' is one of relaxed, acquire, release, acq_rel, sc, but how = fma"),
               "%s", x.text.messages);
     close_attrs(&x);
 }
@@ -103,9 +103,8 @@ static void expect_refusal(const char *text, const char *words) {
 }
 
 Test(attrs, say_what_they_take) {
-    expect_refusal(
-        "{ordering = aquire}",
-        "'ordering' takes one of relaxed, acquire, release, acq_rel, sc; did you mean 'acquire'?");
+    expect_refusal("{ordering = aquire}", "'ordering' takes one of relaxed, acquire, release, "
+                                          "acq_rel, sc, not 'aquire'; did you mean 'acquire'?");
     expect_refusal("{ordering}", "expected '='");
     expect_refusal("{text = @k}", "expected a text in quotation marks");
     expect_refusal("{text = \"open}", "this text lacks its closing quotation mark");

@@ -57,7 +57,8 @@ Test(parse, names) {
                   "2:1: error: %n is defined already, and a value cannot change; use another "
                   "name\n1:54: note: previous definition is here\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 { %a = neg %i }\n%b = neg %a"),
-                  "3:10: error: %a is not defined\n");
+                  "3:10: error: %a is defined only inside a region that has ended; hand it on with "
+                  "`yield`, or define it before the region\n2:26: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%i = neg %n\nfor %i = 0 to 4 step 1 { }"),
                   "3:5: error: %i is defined already, and a value cannot change; use another "
                   "name\n2:1: note: previous definition is here\n");
