@@ -96,8 +96,7 @@ Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = %n && %n"),
                   "2:9: error: there is no '&&'; use '&', which binds weaker than comparisons\n");
     check_refused(TEXT_KERNEL("wait_group %n"),
-                  "2:1: error: a statement begins with an operation or with `%x = `, not with the "
-                  "value %n; if it is an operand, the operation before it takes no more\n");
+                  "2:1: error: wait_group: operand 'pending' must be a constant i32, not i32\n");
     check_refused(TEXT_KERNEL("%a = splat 0.5 : tile<T[4]>"),
                   "2:12: error: 'T' may be an integer type: the constant must be an integer\n");
 }
