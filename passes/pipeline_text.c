@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lib/ir/renames.h"
 #include "lib/support/guess.h"
 #include "passes/attribute_contract.h"
 
@@ -96,6 +97,8 @@ static const tile_pass_row *find_row(const tile_pass_table *passes, const char *
 
 static bool fail_unknown(reader *r, tile_loc loc, const char *name) {
     const tile_pass_table *passes = r->pipeline->passes;
+    const tile_rename *row = tile_rename_find(TILE_RENAMED_pass, "", name, strlen(name));
+    if (row) return tile_pipeline_error(r->pipeline, loc, "%s", tile_rename_message(row, r->arena));
     tile_guess guess = tile_guess_start(name, strlen(name));
     for (unsigned i = 0; i < passes->count; i++) tile_guess_try(&guess, passes->rows[i].info.name);
     return tile_pipeline_error(r->pipeline, loc, "there is no pass '%s'%s", name,

@@ -3,7 +3,8 @@
 Which cases run, the commit says: a failure can be repeated, and after some commits all have run.
 TILE_TEST_SHARE=I/N, or lit's --param share=I/N, chooses the I-th of N shares, as in 3/8; 1/1 is the whole sweep.
 Scripts take their cases with take() and draw(); lit's RUN lines are chosen by shell_test.py, which hands the share on in
-the environment. A script that is run by hand does the whole.
+the environment; unit tests ask is_in_share() (test/unit/share.h). What is run by hand does the whole. As a program, this
+file prints the share of the commit.
 """
 import os
 import re
@@ -47,3 +48,7 @@ def draw(seed, count, *amounts):
     index, parts = asked()
     count = max(1, count // parts)
     return (seed + (index - 1) * count, count, *(max(1, amount // parts) for amount in amounts))
+
+
+if __name__ == "__main__":
+    print("%d/%d" % of_commit(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -6,6 +6,7 @@
 
 #include "tile/artifact.h"
 #include "tile/inspect.h"
+#include "tools/common/annotate.h"
 #include "tools/common/assembler.h"
 #include "tools/common/cache.h"
 #include "tools/common/tool.h"
@@ -52,6 +53,11 @@ static const char help[] =
     "  --disassembler=PATH   which nvdisasm or cuobjdump. Without it and --ptxas they are looked "
     "for\n"
     "                        on PATH, in $CUDA_HOME/bin and in /usr/local/cuda/bin\n"
+    "  --bare                LLVM IR, PTX and SASS without comments. Otherwise they begin with "
+    "what\n"
+    "                        the kernel is and asks of a launch, and name source lines, warp "
+    "roles,\n"
+    "                        pipeline stages and barriers at their instructions\n"
     "  --no-line-info        no .loc directives\n"
     "  --stamps              the code writes when each warp comes to what synchronises, to a "
     "global\n"
@@ -69,7 +75,7 @@ typedef struct options {
     tile_binding params[MAX_PARAMS];
     unsigned param_count;
     unsigned ptx_version, variant, step;
-    bool one_step, all_variants, no_line_info, timing, json, stamps, help, version;
+    bool one_step, all_variants, no_line_info, timing, json, stamps, bare, help, version;
     tool_remarks remarks;
     tool_cache cache;
 } options;
@@ -149,6 +155,7 @@ static bool take_option(tool_arguments *words, options *o) {
     if (tool_flag(words, "--timing")) return o->timing = true;
     if (tool_flag(words, "--stamps")) return o->stamps = true;
     if (tool_flag(words, "--json")) return o->json = true;
+    if (tool_flag(words, "--bare")) return o->bare = true;
     if (tool_flag(words, "--help") || tool_flag(words, "-h")) return o->help = true;
     if (tool_flag(words, "--version")) return o->version = true;
     if (tool_cache_option(words, &o->cache)) return true;
@@ -200,17 +207,33 @@ static bool emit_tile(const options *o, tile_module *module, const char *kernel,
     return ok;
 }
 
-static bool emit_llvm(const options *o, const tile_function *f, tool_text *text) {
+static tile_emit_options emit_options(const options *o) {
+    return (tile_emit_options){.size = sizeof(tile_emit_options),
+                               .target = o->target,
+                               .ptx_version = o->ptx_version,
+                               .no_line_info = o->no_line_info,
+                               .stamps = o->stamps,
+                               .timing = print_time,
+                               .report_user = (void *)o};
+}
+
+/* Adds the code to the text, with comments if the module has the kernel at level 3 (NULL: none). */
+static bool put_code(const options *o, tile_dump_options dump, const tile_module *lowered,
+                     const tile_blob *code, tool_text *text) {
+    tile_emit_options emit = emit_options(o);
+    emit.timing = NULL;
+    dump.size = sizeof dump;
+    dump.emit = &emit;
+    return tool_put_code(&dump, lowered, code, text);
+}
+
+static bool emit_llvm(const options *o, const tile_function *f, const tile_module *lowered,
+                      const tile_abi *abi, tool_text *text) {
     tile_blob llvm = {NULL, 0};
-    const tile_emit_options emit = {.size = sizeof emit,
-                                    .target = o->target,
-                                    .ptx_version = o->ptx_version,
-                                    .no_line_info = o->no_line_info,
-                                    .stamps = o->stamps,
-                                    .timing = print_time,
-                                    .report_user = (void *)o};
-    bool ok = tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK;
-    if (ok) tool_append(llvm.data, llvm.size, text);
+    const tile_emit_options emit = emit_options(o);
+    bool ok =
+        tile_emit(f, TILE_EMIT_LLVM, &emit, &llvm) == TILE_OK &&
+        put_code(o, (tile_dump_options){.kind = TILE_DUMP_LLVM, .abi = abi}, lowered, &llvm, text);
     tile_blob_destroy(&llvm);
     return ok;
 }
@@ -224,15 +247,18 @@ static bool need_program(const char *what, const char *names, const char *option
     return false;
 }
 
-static bool emit_sass(const options *o, tile_context *context, const tile_blob *ptx,
-                      const char *ptxas, tool_text *text) {
+static bool emit_sass(const options *o, tile_context *context, const tile_module *lowered,
+                      const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
     char *found = o->disassembler ? NULL : tool_find_cuda_program("nvdisasm");
     if (!found && !o->disassembler) found = tool_find_cuda_program("cuobjdump");
     const char *program = o->disassembler ? o->disassembler : found;
     tile_blob sass = {NULL, 0};
-    bool ok = program ? tile_disassemble(context, ptx, o->target, ptxas, program, &sass) == TILE_OK
-                      : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
-    if (ok) tool_append(sass.data, sass.size, text);
+    const tile_dump_options dump = {
+        .kind = TILE_DUMP_SASS, .abi = made->abi, .ptxas = ptxas, .disassembler = program};
+    bool ok =
+        program ? tile_disassemble(context, &made->ptx, o->target, ptxas, program, &sass) == TILE_OK
+                : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
+    ok = ok && put_code(o, dump, lowered, &sass, text);
     tile_blob_destroy(&sass);
     free(found);
     return ok;
@@ -249,16 +275,28 @@ static bool emit_resources(const options *o, tile_context *context,
     return true;
 }
 
-/* One kernel's; at level 3 in its module. */
-static bool emit_code(const options *o, const tile_module *module, const tile_build_options *wanted,
-                      const tile_artifact_kernel *made, tool_text *text) {
-    tile_context *context = tile_module_context(module);
+/* What a build makes of a module, and the module at level 3 that comments are made from, even where
+ * the code was in the cache; NULL: there are none. */
+typedef struct built {
+    const tile_module *module, *lowered;
+    const tile_build_options *wanted;
+    const tile_artifact *artifact;
+} built;
+
+/* One kernel's; for LLVM IR at level 3 in its module. */
+static bool emit_code(const options *o, const built *b, unsigned index, tool_text *text) {
+    const tile_artifact_kernel *made = tile_artifact_kernel_at(b->artifact, index);
+    tile_context *context = tile_module_context(b->module);
     if (is_wanted(o, "llvm"))
-        return emit_llvm(o, tile_module_find(module, tile_abi_entry(made->abi)), text);
-    if (is_wanted(o, "sass")) return emit_sass(o, context, &made->ptx, wanted->ptxas, text);
-    if (is_wanted(o, "resources")) return emit_resources(o, context, made, wanted->ptxas, text);
-    const tile_blob *code = is_wanted(o, "cubin") ? &made->cubin : &made->ptx;
-    tool_append(code->data, code->size, text);
+        return emit_llvm(o, tile_module_find(b->module, tile_abi_entry(made->abi)), b->lowered,
+                         made->abi, text);
+    if (is_wanted(o, "sass"))
+        return emit_sass(o, context, b->lowered, made, b->wanted->ptxas, text);
+    if (is_wanted(o, "ptx"))
+        return put_code(o, (tile_dump_options){.kind = TILE_DUMP_PTX, .abi = made->abi}, b->lowered,
+                        &made->ptx, text);
+    if (is_wanted(o, "resources")) return emit_resources(o, context, made, b->wanted->ptxas, text);
+    tool_append(made->cubin.data, made->cubin.size, text);
     return true;
 }
 
@@ -306,25 +344,22 @@ static void put_heading(const options *o, const tile_artifact *artifact, unsigne
 }
 
 /* The kernels that are asked for; as JSON a list of them. */
-static bool emit_kernels(const options *o, const tile_module *module,
-                         const tile_build_options *wanted, const tile_artifact *artifact,
-                         tool_text *text) {
-    unsigned count = tile_artifact_kernel_count(artifact);
+static bool emit_kernels(const options *o, const built *b, tool_text *text) {
+    unsigned count = tile_artifact_kernel_count(b->artifact);
     if (o->one_step && o->step >= count) {
         fprintf(stderr, "error: --step=%u: there are %u kernels, 0 to %u\n", o->step, count,
                 count - 1);
         return false;
     }
-    if (o->one_step)
-        return emit_code(o, module, wanted, tile_artifact_kernel_at(artifact, o->step), text);
-    if (is_wanted(o, "cubin")) return write_cubins(o, artifact);
+    if (o->one_step) return emit_code(o, b, o->step, text);
+    if (is_wanted(o, "cubin")) return write_cubins(o, b->artifact);
     bool list = is_wanted(o, "resources") && o->json, ok = true;
     for (unsigned i = 0; i < count && ok; i++) {
         if (list)
             tool_append(i ? ", " : "[", i ? 2 : 1, text);
         else
-            put_heading(o, artifact, i, text);
-        ok = emit_code(o, module, wanted, tile_artifact_kernel_at(artifact, i), text);
+            put_heading(o, b->artifact, i, text);
+        ok = emit_code(o, b, i, text);
     }
     if (list) tool_append("]\n", 2, text);
     return ok;
@@ -337,7 +372,13 @@ static bool refuse_variants(const char *plan) {
 static bool build(const options *o, tile_module *module, const char *kernel,
                   const tile_build_options *wanted, tool_text *text) {
     tile_artifact *artifact;
-    if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK) return false;
+    bool is_code = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm");
+    bool has_comments = is_code && !o->bare;
+    tile_module *lowered =
+        has_comments ? tool_lower_copy(module, kernel, wanted, o->remarks) : NULL;
+    if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK)
+        return tile_module_destroy(lowered), false;
+    const built b = {module, lowered, wanted, artifact};
     const tile_function *plan = tile_artifact_plan(artifact);
     const tile_artifact_kernel *only = tile_artifact_kernel_at(artifact, 0);
     bool ok = true;
@@ -346,15 +387,16 @@ static bool build(const options *o, tile_module *module, const char *kernel,
     else if (plan && is_wanted(o, "abi"))
         ok = tile_plan_print(plan, tool_append, text) == TILE_OK;
     else if (plan)
-        ok = emit_kernels(o, module, wanted, artifact, text);
+        ok = emit_kernels(o, &b, text);
     else if (o->one_step)
         ok = complain("--step applies to plans and kernels of several launches, not to",
                       "one kernel");
     else if (is_wanted(o, "abi"))
         tile_abi_print(only->abi, tool_append, text);
     else
-        ok = emit_code(o, module, wanted, only, text);
+        ok = emit_code(o, &b, 0, text);
     tile_artifact_destroy(artifact);
+    tile_module_destroy(lowered);
     return ok;
 }
 

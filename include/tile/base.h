@@ -2,7 +2,7 @@
  *
  * Ownership: the caller owns what a function named create, parse, clone or take returns and gives
  * it back to the matching destroy (destroy(NULL) is fine); everything else is borrowed. Threads: a
- * context and all that hangs on it belong to one thread at a time; different contexts are
+ * context and all that depends on it belong to one thread at a time; different contexts are
  * independent of each other.
  * The library never prints, exits, or reads an environment variable. It stops the process in one
  * case only: the host has no memory left.

@@ -13,7 +13,7 @@
  * killed at any time. A file of a newer Tile or of another program is left alone.
  *
  * A program that libtile.a is linked into needs a build id (-Wl,--build-id; tile.pc says so):
- * without one, what another build compiled could not be told apart, and the cache is of no use.
+ * without one, what another build compiled could not be distinguished, and the cache is of no use.
  *
  * Who can write to the folder decides what code runs: it should be its user's alone.
  *

@@ -193,9 +193,11 @@ TILE_API const tile_condition *tile_abi_condition_at(const tile_abi *abi, unsign
 /* The variant for a launch, from one integer per argument: of pointers the address (floats are not
  * looked at). The count of variants if there is none. */
 TILE_API unsigned tile_abi_pick_variant(const tile_abi *abi, const int64_t *args);
+enum { TILE_ABI_FORMAT = 1 }; /* of the JSON of launch interfaces and plans */
 /* All of it as JSON (lib/launch/json.c says what stands there). */
 TILE_API void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user);
-/* The interface that tile_abi_print wrote. NULL after a diagnostic if the text is none. */
+/* The interface that tile_abi_print wrote. NULL after an error if the text is none, and after a
+ * remark if it has another format than TILE_ABI_FORMAT: another version of Tile wrote it. */
 TILE_API tile_abi *tile_abi_read(tile_context *context, const char *text, size_t length);
 
 /* What launching an instantiated plan does, as JSON (lib/launch/steps_json.c says what stands

@@ -145,8 +145,8 @@ TILE_API tile_status tile_buffer_write(tile_buffer *buffer, size_t offset, const
 TILE_API tile_status tile_buffer_read(const tile_buffer *buffer, size_t offset, void *data,
                                       size_t bytes);
 TILE_API size_t tile_buffer_size(const tile_buffer *buffer); /* bytes */
-/* Its contents are undefined from here on, as those of a new buffer: where a kernel reads what
- * nobody has written since, the CPU device reports it. The bytes stay. */
+/* Its contents are undefined from here on, as those of a new buffer: where a kernel reads
+ * bytes that have not been written since, the CPU device reports it. The bytes stay. */
 TILE_API void tile_buffer_forget(tile_buffer *buffer);
 
 /* A kernel of a module of the device's context, with its parameters bound, ready for this device.

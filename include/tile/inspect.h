@@ -36,11 +36,31 @@ TILE_API void tile_resources_print(const tile_resources *resources, bool json, t
                                    void *user);
 
 /* The instructions (SASS), with the lines of the source if the PTX names them and ptxas assembles
- * it (NULL: the driver). disassembler: nvdisasm, or cuobjdump, told apart by their names. *sass is
- * the caller's; fails as tile_inspect_resources. */
+ * it (NULL: the driver). disassembler: nvdisasm, or cuobjdump, distinguished by their names. *sass
+ * is the caller's; fails as tile_inspect_resources. */
 TILE_API tile_status tile_disassemble(tile_context *context, const tile_blob *ptx,
                                       const tile_target *target, const char *ptxas,
                                       const char *disassembler, tile_blob *sass);
+
+typedef enum tile_dump_kind { TILE_DUMP_LLVM, TILE_DUMP_PTX, TILE_DUMP_SASS } tile_dump_kind;
+
+/* How the code was made. */
+typedef struct tile_dump_options {
+    size_t size; /* sizeof(tile_dump_options) */
+    tile_dump_kind kind;
+    const tile_function *kernel;      /* at level 3, all passes have run */
+    const tile_abi *abi;              /* of the same kernel and variant */
+    const tile_emit_options *emit;    /* as for tile_emit */
+    const char *ptxas, *disassembler; /* of SASS: as for tile_disassemble */
+} tile_dump_options;
+
+/* The code that tile_emit or tile_disassemble made of the kernel, with comments for people: at the
+ * beginning what the kernel is and asks of a launch, before instructions the role of the warps, the
+ * stage of the pipeline and the line of the source, behind them the barrier. Nothing but comments
+ * is added. What the library makes has none of them. *out is the caller's; fails as tile_emit and
+ * tile_disassemble, TILE_INVALID if something is missing. */
+TILE_API tile_status tile_annotate(const tile_dump_options *options, const tile_blob *code,
+                                   tile_blob *out);
 
 /* What an operation does with a tile or buffer that has a layout, by the first warp; numbers that
  * do not apply are 0. */

@@ -506,12 +506,12 @@ TILE_API void tile_function_set_cluster(tile_function *function, unsigned rank,
                                         const tile_expr *const *extents);
 /* Warps of a block: an expression over parameters. */
 TILE_API void tile_function_set_warps(tile_function *function, const tile_expr *warps);
-/* The order in which tiles are visited; block_id goes on to be a tile's coordinates. group: an
+/* The order in which tiles are visited; block_id is still a tile's coordinates. group: an
  * expression over parameters from 1 to TILE_MAX_RASTER_GROUP; NULL for TILE_RASTER_NONE. */
 TILE_API void tile_function_set_raster(tile_function *function, tile_raster raster,
                                        const tile_expr *group);
 /* `persistent`: as many blocks are launched as run at once, and each visits many tiles. With a cost
- * of a tile, over parameters, integer arguments and tile_expr_block_id, `persistent dealt by`:
+ * of a tile, over parameters, integer arguments and tile_expr_block_id, `persistent balanced by`:
  * tiles come in the order of their numbers, each to the block that has the least to do so far.
  * cost: NULL if all cost the same. */
 TILE_API void tile_function_set_persistent(tile_function *function, bool persistent,
@@ -590,8 +590,6 @@ TILE_API void tile_function_print(const tile_function *function, tile_writer wri
 /* Checks every rule of the IR; what is broken is reported at its place. */
 TILE_API tile_status tile_module_verify(const tile_module *module);
 TILE_API tile_status tile_function_verify(const tile_function *function);
-/* Writes the manual: grammar, types, operations, attributes, as Markdown. */
-TILE_API void tile_manual_print(tile_writer writer, void *user);
 
 #ifdef __cplusplus
 }

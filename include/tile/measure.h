@@ -69,8 +69,9 @@ typedef struct tile_work {
 } tile_work;
 
 /* Measures several works in turn: each once, then each once more, and so on, so that they share
- * what the clock and the temperature do meanwhile. out has `count` entries. One that is hopeless is
- * left out from then on. Fails as the works do, TILE_FAILED where the driver has no events. */
+ * what the clock and the temperature do meanwhile. out has `count` entries. One that is given up
+ * (options->hopeless) is left out from then on. Fails as the works do, TILE_FAILED where the driver
+ * has no events. */
 TILE_API tile_status tile_measure_works(tile_device *device, const tile_work *works, unsigned count,
                                         void *stream, const tile_measure_options *options,
                                         tile_measurement *out);

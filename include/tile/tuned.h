@@ -29,12 +29,12 @@ extern "C" {
 TILE_API tile_tuned_table *tile_tuned_table_create(void);
 TILE_API void tile_tuned_table_destroy(tile_tuned_table *table);
 
-/* Takes the cache's points of a kernel or plan of this name (NULL: of all) into the table, in the
- * place of what it has for the same key. Returns how many. */
+/* Takes the cache's points of a kernel or plan of this name (NULL: of all) into the table. They
+ * replace what it has for the same key. Returns how many. */
 TILE_API unsigned tile_tuned_table_take(tile_tuned_table *table, tile_cache *cache,
                                         const char *kernel_name);
-/* Puts all points into the cache, each with the compiler that its code was measured with, in the
- * place of what is there. Returns how many are in the file now. */
+/* Puts all points into the cache, each with the compiler that its code was measured with. They
+ * replace what is there. Returns how many are in the file now. */
 TILE_API unsigned tile_tuned_table_keep(const tile_tuned_table *table, tile_cache *cache);
 
 TILE_API unsigned tile_tuned_table_count(const tile_tuned_table *table);
@@ -51,7 +51,8 @@ typedef enum tile_table_form {
 TILE_API void tile_tuned_table_write(const tile_tuned_table *table, tile_table_form form,
                                      const char *name, tile_writer writer, void *user);
 /* The table that was written as text. *out is the caller's, NULL after a diagnostic (TILE_INVALID)
- * if the text is none. */
+ * if the text is none. A text of another format, which another version of Tile wrote, gives an
+ * empty table and a remark. */
 TILE_API tile_status tile_tuned_table_read(tile_context *context, const char *text, size_t length,
                                            tile_tuned_table **out);
 

@@ -1,4 +1,4 @@
-/* What is proven about accesses to a view: along which dim neighbours lie side by side in memory,
+/* What is proven about accesses to a view: along which dim neighbours are contiguous in memory,
  * and how many elements one access may move. */
 #ifndef TILE_LIB_ANALYSIS_ACCESS_H
 #define TILE_LIB_ANALYSIS_ACCESS_H

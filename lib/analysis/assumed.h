@@ -11,7 +11,7 @@ typedef struct tile_assumed {
 
 /* By value id, in the arena; NULL where the function assumes nothing. An operation `assume` counts
  * for the values of its own region, and in the function's body for all that are known there: who
- * computes them comes to it. */
+ * computes them reaches it. */
 const tile_assumed *tile_find_assumed(const tile_function *f, tile_arena *arena);
 
 /* The range that is left; the same where nothing would be. */

@@ -205,7 +205,7 @@ static tile_region source_of(const tile_content *c, tile_value value) {
     return c->f->body;
 }
 
-/* Follows the name to what computes the elements. */
+/* Follows the name to the operation that computes the elements. */
 static bool ask(question *q, tile_value value, const elements *set) {
     elements named;
     naming n = {.c = q->c, .op = tile_value_def(q->c->f, value)};

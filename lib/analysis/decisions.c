@@ -91,11 +91,11 @@ unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot) {
     return dot->operand[TILE_MMA_RHS].shared ? 2 : TILE_WGMMA_EXCHANGED;
 }
 
-unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned thirds,
+unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned shared_by_3,
                                  unsigned others) {
     unsigned registers = tile_dot_row_dim_of_registers(dot);
     if (registers < 2) return registers;
-    if (thirds < 2) return thirds;
+    if (shared_by_3 < 2) return shared_by_3;
     return others < 2 ? others : better_row_dim(dot, warps);
 }
 
@@ -157,13 +157,13 @@ tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool said, un
 
 /* Consumers ----------------------------------------------------------------------------------- */
 
-bool tile_dot_admits_thirds(const tile_dot_facts *dot, unsigned row_dim) {
+bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim) {
     enum { MOST_SUMS = 96 /* registers of a thread */ };
     uint32_t dims[2] = {dot->query.m, dot->query.n};
-    bool equal = dims[row_dim] % TILE_THIRDS == 0 && !tile_dot_promotes(dot);
-    dims[row_dim] /= TILE_THIRDS;
+    bool equal = dims[row_dim] % TILE_COOPERATIVE_3 == 0 && !tile_dot_promotes(dot);
+    dims[row_dim] /= TILE_COOPERATIVE_3;
     return equal && tile_wgmma_admits(dims, row_dim, TILE_WARPGROUP) &&
-           tile_dot_sum_registers(dot, TILE_WARPGROUP * TILE_THIRDS) <= MOST_SUMS;
+           tile_dot_sum_registers(dot, TILE_WARPGROUP * TILE_COOPERATIVE_3) <= MOST_SUMS;
 }
 
 tile_refusal tile_dot_refuses_turns(const tile_dot_facts *dot) {
@@ -195,8 +195,9 @@ tile_refusal tile_loop_refuses_roles(const tile_loop_facts *loop) {
         return (tile_refusal){"`order` and `stage` say what one set of warps does in turn",
                               "leave them out"};
     if (loop->is_explicit)
-        return (tile_refusal){"its barriers are yours to write",
-                              "leave `sync explicit` out, or write `roles`"};
+        return (tile_refusal){
+            "it is marked `sync explicit`, and the compiler inserts no barriers in it",
+            "leave `sync explicit` out, or write `roles`"};
     if (loop->warps != TILE_WARPGROUP && loop->warps != 2 * TILE_WARPGROUP)
         return (tile_refusal){"the kernel's warps are not one or two warpgroups",
                               "say `warps 4` or `warps 8`"};

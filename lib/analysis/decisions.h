@@ -52,10 +52,10 @@ unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_turns);
  * first one. 2: either. */
 unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot);
 /* In which dim of the sums the instruction's rows lie best: that of the operand in registers; or
- * `thirds`, which three groups can share; or `others`, in which tiles that meet the sums in memory
- * want them (2: any, for both); or else the one by which these warps read less of shared memory,
- * the plain one of equals. */
-unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned thirds,
+ * `cooperative_3`, which three groups can share; or `others`, in which tiles that meet the sums in
+ * memory want them (2: any, for both); or else the one by which these warps read less of shared
+ * memory, the plain one of equals. */
+unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned shared_by_3,
                                  unsigned others);
 /* The columns of an instruction: its sums fit the registers beside the promoted ones. */
 uint32_t tile_dot_most_columns(const tile_dot_facts *dot, unsigned warps);
@@ -96,13 +96,13 @@ typedef struct tile_refusal {
 } tile_refusal;
 
 enum {
-    TILE_PING_PONG = 2, /* groups that take turns at tiles */
-    TILE_THIRDS = 3,    /* groups of a warpgroup each that share the rows of every tile */
+    TILE_PING_PONG = 2,     /* groups that take turns at tiles */
+    TILE_COOPERATIVE_3 = 3, /* groups of a warpgroup each that share the rows of every tile */
 };
 
 /* Whether each of three groups can compute a third of the product along row_dim, in the registers
  * that four warpgroups of a block have. */
-bool tile_dot_admits_thirds(const tile_dot_facts *dot, unsigned row_dim);
+bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim);
 /* Of the loop's product, whose groups take turns at tiles. */
 tile_refusal tile_dot_refuses_turns(const tile_dot_facts *dot);
 

@@ -142,7 +142,7 @@ unsigned tile_turns_of(tile_executors who) {
 /* What counts warps ---------------------------------------------------------------------------- */
 
 static bool takes_turns(tile_opcode opcode) {
-    return opcode == TILE_OP_await_turn || opcode == TILE_OP_pass_turn;
+    return opcode == TILE_OP_ordered_wait || opcode == TILE_OP_ordered_arrive;
 }
 
 bool tile_numbers_warps(const tile_function *f, tile_op op) {

@@ -69,8 +69,9 @@ tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group)
 
 enum {
     TILE_MAX_BARRIERS = 16, /* of a block: numbers 0 to 15 */
-    TILE_WARP_BARRIER = 16, /* in the place of a number: one warp, which needs none */
-    TILE_WARPS_OF_TURN = 4, /* await_turn, pass_turn: a warpgroup; so many barriers as of them */
+    TILE_WARP_BARRIER = 16, /* in place of a number: one warp, which needs none */
+    TILE_WARPS_OF_TURN =
+        4, /* ordered_wait, ordered_arrive: a warpgroup; so many barriers as of them */
 };
 
 /* The warpgroups that take turns where these execute it: of all groups, one behind the other. */

@@ -26,7 +26,7 @@ unsigned tile_op_accesses(const tile_function *f, tile_op op, tile_access out[TI
  * cluster, this one perhaps; other values are their own. */
 tile_value tile_shared_source(const tile_function *f, tile_value buffer);
 
-/* By what the accesses of an operation that go on behind it are waited for; NONE: they are done
+/* By what the accesses of an operation that continue past it are waited for; NONE: they are done
  * when it is. */
 tile_mechanism tile_op_starts(const tile_function *f, tile_op op);
 
@@ -51,7 +51,7 @@ bool tile_same_memory(const tile_function *f, tile_value a, tile_value b);
  * to leave i32: a counter that does has run 2^31 times. */
 bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b);
 
-/* Whether an element may be written by both: false for stores of tiles that lie side by side in one
+/* Whether an element may be written by both: false for stores of adjacent tiles in one
  * view whose rows follow each other. */
 bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b);
 

@@ -7,7 +7,7 @@ typedef struct bound {
     const tile_expr *most;
 } bound;
 
-/* value + added <= most, for certain and without wrapping around above it. */
+/* value + added <= most, provably and without wrapping around above it. */
 static bool is_within(const bound *b, tile_value value, int64_t added, unsigned depth) {
     int64_t number;
     const tile_function *f = b->f;

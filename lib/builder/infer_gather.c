@@ -94,7 +94,7 @@ static bool check_moved(const tile_infer *infer, const tile_type *moved, unsigne
            tile_infer_check_predicate(infer, predicate_operand, moved);
 }
 
-/* Elements of i1 in the place of the memory's. */
+/* Elements of i1 in place of the memory's. */
 bool tile_infer_inside(tile_infer *infer) {
     const tile_type *to = infer->given, *view = type_of(infer, TILE_OPERAND_src);
     bool gathers = tile_infer_points(infer, 0);

@@ -144,7 +144,7 @@ bool tile_infer_refuse_shapes(const tile_infer *infer, const tile_type *tile,
                               const tile_type *memory);
 
 /* infer.c. Whether an operand is a part of its shared buffer, not all of a stage; whether a tile
- * can be one: parts lie side by side, their extents are powers of two that divide the buffer's, or
+ * can be one: parts are contiguous, their extents are powers of two that divide the buffer's, or
  * the same. False after a report. */
 bool tile_infer_is_part(const tile_infer *infer, unsigned operand);
 bool tile_infer_check_part(const tile_infer *infer, const tile_type *tile, const tile_type *buffer);

@@ -32,9 +32,10 @@ static void check_loop(checker *c, tile_op op) {
         c->ok = tile_error_at(c->f, op, "split takes a factor and a strategy: `split(8, serial)`");
     if (!has(c, op, TILE_ATTR_pipelined) && has(c, op, TILE_ATTR_consumers))
         c->ok = tile_error_at(c->f, op, "consumers belong to `pipelined(..)`");
-    if (!has(c, op, TILE_ATTR_served) && has(c, op, TILE_ATTR_turns))
-        c->ok = tile_error_at(
-            c->f, op, "turns apply to `served`; write `consumers = in_turn` with `pipelined`");
+    if (!has(c, op, TILE_ATTR_producer_fed) && has(c, op, TILE_ATTR_ordered_issue))
+        c->ok = tile_error_at(c->f, op,
+                              "`ordered_issue` requires `producer_fed`; write `consumers = "
+                              "ordered` beside `pipelined`");
     if (int_of(c, op, TILE_ATTR_unroll, 1) < 1)
         c->ok = tile_error_at(c->f, op, "unroll takes at least 1");
 }
@@ -52,9 +53,9 @@ static void check_dot(checker *c, tile_op op) {
     tile_word via = tile_op_word(c->f, op, TILE_ATTR_via);
     if (text && via != TILE_WORD_via_mma && via != TILE_WORD_via_wgmma)
         c->ok = tile_error_at(c->f, op, "a dot is computed via mma or wgmma, not via %s", text);
-    if (has(c, op, TILE_ATTR_exchanged) && via != TILE_WORD_via_wgmma)
-        c->ok = tile_error_at(c->f, op,
-                              "`exchanged` applies to dots that wgmma computes; add `via = wgmma`");
+    if (has(c, op, TILE_ATTR_swap_operands) && via != TILE_WORD_via_wgmma)
+        c->ok = tile_error_at(
+            c->f, op, "`swap_operands` says how wgmma computes a dot: say `via = wgmma`, too");
 }
 
 static void check_offset(checker *c, tile_op op) {

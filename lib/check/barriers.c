@@ -105,8 +105,8 @@ static void check_op(checker *c, tile_op op) {
         check_scope(c, op);
         check_index(c, op);
         break;
-    case TILE_OP_await_turn:
-    case TILE_OP_pass_turn: check_turn(c, op); break;
+    case TILE_OP_ordered_wait:
+    case TILE_OP_ordered_arrive: check_turn(c, op); break;
     case TILE_OP_barrier_wait:
         check_set(c, op);
         check_scope(c, op);

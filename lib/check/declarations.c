@@ -332,9 +332,10 @@ static void check_persistent(checker *c) {
     else if (f->persistent_if)
         check_division(c, f->loc, f->persistent_if);
     if (f->cost && f->raster)
-        FAIL(c, f->loc,
-             "`persistent dealt` visits tiles in the order of their numbers: leave `raster` out, "
-             "or write a grid of one dim and compute from block_id(0) which tile is meant");
+        FAIL(
+            c, f->loc,
+            "`persistent balanced` visits tiles in the order of their numbers: leave `raster` out, "
+            "or write a grid of one dim and compute from block_id(0) which tile is meant");
     if (!f->cost) return;
     unsigned dims = is_expr(f, f->cost, SCOPE_TILE) ? dims_named(f->cost) : 0;
     if (!f->is_persistent)

@@ -119,7 +119,7 @@ static void add_terms(tile_emitter *e, sum *to, tile_value value) {
         LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
         go_outside(e, to->terms[at].value, scalar);
         to->terms[at].value = LLVMBuildAdd(e->builder, to->terms[at].value, scalar, "");
-        LLVMPositionBuilderAtEnd(e->builder, here);
+        tile_return_to(e, here);
         return;
     }
     for (to->count++; at > 0 && to->terms[at - 1].depth > depth; at--)
@@ -148,7 +148,7 @@ static LLVMValueRef step(tile_emitter *e, LLVMTypeRef element, LLVMValueRef base
     LLVMValueRef *address = find_step(
         e, (tile_address_step){.block = block, .element = element, .base = base, .offset = offset});
     if (!*address) *address = LLVMBuildGEP2(e->builder, element, base, &offset, 1, "");
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
     return *address;
 }
 

@@ -446,7 +446,7 @@ bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
 }
 
 /* Whether packs of the type are right as a whole. Not what sm_90 has for pairs of integers: where
- * one half of add.s16x2's sum is wanted for itself, ptxas (13.0) adds 0 to it in the place of a
+ * one half of add.s16x2's sum is wanted for itself, ptxas (13.0) adds 0 to it in place of a
  * constant (VIADD.16x2 R, R, 0x0); of min and max see int_extreme. */
 static bool takes_packs(tile_opcode opcode, const tile_type *type) {
     bool bits = opcode == TILE_OP_and || opcode == TILE_OP_or || opcode == TILE_OP_xor ||
@@ -554,7 +554,7 @@ bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next) {
         for (tile_op op = first; op.id != end.id; op = tile_op_next(e->f, op)) {
             if (tile_op_opcode(e->f, op) == TILE_OP_splat) continue;
             unsigned to = from + PARTS_AT_ONCE < count ? from + PARTS_AT_ONCE : count;
-            tile_lines_set(e, tile_op_loc(e->f, op));
+            tile_lines_set(e, op);
             emit_values(e, op, e->parts[tile_op_result(e->f, op, 0).id], from, to);
         }
     if (functions) pin(e, e->parts[tile_op_result(e->f, last, 0).id], count);

@@ -100,7 +100,7 @@ static LLVMValueRef emit_first(tile_emitter *e, tile_machine machine, const char
     tile_ptx_modify(&ptx, "%s", modifiers);
     tile_ptx_add_results(&ptx, &type, 1);
     tile_ptx_call(&ptx, &value);
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
     return value;
 }
 
@@ -123,7 +123,7 @@ static LLVMValueRef emit_choice(tile_emitter *e, tile_cache_hint hint) {
     LLVMValueRef holds =
         LLVMBuildICmp(e->builder, LLVMIntNE, tile_emit_expr(e, hint.condition), zero, "");
     policy = LLVMBuildSelect(e->builder, holds, policy, none, "");
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
     return policy;
 }
 

@@ -67,7 +67,7 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
         tile_set_parts(e, tile_carried_received(e->f, op, 0, i), phis[i]);
     }
     tile_emit_region(e, tile_op_region(e->f, op, 0));
-    tile_lines_set(e, tile_op_loc(e->f, op));
+    tile_lines_set(e, op);
     LLVMValueRef **asked = take_sent(e, op, 0);
     LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_decision(e->f, op, 0)), body, exit);
     /* The first region's end comes before both: no phis there. */
@@ -92,8 +92,8 @@ static bool may_trap(const tile_function *f, tile_op op) {
                                               tile_value_is(f, tile_operand_rhs(f, op), -1));
 }
 
-/* Copies in the background and what computes their addresses, and nothing else: a branch around
- * them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
+/* Asynchronous copies and the operations that compute their addresses, and nothing else: a branch
+ * around them would cut the loop's body into blocks, over which ptxas moves no mma. Each copy has a
  * predicate instead. */
 static bool is_flat(const tile_function *f, tile_op op) {
     bool copies = false;
@@ -428,7 +428,7 @@ void tile_emit_for(tile_emitter *e, tile_op op) {
     for (int64_t copy = 1; copy <= l.copies; copy++) {
         tile_set_scalar(e, tile_region_arg(e->f, l.region, 0), l.index);
         tile_emit_region(e, l.region);
-        tile_lines_set(e, tile_op_loc(e->f, op));
+        tile_lines_set(e, op);
         end_copy(e, &l, copy == l.copies, results);
     }
     e->loop = emitted.around;

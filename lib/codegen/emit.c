@@ -3,6 +3,7 @@
 
 #include "lib/codegen/backend.h"
 #include "lib/codegen/emitter.h"
+#include "lib/codegen/marked.h"
 #include "lib/support/clock.h"
 #include "lib/support/options.h"
 #include "lib/support/target.h"
@@ -69,16 +70,10 @@ static tile_status choose_ptx(const tile_function *kernel, const tile_emit_optio
     return TILE_OK;
 }
 
-tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
-                      const tile_emit_options *given, tile_blob *out) {
-    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
-    *out = (tile_blob){0};
-    if (!kernel) return TILE_INVALID;
+static tile_status emit(const tile_function *kernel, tile_emit_kind kind,
+                        const tile_emit_options *options, bool is_marked, tile_blob *out) {
     tile_context *context = tile_function_context(kernel);
-    tile_emit_options taken;
-    const tile_emit_options *options = &taken;
     unsigned ptx_version;
-    tile_take_options(&taken, sizeof taken, given);
     if (!tile_target_check(context, kernel->loc, options->target)) return TILE_INVALID;
     if (kind != TILE_EMIT_LLVM && kind != TILE_EMIT_PTX) {
         tile_error_at(kernel, TILE_NO_OP, "there is no output of kind %d", (int)kind);
@@ -87,7 +82,10 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     tile_status status = choose_ptx(kernel, options, &ptx_version);
     if (status != TILE_OK) return status;
     double since = tile_seconds_now();
-    emission em = {.emitter = {.f = kernel, .options = options, .ptx_version = ptx_version},
+    emission em = {.emitter = {.f = kernel,
+                               .options = options,
+                               .ptx_version = ptx_version,
+                               .is_marked = is_marked},
                    .kind = kind,
                    .out = out};
     status = tile_backend_open(&em.backend, context, kernel->loc, kernel->name, options->target,
@@ -97,6 +95,25 @@ tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
     if (status == TILE_OK) status = tile_backend_guard(&em.backend, run, &em);
     tile_backend_close(&em.backend);
     tile_arena_reset(&em.emitter.arena);
+    return status;
+}
+
+tile_status tile_emit(const tile_function *kernel, tile_emit_kind kind,
+                      const tile_emit_options *given, tile_blob *out) {
+    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
+    tile_emit_options options;
+    *out = (tile_blob){0};
+    if (!kernel) return TILE_INVALID;
+    tile_take_options(&options, sizeof options, given);
+    return emit(kernel, kind, &options, false, out);
+}
+
+tile_status tile_emit_marked(const tile_function *kernel, tile_emit_kind kind,
+                             const tile_emit_options *options, tile_blob *out) {
+    *out = (tile_blob){0};
+    tile_diversion diversion = tile_context_divert(tile_function_context(kernel), NULL, NULL);
+    tile_status status = emit(kernel, kind, options, true, out);
+    tile_context_restore(&diversion);
     return status;
 }
 

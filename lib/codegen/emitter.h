@@ -115,8 +115,9 @@ typedef struct tile_emitter {
     uint16_t *depths;         /* by value id: address.c's notes */
     const tile_range *ranges; /* by value id; NULL: nobody has asked yet */
 
+    bool is_marked;         /* the line table leads to operations: see lines.c */
     LLVMDIBuilderRef lines; /* NULL: no line table */
-    LLVMMetadataRef line_scope;
+    LLVMMetadataRef line_scope, line_here;
     LLVMMetadataRef *line_files;  /* by source index */
     LLVMMetadataRef *line_scopes; /* by source index: the kernel, as seen from that file */
     uint32_t line_file_count;
@@ -274,9 +275,12 @@ bool tile_emit_can(tile_opcode opcode);
 /* kernel.c */
 void tile_emit_kernel(tile_emitter *e);
 
-/* lines.c: source places */
+/* lines.c: source places; of TILE_NO_OP the kernel's */
 void tile_lines_begin(tile_emitter *e);
-void tile_lines_set(tile_emitter *e, tile_loc loc);
+void tile_lines_set(tile_emitter *e, tile_op op);
+/* At the end of this block, in the place in the source that was set last: LLVM takes the place of
+ * the instruction that something was built before. */
+void tile_return_to(tile_emitter *e, LLVMBasicBlockRef block);
 void tile_lines_end(tile_emitter *e);
 
 #endif

@@ -201,20 +201,22 @@ static LLVMTypeRef arg_type(const tile_emitter *e, const tile_type *type) {
     return truth ? e->i8 : tile_part_type(e, type);
 }
 
-static void add_arg_flag(tile_emitter *e, unsigned index, const char *name) {
+static void add_arg_number(tile_emitter *e, unsigned index, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(e->function, index + 1, LLVMCreateEnumAttribute(e->llvm, kind, 0));
+    LLVMAddAttributeAtIndex(e->function, index + 1, LLVMCreateEnumAttribute(e->llvm, kind, value));
+}
+
+static void add_arg_flag(tile_emitter *e, unsigned index, const char *name) {
+    add_arg_number(e, index, name, 0);
 }
 
 /* As the driver takes a CUtensorMap: 128 bytes that stay where they are. */
 static void pass_map_by_value(tile_emitter *e, unsigned index) {
-    static const char by_value[] = "byval", align[] = "align", constant[] = "nvvm.grid_constant";
+    static const char by_value[] = "byval", constant[] = "nvvm.grid_constant";
     const LLVMAttributeRef attributes[] = {
         LLVMCreateTypeAttribute(e->llvm,
                                 LLVMGetEnumAttributeKindForName(by_value, sizeof by_value - 1),
                                 LLVMArrayType2(e->i8, TILE_TENSOR_MAP_BYTES)),
-        LLVMCreateEnumAttribute(e->llvm, LLVMGetEnumAttributeKindForName(align, sizeof align - 1),
-                                TILE_TENSOR_MAP_ALIGNMENT),
         LLVMCreateStringAttribute(e->llvm, constant, sizeof constant - 1, "", 0)};
     for (unsigned i = 0; i < sizeof attributes / sizeof *attributes; i++)
         LLVMAddAttributeAtIndex(e->function, index + 1, attributes[i]);
@@ -254,6 +256,21 @@ static void set_launch_attributes(tile_emitter *e) {
         tile_arena_format(&e->arena, "%d,%d,%d", (int)extent[0], (int)extent[1], (int)extent[2]));
 }
 
+/* 1: it is no address. */
+static uint64_t alignment_of(const tile_emitter *e, tile_abi_parameter parameter) {
+    const tile_arg_decl *arg = &e->f->args[parameter.index];
+    switch (parameter.kind) {
+    case TILE_PARAMETER_argument:
+        return tile_type_is_address(arg->type) ? tile_address_alignment(arg->type, arg->divisible)
+                                               : 1;
+    case TILE_PARAMETER_clean_scratch:
+    case TILE_PARAMETER_scratch: return TILE_SCRATCH_ALIGNMENT;
+    case TILE_PARAMETER_table: return TILE_TABLE_ALIGNMENT;
+    case TILE_PARAMETER_tensor_map: return TILE_TENSOR_MAP_ALIGNMENT;
+    }
+    return 1;
+}
+
 static void declare_function(tile_emitter *e, const tile_abi_parameter *parameters,
                              unsigned count) {
     const tile_function *f = e->f;
@@ -272,6 +289,10 @@ static void declare_function(tile_emitter *e, const tile_abi_parameter *paramete
     set_launch_attributes(e);
     for (unsigned i = 0; i < count; i++)
         if (parameters[i].kind == TILE_PARAMETER_tensor_map) pass_map_by_value(e, i);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t alignment = alignment_of(e, parameters[i]);
+        if (alignment > 1) add_arg_number(e, i, "align", alignment);
+    }
     for (unsigned i = 0; i < count; i++)
         if (parameters[i].kind == TILE_PARAMETER_table) {
             add_arg_flag(e, i, "noalias");
@@ -339,7 +360,7 @@ void tile_emit_kernel(tile_emitter *e) {
     tile_lines_begin(e);
     LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(e->llvm, e->function, "entry");
     LLVMPositionBuilderAtEnd(e->builder, entry);
-    tile_lines_set(e, e->f->loc);
+    tile_lines_set(e, TILE_NO_OP);
     bind_parameters(e, parameters, count);
     prefetch_maps(e);
     e->last_bound = LLVMGetLastInstruction(entry);

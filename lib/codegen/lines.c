@@ -1,7 +1,10 @@
 /* Line tables: .loc directives that lead from PTX back to the source text.
  *
  * The compile unit asks for directives only. A full line table would put `debug` into .target,
- * which turns ptxas' optimisation off. */
+ * which turns ptxas' optimisation off.
+ *
+ * In marked code (tile_emit_marked) they lead to operations instead: the file has no name, and the
+ * line is the operation's id plus 1. */
 #include <string.h>
 
 #include "lib/codegen/emitter.h"
@@ -12,18 +15,26 @@ enum {
 
 static LLVMMetadataRef file_of(tile_emitter *e, uint32_t index) {
     if (!e->line_files[index]) {
-        const char *name = tile_context_source_name(tile_function_context(e->f), index);
+        const tile_context *context = tile_function_context(e->f);
+        const char *name = e->is_marked ? "operations" : tile_context_source_name(context, index);
         e->line_files[index] = LLVMDIBuilderCreateFile(e->lines, name, strlen(name), "", 0);
     }
     return e->line_files[index];
 }
 
+/* TILE_NO_OP: the kernel's. */
+static tile_loc place_of(const tile_emitter *e, tile_op op) {
+    if (e->is_marked) return (tile_loc){.line = op.id + 1};
+    return op.id ? tile_op_loc(e->f, op) : e->f->loc;
+}
+
 void tile_lines_begin(tile_emitter *e) {
-    const tile_context *context = tile_function_context(e->f);
-    tile_loc loc = e->f->loc;
-    if (e->options->no_line_info || !loc.line || loc.file >= context->source_count) return;
+    size_t sources = e->is_marked ? 1 : tile_function_context(e->f)->source_count;
+    tile_loc loc = place_of(e, TILE_NO_OP);
+    bool is_wanted = e->is_marked || !e->options->no_line_info;
+    if (!is_wanted || !loc.line || loc.file >= sources) return;
     e->lines = LLVMCreateDIBuilder(e->module);
-    e->line_file_count = (uint32_t)context->source_count;
+    e->line_file_count = (uint32_t)sources;
     e->line_files = TILE_NEW_ARRAY(&e->arena, LLVMMetadataRef, e->line_file_count);
     e->line_scopes = TILE_NEW_ARRAY(&e->arena, LLVMMetadataRef, e->line_file_count);
     LLVMMetadataRef file = file_of(e, loc.file);
@@ -43,14 +54,20 @@ void tile_lines_begin(tile_emitter *e) {
 }
 
 /* Keeps the last place where an operation has none of its own. */
-void tile_lines_set(tile_emitter *e, tile_loc loc) {
+void tile_lines_set(tile_emitter *e, tile_op op) {
+    tile_loc loc = place_of(e, op);
     if (!e->lines || !loc.line || loc.file >= e->line_file_count) return;
     if (!e->line_scopes[loc.file])
         e->line_scopes[loc.file] =
             LLVMDIBuilderCreateLexicalBlockFile(e->lines, e->line_scope, file_of(e, loc.file), 0);
-    LLVMSetCurrentDebugLocation2(e->builder,
-                                 LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
-                                                                  e->line_scopes[loc.file], NULL));
+    e->line_here = LLVMDIBuilderCreateDebugLocation(e->llvm, loc.line, loc.column,
+                                                    e->line_scopes[loc.file], NULL);
+    LLVMSetCurrentDebugLocation2(e->builder, e->line_here);
+}
+
+void tile_return_to(tile_emitter *e, LLVMBasicBlockRef block) {
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    LLVMSetCurrentDebugLocation2(e->builder, e->line_here);
 }
 
 void tile_lines_end(tile_emitter *e) {

@@ -96,7 +96,7 @@ bool tile_emit_can(tile_opcode opcode) {
 }
 
 void tile_emit_op(tile_emitter *e, tile_op op) {
-    tile_lines_set(e, tile_op_loc(e->f, op));
+    tile_lines_set(e, op);
     tile_stamps_put(e, op, false);
     functions[tile_op_opcode(e->f, op)](e, op);
     tile_stamps_put(e, op, true);

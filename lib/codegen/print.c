@@ -70,7 +70,7 @@ static LLVMValueRef build_room(tile_emitter *e, LLVMTypeRef type) {
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(e->function);
     LLVMPositionBuilderBefore(e->builder, LLVMGetFirstInstruction(entry));
     LLVMValueRef room = LLVMBuildAlloca(e->builder, type, "");
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
     return room;
 }
 

@@ -190,7 +190,7 @@ static void emit_role(tile_emitter *e, tile_op op, unsigned r) {
     tile_executors who = tile_executors_of_role(e->f, op, r);
     tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, who));
     tile_emit_region(e, region);
-    tile_lines_set(e, tile_op_loc(e->f, op));
+    tile_lines_set(e, op);
 }
 
 /* Regions [first, end), which have one number of registers. */

@@ -47,7 +47,7 @@ void tile_sums_end(tile_emitter *e) {
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_declare_sums);
     tile_ptx_modify(&ptx, "%u", e->sums->count);
     tile_ptx_call(&ptx, NULL);
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
 }
 
 /* Registers ------------------------------------------------------------------------------------ */
@@ -403,5 +403,5 @@ void tile_sums_join(tile_emitter *e, tile_op branch, const LLVMBasicBlockRef end
         LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(ends[r]));
         make_moves(&m);
     }
-    LLVMPositionBuilderAtEnd(e->builder, here);
+    tile_return_to(e, here);
 }

@@ -162,7 +162,7 @@ static tile_op next_product(const tile_emitter *e, tile_op op) {
     if (is_product(e, tile_value_def(e->f, acc)) && e->uses[acc.id] != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < 3; i++) {
         const tile_type *type = tile_value_type(e->f, tile_op_operand(e->f, op, i));
-        bool here = i < 2 && type->kind == TILE_TYPE_VECTOR; /* a fence may stand behind it */
+        bool here = i < 2 && type->kind == TILE_TYPE_VECTOR; /* a fence may come after it */
         if (here || type != tile_value_type(e->f, tile_op_operand(e->f, next, i)))
             return TILE_NO_OP;
     }

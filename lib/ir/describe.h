@@ -12,7 +12,7 @@ const char *tile_expr_text(const tile_function *f, const tile_expr *expr, tile_a
 const char *tile_type_text(const tile_function *f, const tile_type *type, const char *layout,
                            tile_arena *arena);
 
-/* What to write where a scalar stands in the place of a tile, tensor or vector of `wanted`, as
+/* What to write where a scalar stands in place of a tile, tensor or vector of `wanted`, as
  * "; write ..". "" where the types differ otherwise. */
 const char *tile_splat_advice(const tile_function *f, tile_value value, const tile_type *wanted,
                               tile_arena *arena);

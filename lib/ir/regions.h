@@ -28,7 +28,7 @@
     "more than %d regions are nested; compute conditions first, with `&` and " \
     "`select`"
 
-/* In the place of a region's index: the operation itself, before and after its regions. */
+/* Instead of a region's index: the operation itself, before and after its regions. */
 enum { TILE_AROUND = -1 };
 
 /* for (int at = TILE_AROUND; ...): the operation, then each of its regions. */

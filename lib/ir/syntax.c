@@ -126,7 +126,7 @@ const char *tile_param_kind_name(tile_param_kind kind) {
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }
 
-/* Puts `to` in the place of `from`, which stands in text at most once. */
+/* Puts `to` in place of `from`, which stands in text at most once. */
 static void replace_point(char *text, size_t size, const char *from, const char *to) {
     char *at = strstr(text, from);
     size_t tail = at ? strlen(at + strlen(from)) + 1 : 0;

@@ -54,8 +54,8 @@ static bool check_kernel(const tile_function *f) {
         tile_error_at(f, TILE_NO_OP, "@%s is a compute, and only kernels are launched", f->name);
     else if (f->raster || f->is_persistent)
         tile_error_at(f, TILE_NO_OP,
-                      "@%s: `%s` has not been applied yet; run the pass walk-tiles first", f->name,
-                      f->raster ? "raster" : "persistent");
+                      "@%s: `%s` has not been applied yet; run the pass tile-scheduler first",
+                      f->name, f->raster ? "raster" : "persistent");
     else if (!tile_executors_of_block(f).warps)
         tile_error_at(f, TILE_NO_OP, "@%s: the number of warps is not known yet; run instantiate",
                       f->name);

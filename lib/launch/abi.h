@@ -7,6 +7,7 @@
 
 enum {
     TILE_SCRATCH_ALIGNMENT = 256,
+    TILE_TABLE_ALIGNMENT = 4,
     TILE_TENSOR_MAP_ALIGNMENT = 64, /* of the parameter */
     TILE_MAX_TABLES = 4,
     /* With those of the two kinds of scratch. */
@@ -80,5 +81,9 @@ int64_t tile_shared_bytes(const tile_function *kernel);
 tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *scratch,
                                         unsigned scratch_count, unsigned table_count,
                                         unsigned map_count, tile_arena *arena, unsigned *count);
+/* Bytes, a power of two, that the address of a pointer or view argument is a multiple of wherever
+ * this code runs: a launch takes no array that is not aligned to its elements, and the variant
+ * asks for what is divisible. */
+uint64_t tile_address_alignment(const tile_type *type, unsigned divisible);
 
 #endif

@@ -2,6 +2,8 @@
  * the same fields: one that is missing, unknown or there twice is an error.
  *
  *   {
+ *     "format"        TILE_ABI_FORMAT, the number of these fields and of the words in them: a text
+ *                     of another one is ignored, with a remark
  *     "entry"         name of the .entry
  *     "parameters"    the PTX parameters in order, each with
  *       "name"
@@ -105,7 +107,8 @@ void tile_abi_print(const tile_abi *abi, tile_writer writer, void *user) {
     tile_arena arena = {0};
     tile_text text = {.arena = &arena};
     if (!abi || !writer) return;
-    abi_json_root all = {.entry = abi->entry,
+    abi_json_root all = {.format = TILE_ABI_FORMAT,
+                         .entry = abi->entry,
                          .parameters = abi->parameter_texts,
                          .parameters_count = abi->parameter_count,
                          .grid = (const char **)abi->grid.text,

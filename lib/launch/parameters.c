@@ -37,6 +37,11 @@ tile_abi_parameter *tile_parameter_list(size_t arg_count, const tile_scratch *sc
     return list;
 }
 
+uint64_t tile_address_alignment(const tile_type *type, unsigned divisible) {
+    uint64_t element = tile_scalar_bytes(type->scalar), known = divisible & -divisible;
+    return known > element ? known : element;
+}
+
 static const char *ptx_type(const tile_type *type) {
     if (tile_type_is_address(type)) return ".u64";
     switch (type->scalar) {
@@ -78,7 +83,7 @@ static void set_text(tile_abi *abi, unsigned index) {
     case TILE_PARAMETER_table:
         text->name = tile_arena_format(arena, "table_%u", parameter->index);
         text->type = "ptr<i32>";
-        text->divisible = 4;
+        text->divisible = TILE_TABLE_ALIGNMENT;
         break;
     case TILE_PARAMETER_tensor_map:
         text->name = tile_arena_format(arena, "tensor_map_%u", parameter->index);

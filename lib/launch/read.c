@@ -66,7 +66,7 @@ static void add_grid(reader *r) {
 static void add_table(reader *r, unsigned index) {
     const abi_json_table *table = &r->json.tables[index];
     add_head(r, tile_arena_format(&r->arena, "_table_%u", index),
-             tile_arena_format(&r->arena, " persistent dealt by %s", table->tile_cost),
+             tile_arena_format(&r->arena, " persistent balanced by %s", table->tile_cost),
              join(r, table->extents, 3), 1);
 }
 
@@ -90,6 +90,13 @@ static void add_map(reader *r, unsigned index) {
 
 static bool read_json(reader *r, const char *text, size_t length) {
     abi_json_root *j = &r->json;
+    const char *other =
+        tile_record_other_format("format", TILE_ABI_FORMAT, text, length, &r->arena);
+    if (other) {
+        tile_report(r->context, TILE_REMARK, (tile_loc){0},
+                    "the launch interface is ignored: %s; compile the kernel again", other);
+        return false;
+    }
     const char *wrong = tile_record_read(&abi_json_root_record, text, length, &r->arena, j);
     if (wrong) return fail(r, wrong);
     if (j->block % 32) return fail(r, "a block has 32 to 1024 threads, in warps of 32");

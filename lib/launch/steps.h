@@ -1,5 +1,5 @@
 /* What launching a plan does, without the plan: steps in order, with expressions over the plan's
- * arguments in the place of values. */
+ * arguments in place of values. */
 #ifndef TILE_LIB_LAUNCH_STEPS_H
 #define TILE_LIB_LAUNCH_STEPS_H
 

@@ -1,6 +1,7 @@
 /* A plan's steps as JSON, for whoever launches its kernels without this library:
  *
  *   {
+ *     "format"      TILE_ABI_FORMAT, as that of a launch interface
  *     "plan"        name
  *     "arguments"   of the plan in order, each with "name" and "type" in the IR; a view with its
  *                   "extents" and, if it says any, its "strides": expressions over the arguments
@@ -86,7 +87,8 @@ static void put_argument(printer *p, unsigned index) {
 
 static void put_head(printer *p) {
     const tile_function *plan = p->steps->plan;
-    PUT(p, "{\n  \"plan\": \"%s\",\n  \"arguments\": [", plan->name);
+    PUT(p, "{\n  \"format\": %d,\n  \"plan\": \"%s\",\n  \"arguments\": [", TILE_ABI_FORMAT,
+        plan->name);
     for (unsigned i = 0; i < plan->arg_count; i++) put_argument(p, i);
     PUT(p, "%s],\n  \"kernels\": [", plan->arg_count ? "\n  " : "");
     for (size_t i = 0; i < p->steps->kernel_count; i++)

@@ -107,11 +107,11 @@ tile_status tile_abi_table_extents(const tile_abi *abi, unsigned index, const in
             count *= extents[d];
             continue;
         }
-        tile_report(
-            abi->context, TILE_ERROR, abi->loc,
-            "@%s: tiles cannot be scheduled for these arguments: dim %u is %s, and there must be 1 "
-            "to %d tiles; launch less at once, or write `persistent` without `dealt by`",
-            abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
+        tile_report(abi->context, TILE_ERROR, abi->loc,
+                    "@%s: tiles cannot be distributed for these arguments: dim %u is %s, and there "
+                    "must be 1 to %d tiles; launch less at once, or write `persistent` without "
+                    "`balanced by`",
+                    abi->entry, d, abi->table_texts[index].extents[d], TILE_MAX_TABLE_TILES);
         return TILE_INVALID;
     }
     return TILE_OK;
@@ -197,7 +197,7 @@ static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, in
     tile_take_options(&known, sizeof known, facts);
     if (known.num_sms > 0) return (int32_t)(known.num_sms < tiles ? known.num_sms : tiles);
     tile_report(abi->context, TILE_ERROR, abi->loc,
-                "@%s: num_sms is missing in the launch's facts, and the tile schedule needs it",
+                "@%s: tiles are distributed to num_sms blocks, which the launch's facts must say",
                 abi->entry);
     return 0;
 }

@@ -45,7 +45,7 @@ void tile_abi_set_variants(tile_abi *abi, const tile_function *f, const tile_var
     }
 }
 
-/* The dim of a map's rows: the last one whose elements are known to lie side by side. */
+/* The dim of a map's rows: the last one whose elements are known to be contiguous. */
 static unsigned find_row_dim(const tile_abi_arg *arg) {
     for (unsigned d = arg->type->rank; d-- > 0;)
         if (tile_expr_is(arg->strides[d], 1)) return d;

@@ -101,7 +101,7 @@ tile_layout tile_layout_shared_swizzled(const uint32_t *dims, unsigned rank, uns
 bool tile_layout_order(const tile_layout *held, const uint32_t *piece, unsigned vec,
                        tile_layout *order);
 /* How threads hold such a piece, or all of the tile, loaded in the order of its memory: `vec`
- * neighbours per thread, as far as they lie side by side, then lanes, then warps; vec shrinks and
+ * neighbours per thread, as far as they are contiguous, then lanes, then warps; vec shrinks and
  * small pieces are replicated as in tile_layout_blocked. */
 tile_layout tile_layout_ordered(const tile_layout *order, const uint32_t *dims, unsigned vec,
                                 unsigned num_warps);

@@ -24,7 +24,7 @@
 
 enum { TILE_THREAD_BITS = TILE_LANE_BITS + TILE_LAYOUT_MAX_WARP_BITS };
 
-/* Registers change places with those that differ in the bits `exchanged`, where an odd number of
+/* Registers change places with those that differ in the bits of the mask, where an odd number of
  * the thread's bits `threads` (lanes', then warps') are set. */
 typedef struct tile_shuffle_step {
     uint32_t threads;

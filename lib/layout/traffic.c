@@ -12,7 +12,7 @@ static bool is_column(const uint32_t *three) {
     return three[0] == 1 && three[1] == 2 && three[2] == 4;
 }
 
-/* Whether a lane's elements and the lanes of a quad lie side by side. */
+/* Whether a lane's elements and the lanes of a quad are contiguous. */
 static bool is_row(const uint32_t *reg, const uint32_t *lane, unsigned own_bits) {
     bool row = true;
     for (unsigned bit = 0; bit < own_bits; bit++) row &= reg[bit] == UINT32_C(1) << bit;

@@ -28,8 +28,8 @@ typedef struct tile_traffic {
  * add to the offset,
  *
  *              registers       lane 0, 1    lane 2, 3, 4
- *    plain     1 .. p / 2      p, 2p        rows            columns lie side by side
- *    trans     row 1           rows 2, 4    1, 2, 4         rows lie side by side
+ *    plain     1 .. p / 2      p, 2p        rows            columns are contiguous
+ *    trans     row 1           rows 2, 4    1, 2, 4         rows are contiguous
  *
  * and everything else must leave the bits inside a row alone. stmatrix stores what ldmatrix loads.
  */
@@ -47,11 +47,11 @@ tile_matrices tile_matrices_find(const tile_layout *layout, const uint32_t *reg,
                                  unsigned element_bits);
 
 /* In shared memory laid out by `memory`: by ldmatrix where the layouts have it and `matrices`, else
- * with accesses as wide as elements lie side by side. */
+ * with accesses as wide as elements are contiguous. */
 tile_traffic tile_traffic_shared(const tile_layout *tile, const tile_layout *memory,
                                  unsigned element_bytes, bool matrices);
 
-/* In global memory, where neighbours along dim d lie side by side (rank: none do) in rows that
+/* In global memory, where neighbours along dim d are contiguous (rank: none are) in rows that
  * begin with a sector of their own; accesses of at most `width` elements. */
 tile_traffic tile_traffic_global(const tile_layout *tile, unsigned d, unsigned width,
                                  unsigned element_bytes);

@@ -116,7 +116,7 @@ typedef struct tile_tma_box {
     uint32_t extent[TILE_MAX_RANK]; /* by dim of the buffer, 256 at most */
 } tile_tma_box;
 
-/* False if not even 16 bytes lie side by side. */
+/* False if not even 16 bytes are contiguous. */
 bool tile_tma_find_box(const tile_layout *shared, unsigned element_bytes, tile_tma_box *box);
 
 #endif

@@ -1,19 +1,24 @@
-/* The manual's prose: the files of chapters/ by their names, which the build makes arrays of.
- * manual.c puts what the tables know between them. */
+/* The manual's texts, which the build makes arrays of, and what is printed of the tables. */
 #ifndef TILE_LIB_MANUAL_TEXT_H
 #define TILE_LIB_MANUAL_TEXT_H
 
+#include <stddef.h>
+
 #include "lib/support/out.h"
 
-extern const char tile_manual_grammar[], tile_manual_notes[], tile_manual_statements[],
-    tile_manual_walk[], tile_manual_splits[], tile_manual_points[], tile_manual_plans[],
-    tile_manual_executors[], tile_manual_clusters[], tile_manual_barriers[], tile_manual_products[],
-    tile_manual_contracts[], tile_manual_pipelines[], tile_manual_parallel[],
-    tile_manual_computes[], tile_manual_walks[], tile_manual_weights[], tile_manual_sums[],
-    tile_manual_given[], tile_manual_check[], tile_manual_levels[], tile_manual_launch[],
-    tile_manual_features[], tile_manual_families[];
+/* chapters/NAME.md and operations/NAME.md. */
+#define CHAPTER(name, summary) extern const char tile_manual_##name[];
+#include "lib/manual/chapters.def"
+#undef CHAPTER
+#define GROUP(name, title) extern const char tile_manual_examples_##name[];
+#include "lib/manual/groups.def"
+#undef GROUP
 
-/* The chapter on what a GPU limits of a launch. */
-void tile_manual_print_launch(const tile_out *out);
+/* Nothing if there is no such table. */
+void tile_manual_print_table(const char *name, size_t length, const tile_out *out);
+/* All operations with their operands, as a table. */
+void tile_manual_print_operations(const tile_out *out);
+/* The production of this name in the grammar, indented; false if there is none. */
+bool tile_manual_print_production(const char *name, const tile_out *out);
 
 #endif

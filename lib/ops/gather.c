@@ -189,7 +189,7 @@ static bool check_pad(const tile_function *f, tile_op op, const tile_expr *pad,
 /* Only what a GPU leaves out can be said to be inside. */
 static bool check_within(const tile_function *f, tile_op op) {
     tile_gather g;
-    if (!tile_op_has_attr(f, op, TILE_ATTR_within)) return true;
+    if (!tile_op_has_attr(f, op, TILE_ATTR_in_bounds)) return true;
     if (tile_gather_of(f, op, &g) && g.tiles &&
         tile_value_type(f, g.memory)->kind == TILE_TYPE_SHARED)
         return true;

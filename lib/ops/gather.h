@@ -38,7 +38,7 @@ bool tile_is_plain_access(const tile_function *f, tile_op op);
  * has. */
 bool tile_is_repeated(const tile_function *f, tile_value tile, unsigned d);
 
-/* What op has in the place of elements that it does not read. */
+/* What op has in place of elements that it does not read. */
 bool tile_op_pads(const tile_function *f, tile_op op); /* something else than zero bits */
 /* Writes it as an element of this type; what is no number yet becomes 0. */
 void tile_pad_write(const tile_function *f, tile_op op, tile_scalar scalar, void *at);

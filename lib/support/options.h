@@ -1,5 +1,5 @@
 /* Option structs begin with their size, so that a caller built against an older header, whose
- * struct is shorter, goes on to work: what it does not know is zero, the default. */
+ * struct is shorter, still works: what it does not know is zero, the default. */
 #ifndef TILE_LIB_SUPPORT_OPTIONS_H
 #define TILE_LIB_SUPPORT_OPTIONS_H
 

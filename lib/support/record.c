@@ -263,3 +263,19 @@ const char *tile_record_read(const tile_record *record, const char *text, size_t
     if (!json) return "it is not JSON";
     return read_record(&r, record, json, to) ? NULL : r.why;
 }
+
+const char *tile_record_other_format(const char *key, int64_t expected, const char *text,
+                                     size_t length, tile_arena *arena) {
+    const tile_json *json = tile_json_read(arena, text, length);
+    if (!json || json->kind != TILE_JSON_OBJECT) return NULL;
+    for (const tile_json *at = json->first; at; at = at->next) {
+        int64_t format;
+        if (strcmp(at->key, key) != 0) continue;
+        if (!tile_json_is_int(at, &format))
+            return tile_arena_format(arena, "its format number \"%s\" is no whole number", key);
+        if (format == expected) return NULL;
+        return tile_arena_format(
+            arena, "it has format %" PRId64 ", and this version reads %" PRId64, format, expected);
+    }
+    return tile_arena_format(arena, "it has no format number \"%s\"", key);
+}

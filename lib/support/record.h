@@ -89,6 +89,12 @@ void tile_record_print(const tile_record *record, const void *from, tile_text *t
 const char *tile_record_read(const tile_record *record, const char *text, size_t length,
                              tile_arena *arena, void *to);
 
+/* Whether another version wrote the text, which has the number of its format under `key`: NULL, or
+ * what is wrong with the number. NULL also if the text is no JSON object, which tile_record_read
+ * reports. */
+const char *tile_record_other_format(const char *key, int64_t expected, const char *text,
+                                     size_t length, tile_arena *arena);
+
 /* Appends the struct as bytes, without keys. */
 void tile_record_pack(const tile_record *record, const void *from, tile_text *to);
 /* The struct from these bytes, and no more of them. Texts and lists are in the arena; what BYTES

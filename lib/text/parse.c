@@ -1,6 +1,7 @@
 /* The parser of the text form: files here, headers of functions in parse_function.c, types,
  * expressions and statements in the other parse_*.c, tokens and errors in parse_token.c. The
  * grammar is in manual.c. */
+#include "lib/text/migrate.h"
 #include "lib/text/parse_function.h"
 #include "lib/text/parser.h"
 
@@ -33,6 +34,17 @@ static void parse_file(tile_parser *p) {
     }
 }
 
+/* Values that only become an attribute through parameters: each alone could be a word of the
+ * user's. */
+static void report_old_words(tile_parser *p, uint32_t file, size_t length) {
+    if (!p->has_old_words || tile_parse_has_failed(p)) return;
+    tile_old_words old =
+        tile_find_old_words(p->context->sources[file].text, length, file, &p->arena);
+    for (size_t i = 0; i < old.count && !p->stopped; i++)
+        tile_parse_error(p, old.words[i].token.loc, "%s",
+                         tile_rename_message(old.words[i].row, &p->arena));
+}
+
 tile_module *tile_module_parse(tile_context *context, const char *name, const char *text,
                                size_t length) {
     TILE_GUARD_OUTSIDE(context, NULL)
@@ -45,6 +57,7 @@ tile_module *tile_module_parse(tile_context *context, const char *name, const ch
     tile_parse_advance(&parser);
     tile_parse_advance(&parser);
     parse_file(&parser);
+    report_old_words(&parser, file, length);
     bool ok = !tile_parse_has_failed(&parser) && tile_module_verify(parser.module) == TILE_OK;
     tile_arena_reset(&parser.arena);
     if (ok) return parser.module;

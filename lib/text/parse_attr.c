@@ -5,6 +5,7 @@
 #include "lib/text/parser.h"
 
 bool tile_parse_unknown_attr(tile_parser *p, tile_attr_set allowed, const char *what) {
+    if (tile_parse_old_word(p, TILE_RENAMED_attribute, "")) return false;
     tile_guess guess = tile_guess_start(p->token.text, p->token.length);
     const char *advice = tile_foreign_advice(TILE_FOREIGN_ATTRIBUTE, &p->token), *list = "";
     for (unsigned i = 1; i < TILE_ATTR_LIMIT; i++) {
@@ -26,7 +27,6 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
     tile_guess guess = tile_guess_start(token->text, token->length);
     const tile_opcode opcode = tile_opcode_from_name(what, strlen(what));
     const char *words = "";
-    const char *behind = tile_arena_format(&p->arena, "%s =", tile_attr_keyword(attr->id));
     for (unsigned i = 0; (attr->text = tile_attr_word(attr->id, i)); i++) {
         if (token->kind == TILE_TOKEN_WORD &&
             tile_text_is(attr->text, token->text, token->length)) {
@@ -46,7 +46,7 @@ bool tile_parse_attr_word(tile_parser *p, const char *what, tile_parsed_attr *at
         tile_parse_advance(p);
         return true;
     }
-    if (tile_parse_old_word(p, behind)) return false;
+    if (tile_parse_old_word(p, TILE_RENAMED_word, tile_attr_keyword(attr->id))) return false;
     return tile_parse_error(p, token->loc, "'%s' takes one of %s, not '%.*s'%s",
                             tile_attr_keyword(attr->id), words, (int)token->length, token->text,
                             token->kind == TILE_TOKEN_WORD ? tile_guess_text(p, &guess, "") : "");

@@ -1,6 +1,6 @@
-/* Operations inside an expression: what computes or reads and has one result. Called, max(%a, 0),
- * with attributes by name; a type's name as a cast, f16(%a); and in front of the one operand that
- * is memory, load %a[%i] : [8]. */
+/* Operations inside an expression: those that compute or read and have one result. Called, max(%a,
+ * 0), with attributes by name; a type's name as a cast, f16(%a); and in front of the one operand
+ * that is memory, load %a[%i] : [8]. */
 #include <string.h>
 
 #include "lib/support/scalar.h"
@@ -127,9 +127,10 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
             if (!tile_parse_operand(p, operand)) return false;
             tile_parse_settle_operand(p, info, used - 1, operand);
             if (operand->brackets && tile_parse_at(p, ":"))
-                return tile_parse_error(
-                    p, p->token.loc,
-                    "write the type after the closing parenthesis: `%s(..) : type`", info->name);
+                return tile_parse_error(p, p->token.loc,
+                                        "the type is the operation's: it comes after the "
+                                        "parenthesis, %s(..) : type",
+                                        info->name);
             if (operand->head && tile_parse_at(p, ":") &&
                 !(operand->head = tile_parse_type_behind(p, operand->loc, operand->head)))
                 return false;

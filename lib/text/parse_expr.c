@@ -170,7 +170,7 @@ static const tile_node *parse_word_comparison(tile_parser *p) {
     if (!word) return NULL;
     const tile_expr *expr = tile_expr_op(
         p->context, opcode, tile_expr_param(p->context, param->name),
-        fits ? tile_expr_param(p->context, word) : tile_expr_word(p->context, word), NULL);
+        fits ? tile_expr_param(p->context, word) : tile_parse_word_expr(p, word), NULL);
     return host_node(p, left.loc, expr);
 }
 

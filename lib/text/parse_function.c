@@ -44,7 +44,7 @@ static bool check_param_name(tile_parser *p, const tile_token *token) {
 /* Whatever the word means elsewhere. */
 static const tile_expr *parse_word(tile_parser *p, const char *what) {
     const char *word = tile_parse_name(p, TILE_TOKEN_WORD, what);
-    return word ? tile_expr_word(p->context, word) : NULL;
+    return word ? tile_parse_word_expr(p, word) : NULL;
 }
 
 static bool parse_param(tile_parser *p) {
@@ -254,7 +254,7 @@ static bool parse_raster(tile_parser *p) {
     const char *name;
     const tile_expr *group = NULL;
     while ((name = tile_raster_name(raster)) && !tile_parse_at_word(p, name)) raster++;
-    if (!name && tile_parse_old_word(p, "raster")) return false;
+    if (!name && tile_parse_old_word(p, TILE_RENAMED_clause, "raster")) return false;
     if (!name) return tile_parse_expected(p, "rows(n) or columns(n)");
     tile_parse_advance(p);
     if (!tile_parse_expect(p, "(") ||
@@ -265,22 +265,22 @@ static bool parse_raster(tile_parser *p) {
     return true;
 }
 
-/* "persistent" ["if" expr] ["dealt" "by" expr] */
+/* "persistent" ["if" expr] ["balanced" "by" expr] */
 static bool parse_persistent(tile_parser *p) {
     const tile_expr *cost = NULL, *condition = NULL;
     bool depends = tile_parse_take_word(p, "if");
     if (depends) condition = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, false);
     if (depends && !condition) return false;
-    if (tile_parse_old_word(p, "persistent")) return false;
-    bool dealt = tile_parse_take_word(p, "dealt");
-    if (dealt && !tile_parse_take_word(p, "by"))
+    if (tile_parse_old_word(p, TILE_RENAMED_clause, "persistent")) return false;
+    bool balanced = tile_parse_take_word(p, "balanced");
+    if (balanced && !tile_parse_take_word(p, "by"))
         return tile_parse_expected(p, "by, and the cost of a tile");
-    p->has_block_id = dealt;
-    if (dealt) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
+    p->has_block_id = balanced;
+    if (balanced) cost = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
     p->has_block_id = false;
     tile_function_set_persistent(p->function, true, cost);
     tile_function_set_persistent_if(p->function, condition);
-    return !dealt || cost;
+    return !balanced || cost;
 }
 
 static bool parse_level(tile_parser *p) {
@@ -389,8 +389,7 @@ static const tile_expr *find_word(tile_parser *p) {
     const tile_param_decl *own = tile_function_find_param(p->function, token->text, token->length);
     const char *name = tile_intern_name(p->context, token->text, token->length);
     if (own) return own->kind == TILE_PARAM_word ? tile_expr_param(p->context, name) : NULL;
-    return tile_is_literal_word(token->text, token->length) ? NULL
-                                                            : tile_expr_word(p->context, name);
+    return tile_is_literal_word(token->text, token->length) ? NULL : tile_parse_word_expr(p, name);
 }
 
 static bool parse_param_value(tile_parser *p, tile_param_value *value) {

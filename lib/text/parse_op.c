@@ -203,7 +203,7 @@ static bool check_second(tile_parser *p, const tile_invocation *call, tile_op op
     return false;
 }
 
-/* `sync all`: the flag that makes it another barrier stands behind the name, unless the word begins
+/* `sync all`: the flag that makes it another barrier comes after the name, unless the word begins
  * an operand. */
 static bool take_all(tile_parser *p, const tile_op_info *info) {
     bool operand = p->next.kind == TILE_TOKEN_PUNCT && *p->next.text != '{' && *p->next.text != '}';
@@ -309,7 +309,9 @@ static bool is_unknown_op(const tile_parser *p) {
 
 const tile_node *tile_parse_unknown_op(tile_parser *p) {
     const tile_token *token = &p->token;
-    if (tile_parse_old_word(p, "") || tile_parse_foreign(p, TILE_FOREIGN_OPERATION)) return NULL;
+    if (tile_parse_old_word(p, TILE_RENAMED_operation, "") ||
+        tile_parse_foreign(p, TILE_FOREIGN_OPERATION))
+        return NULL;
     tile_guess guess = tile_guess_start(token->text, token->length);
     for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++)
         if (tile_op_get_info((tile_opcode)i)->name)

@@ -149,6 +149,20 @@ void tile_parse_recover(tile_parser *p, const char *start) {
     }
 }
 
+bool tile_parse_old_word(tile_parser *p, tile_rename_kind kind, const char *where) {
+    const tile_token *token = &p->token;
+    const tile_rename *row = token->kind == TILE_TOKEN_WORD
+                                 ? tile_rename_find(kind, where, token->text, token->length)
+                                 : NULL;
+    if (row) tile_parse_error(p, token->loc, "%s", tile_rename_message(row, &p->arena));
+    return row != NULL;
+}
+
+const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word) {
+    p->has_old_words |= tile_rename_find(TILE_RENAMED_word, NULL, word, strlen(word)) != NULL;
+    return tile_expr_word(p->context, word);
+}
+
 void tile_parse_recover_function(tile_parser *p, const char *start) {
     tile_parse_stop_if_too_many(p, p->token.loc);
     while (p->token.kind != TILE_TOKEN_END) {

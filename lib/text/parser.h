@@ -7,6 +7,7 @@
 #define TILE_LIB_TEXT_PARSER_H
 
 #include "lib/support/text.h"
+#include "lib/ir/renames.h"
 #include "lib/ir/syntax.h"
 #include "lib/support/guess.h"
 #include "lib/text/lexer.h"
@@ -116,6 +117,7 @@ typedef struct tile_parser {
     tile_lexer lexer;
     tile_token token, next;
     unsigned first_error;        /* the context's count when parsing began */
+    bool has_old_words;          /* some value is a word that an attribute had */
     bool stopped;                /* too many errors: the rest of the text is not read */
     bool skipping;               /* tile_parse_skip */
     bool abandoned;              /* nothing more is said of this function */
@@ -149,9 +151,10 @@ const char *tile_parse_name(tile_parser *p, tile_token_kind kind, const char *wh
 /* Always false. */
 bool tile_parse_error(tile_parser *p, tile_loc loc, const char *format, ...) TILE_PRINTF(3, 4);
 bool tile_parse_expected(tile_parser *p, const char *what);
-/* True after an error if the token is a word that the language had behind that one (old_words.def).
- */
-bool tile_parse_old_word(tile_parser *p, const char *behind);
+/* True after an error if the token is a word of this kind that the language had (renames.def). */
+bool tile_parse_old_word(tile_parser *p, tile_rename_kind kind, const char *where);
+/* A word as a value, of a parameter or compared with one. */
+const tile_expr *tile_parse_word_expr(tile_parser *p, const char *word);
 bool tile_parse_too_deep(tile_parser *p, tile_loc loc);
 /* The next token, of a part of the text that is given up. */
 void tile_parse_skip(tile_parser *p);

@@ -111,7 +111,7 @@ static void print_walk(tile_printer *p) {
     if (p->f->is_persistent) PRINT(p, "\n    persistent");
     if (p->f->persistent_if)
         PRINT(p, " if %s", tile_expr_text(p->f, p->f->persistent_if, &p->text));
-    if (p->f->cost) PRINT(p, " dealt by %s", tile_expr_text(p->f, p->f->cost, &p->text));
+    if (p->f->cost) PRINT(p, " balanced by %s", tile_expr_text(p->f, p->f->cost, &p->text));
 }
 
 void tile_print_clauses(tile_printer *p) {

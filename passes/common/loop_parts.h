@@ -1,4 +1,4 @@
-/* The iterations of a loop, dealt out in turn. */
+/* The iterations of a loop, distributed round-robin. */
 #ifndef TILE_PASSES_COMMON_LOOP_PARTS_H
 #define TILE_PASSES_COMMON_LOOP_PARTS_H
 

@@ -1,4 +1,4 @@
-/* A part of a tile along one of its dims, in the place of the whole. */
+/* A part of a tile along one of its dims, in place of the whole. */
 #ifndef TILE_PASSES_COMMON_SLICE_H
 #define TILE_PASSES_COMMON_SLICE_H
 

@@ -82,7 +82,7 @@ bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word) {
 }
 
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
-    bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_exchanged);
+    bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_swap_operands);
     *row_dim =
         exchanged || !admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
     return admits(f, dot, *row_dim);

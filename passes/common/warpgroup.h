@@ -28,15 +28,15 @@ bool *copied_buffers(tile_function *f, tile_arena *arena);
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
 
 /* The accumulator's dim that the instruction's rows lie in, before there are layouts: as the
- * attribute `exchanged` says, which choose-instructions decides once for all passes behind it. Of a
- * text without it the plain one, if extents and warps admit that. False if there is none. */
+ * attribute `swap_operands` says, which choose-instructions decides once for all passes behind it.
+ * Of a text without it the plain one, if extents and warps admit that. False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 /* Whether the loop says `consumers = WORD`. */
 bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
-/* Whether the product may go on behind its iteration: an operand that is a tile and no stage of a
+/* Whether the product may continue past its iteration: an operand that is a tile and no stage of a
  * ring stays in registers. The instruction's second one would go through a buffer, which the next
  * iteration fills again. staged: of lhs and rhs, that it is such a stage, or a load that becomes
  * one. */

@@ -119,14 +119,14 @@ static spread predicate_of(expansion *e, tile_op op) {
 static void say_within(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
-        tile_op_set_flag(e->f, made, TILE_ATTR_within);
+        tile_op_set_flag(e->f, made, TILE_ATTR_in_bounds);
 }
 
 /* A place that an element stores no other element stores. */
 static void say_apart(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
-        tile_op_set_flag(e->f, made, TILE_ATTR_apart);
+        tile_op_set_flag(e->f, made, TILE_ATTR_unique_indices);
 }
 
 /* Of a buffer: the coordinates that elements have need not make a part of it. */

@@ -75,7 +75,7 @@ static bool find_dims(folding *s) {
 /* False after a diagnostic. */
 static bool check(const folding *s) {
     const tile_function *f = s->f;
-    const char *before = f->raster || f->is_persistent ? "walk-tiles" : NULL;
+    const char *before = f->raster || f->is_persistent ? "tile-scheduler" : NULL;
     if (before)
         tile_error_at(f, TILE_NO_OP,
                       "@%s: `%s` has not been applied yet; run %s before flatten-grid", f->name,

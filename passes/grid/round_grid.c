@@ -1,6 +1,6 @@
 /* round-grid: rounds a grid up to whole clusters, with blocks that only meet the others.
  *
- * A GPU launches whole clusters. The kernel goes on to see the grid that is written: whoever writes
+ * A GPU launches whole clusters. The kernel still sees the grid that is written: whoever writes
  * it need not think of the blocks behind its end, and a shape that is no multiple needs no second
  * kernel.
  *
@@ -218,7 +218,7 @@ static void refuse_remote(rounding *r, tile_op op) {
         tile_op_name(f, op), f->name);
 }
 
-/* A loop that all blocks run: they come to it, and so to those around it, as to a barrier. */
+/* A loop that all blocks run: they reach it, and so to those around it, as to a barrier. */
 static void visit_pipelined(rounding *r, tile_op op) {
     tile_function *f = r->f;
     if (tile_op_opcode(f, op) != TILE_OP_for || holds_meeting(r, op) || !common_loop_suits(f, op))

@@ -1,6 +1,6 @@
 /* instantiate: makes one kernel out of a family: binds the parameters and checks the conditions.
  *
- * With numbers in the place of names, loops have constant trip counts, offsets fold, and what an
+ * With numbers in place of names, loops have constant trip counts, offsets fold, and what an
  * argument is divisible by decides how wide the accesses to memory can be.
  *
  * level: any
@@ -52,6 +52,7 @@
 #include <string.h>
 
 #include "lib/analysis/executors.h"
+#include "lib/ir/renames.h"
 #include "lib/ir/describe.h"
 #include "lib/support/intern.h"
 #include "lib/ir/syntax.h"
@@ -305,7 +306,12 @@ static void bind_attr(instance *i, tile_loc loc, tile_attr *attr) {
         known |= strcmp(word, param->word) == 0;
         words = tile_arena_format(i->arena, "%s%s%s", words, w ? ", " : "", word);
     }
-    if (!known)
+    const tile_rename *row = tile_rename_find(TILE_RENAMED_word, tile_attr_keyword(attr->id),
+                                              param->word, strlen(param->word));
+    if (!known && row && row->now)
+        FAIL(i, loc, "%s: `%s` is now `%s`", tile_bound_text(&i->bound, attr->expr, i->arena),
+             row->old, row->now);
+    else if (!known)
         FAIL(i, loc, "'%s' is one of %s, but %s", tile_attr_keyword(attr->id), words,
              tile_bound_text(&i->bound, attr->expr, i->arena));
     attr->text = tile_intern_name(i->context, param->word, strlen(param->word));
@@ -448,7 +454,9 @@ tile_status tile_instantiate_function(tile_function *f, const tile_pass_option *
     bind_values(&i);
     resolve_layouts(&i);
     tile_status status = check_result(&i);
-    /* 3. They are gone. */
+    /* 3. They are gone; only those who read the code hear of them. */
+    const char *point = tile_bound_text(&i.bound, NULL, arena);
+    if (f->param_count) f->point = tile_intern_name(i.context, point, strlen(point));
     f->param_count = f->tune_count = f->where_count = 0;
     /* 4. Kernels of which it launches instances. */
     return status == TILE_OK ? tile_instantiate_launches(f, target, arena) : status;

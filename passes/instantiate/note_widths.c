@@ -24,7 +24,7 @@ static const tile_type *moved_by(const tile_function *f, tile_op op) {
     return moves ? tile : NULL;
 }
 
-/* Those of a tile are dealt out to all threads; copies to buffers may be by some of them. */
+/* Those of a tile are distributed to all threads; copies to buffers may be by some of them. */
 static void note(notes *n, tile_op op, const tile_type *tile, int64_t warps,
                  const tile_bindings *bindings) {
     int64_t dims[TILE_MAX_RANK], elements = 1;

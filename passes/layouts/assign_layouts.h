@@ -37,7 +37,7 @@ typedef struct store_widening {
 } store_widening;
 
 /* widen_stores.c: whether a store pays for a conversion before it, and to which layout. A remark
- * where shared memory has no room for it. */
+ * where shared memory is too small for it. */
 bool widen_store(const store_widening *widening, tile_op op, tile_layout *wide);
 
 /* The instruction for a dot; laid_out: one whose fragments its accumulator consists of. NULL: none.

@@ -272,7 +272,7 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     const char *fault = warpgroup_find_plan(c->f, op, &plan);
     if (!fault) return true;
     tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
-    tile_op_remove_attr(c->f, op, TILE_ATTR_exchanged);
+    tile_op_remove_attr(c->f, op, TILE_ATTR_swap_operands);
     turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
     turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
     tile_missed_at(c->f, op, "no wgmma", NULL, "%s", fault);

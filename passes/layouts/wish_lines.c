@@ -6,7 +6,7 @@
  *                          128 bytes of each of 8 columns
  *
  * That is taken where it costs less than whole lines on both sides and a conversion, or shared
- * memory has no room for one. */
+ * memory is too small for one. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/conversion.h"
 #include "lib/analysis/rearranged.h"

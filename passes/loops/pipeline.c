@@ -87,7 +87,7 @@
  * loaded one iteration before the copy, behind the copies of that, and carried: no copy waits for
  * its address.
  *
- * Products of a warpgroup (`via = wgmma`) whose sums the loop only carries go on behind their
+ * Products of a warpgroup (`via = wgmma`) whose sums the loop only carries continue past their
  * iteration, so that those of the next one begin while they run: the tensor cores have no gap
  * between two k-tiles. The stage that iteration i - 1 reads may then still be read, and copies run
  * d = s - 2 iterations ahead, into the one of iteration i - 2, whose products each thread has

@@ -26,7 +26,7 @@
  *     %empty_1 = alloc_barrier {count = 4} : shared<barrier[2]>
  *     %zero = splat 0.0 : tile<f32[64, 64]>
  *     %acc, %1, %2 = for %i = 0 to 1024 step 64
- *         iter (%sum = %zero, %stage = 0, %parity = 0) served {
+ *         iter (%sum = %zero, %stage = 0, %parity = 0) producer_fed {
  *       barrier_wait %full[%stage], %parity
  *       %p = dot %x, %y[%stage], %zero {via = wgmma} : tile<f32[64, 64]>
  *       barrier_arrive %empty[%stage]
@@ -82,7 +82,7 @@
  *     store %acc, %o[0, 0]
  *   }
  *
- * Two stages. All that hangs on the second product, also through what the loop carries, is the
+ * Two stages. All that depends on the second product, also through what the loop carries, is the
  * second stage, with the waits for what it reads and what gives that back; the rest is the first
  * one. An iteration of the new loop is the first stage of one that was written and the second stage
  * of the one before it:
@@ -93,7 +93,7 @@
  *
  * What the second stage takes from the first one is carried: the tile that is multiplied, where in
  * its ring its other operand is. What is only spread out over a tile is spread out anew. The tile
- * that is multiplied comes behind the wait for the product before it, with what hangs on it, as a
+ * that is multiplied comes behind the wait for the product before it, with what depends on it, as a
  * sum of what was rounded: till then the registers of that one's operand are read, and where they
  * are written ptxas ends each product before the next (C7513).
  *
@@ -105,14 +105,14 @@
  * nothing of a second one: only reads pass each other. A stage of a ring is waited for before it is
  * read and given back behind the wait for what reads it, as before; but one iteration more is
  * begun before all of the last one's stages are given back, so that its ring must have two, and
- * who fills it must go on till then: loops that are `served` are such. All the first stage may do
- * is to read, to compute, to wait and to arrive. Sums, and what one stage hands to the other, are
- * held at once: where registers are too few for that the loop stays as it is
+ * who fills it must go on till then: loops that are `producer_fed` are such. All the first stage
+ * may do is to read, to compute, to wait and to arrive. Sums, and what one stage hands to the
+ * other, are held at once: where registers are too few for that the loop stays as it is
  * (pipeline_dots_plan.c).
  *
  * Turns, where the loop asks for them: a warpgroup issues its products behind those of the one
  * before it, so that each computes while another one's products run, and not all at once. The
- * first turn is passed on before the outermost loop, and taken back at the end; all come to it
+ * first turn is passed on before the outermost loop, and taken back at the end; all reach it
  * equally often, since they run one loop, also where several groups of a role do: their loop's
  * bounds are the block's. Where a group skips iterations (skip_masked.c) the loop behind, which
  * only waits and arrives, passes the turn on in each of them.
@@ -149,9 +149,9 @@ static tile_value mapped(const iteration *it, tile_value value) {
 
 /* Which operations of the body. */
 typedef enum part {
-    ISSUED, /* up to the stage's last product, what it wants and what does not hang on one */
+    ISSUED, /* up to the stage's last product, what it wants and what does not depend on one */
     BEHIND, /* the rest, as a mask, whose registers are the operands' till then; but for */
-    HANDED, /* what the second stage multiplies, and what hangs on that */
+    HANDED, /* what the second stage multiplies, and what depends on that */
     WHOLE,  /* all of it */
 } part;
 
@@ -194,7 +194,7 @@ static void build(iteration *it, tile_builder *b, unsigned stage, part wanted) {
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
             compute_again(it, b, tile_op_operand(s->f, op, i));
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
-        if (waits && product) tile_build_await_turn(b, tile_build_int(b, s->turns));
+        if (waits && product) tile_build_ordered_wait(b, tile_build_int(b, s->turns));
         waits &= !product;
         tile_op built = tile_clone_op(b, op, it->map, it->count);
         if (wanted == ISSUED && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
@@ -216,7 +216,7 @@ static bool is_late(const dot_stages *s, unsigned carried) {
 }
 
 /* What an iteration's second stage gets from one place: what the loop carries, and what is kept for
- * it of the first stage, which stands behind that. */
+ * it of the first stage, which comes after that. */
 static void receive(iteration *it, tile_op loop, int place) {
     const dot_stages *s = it->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
@@ -294,38 +294,39 @@ static iteration build_prologue(const dot_stages *s, tile_builder *b) {
 static unsigned begin_turns(const dot_stages *s) {
     tile_function *f = s->f;
     tile_executors who = tile_executors_of(f, s->loop);
-    if (!tile_op_has_attr(f, s->loop, TILE_ATTR_turns)) return 0;
+    if (!tile_op_has_attr(f, s->loop, TILE_ATTR_ordered_issue)) return 0;
     unsigned first = tile_find_barriers(f, 0, tile_turns_of(who));
     if (!first) {
-        tile_missed_at(f, s->loop, "no turns", NULL,
+        tile_missed_at(f, s->loop, "no ordered issue", NULL,
                        "the block has no named barriers left for them");
         return 0;
     }
     tile_region all = who.role.id ? who.role : f->body;
     tile_builder b = tile_builder_before(f, tile_ancestor_in(f, s->loop, all));
     b.loc = tile_op_loc(f, s->loop);
-    tile_build_pass_turn(&b, tile_build_int(&b, first));
+    tile_build_ordered_arrive(&b, tile_build_int(&b, first));
     tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_edge);
     tile_op yield = tile_region_yield(f, all);
     b = yield.id ? tile_builder_before(f, yield) : tile_builder_at_end(f, all);
     b.loc = tile_op_loc(f, s->loop);
-    tile_build_await_turn(&b, tile_build_int(&b, first));
+    tile_build_ordered_wait(&b, tile_build_int(&b, first));
     tile_op await = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
     tile_op_set_flag(f, await, TILE_ATTR_edge);
     return first;
 }
 
-/* In the loop of the iterations that a group skips: it stands behind, and has no products. */
+/* In the loop of the iterations that a group skips: it comes after the loop, and has no products.
+ */
 static void pass_skipped_turns(const dot_stages *s) {
     tile_function *f = s->f;
     tile_op skipped = tile_op_at(f, s->loop)->next;
-    while (skipped.id && !tile_op_has_attr(f, skipped, TILE_ATTR_turns))
+    while (skipped.id && !tile_op_has_attr(f, skipped, TILE_ATTR_ordered_issue))
         skipped = tile_op_at(f, skipped)->next;
     if (!skipped.id) return;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, skipped, 0)));
     b.loc = tile_op_loc(f, s->loop);
-    tile_build_await_turn(&b, tile_build_int(&b, s->turns));
-    tile_build_pass_turn(&b, tile_build_int(&b, s->turns));
+    tile_build_ordered_wait(&b, tile_build_int(&b, s->turns));
+    tile_build_ordered_arrive(&b, tile_build_int(&b, s->turns));
 }
 
 static void build_body(const dot_stages *s, tile_op loop, iteration first, iteration second,
@@ -340,7 +341,7 @@ static void build_body(const dot_stages *s, tile_op loop, iteration first, itera
     receive(&second, loop, 0);
     build(&first, &b, 0, ISSUED);
     build(&second, &b, 1, ISSUED);
-    if (s->turns) tile_build_pass_turn(&b, tile_build_int(&b, s->turns));
+    if (s->turns) tile_build_ordered_arrive(&b, tile_build_int(&b, s->turns));
     await(&first, &b, 0, s->dots[1]);
     build(&first, &b, 0, BEHIND);
     await(&second, &b, 1, 0);
@@ -405,11 +406,11 @@ tile_status tile_pass_pipeline_dots(tile_pass *pass, tile_function *f) {
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
         dot_stages s = {.pass = pass};
-        if (!tile_op_has_attr(f, loops[i], TILE_ATTR_served)) continue;
-        tile_op_remove_attr(f, loops[i], TILE_ATTR_served);
+        if (!tile_op_has_attr(f, loops[i], TILE_ATTR_producer_fed)) continue;
+        tile_op_remove_attr(f, loops[i], TILE_ATTR_producer_fed);
         bool plan = dot_stages_plan(&s, f, loops[i]);
         s.turns = plan ? begin_turns(&s) : 0;
-        tile_op_remove_attr(f, loops[i], TILE_ATTR_turns);
+        tile_op_remove_attr(f, loops[i], TILE_ATTR_ordered_issue);
         if (s.turns) pass_skipped_turns(&s);
         if (plan) overlap(&s);
         done += plan;

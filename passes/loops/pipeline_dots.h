@@ -10,17 +10,17 @@ typedef struct dot_stages {
     tile_function *f;
     tile_op loop;
     tile_region body;
-    bool *late;       /* by value: the second stage computes it */
-    bool *second;     /* by op of the body: the second stage runs it */
-    uint8_t *depth;   /* by value: how many products of its iteration it hangs on, in a row */
-    bool *wanted;     /* by op of the body: what does more than compute hangs on it, in its stage */
-    bool *handed;     /* by op of the first stage: it waits for the second one's products */
+    bool *late;     /* by value: the second stage computes it */
+    bool *second;   /* by op of the body: the second stage runs it */
+    uint8_t *depth; /* by value: how many products of its iteration it depends on, in a row */
+    bool *wanted;   /* by op of the body: what does more than compute depends on it, in its stage */
+    bool *handed;   /* by op of the first stage: it waits for the second one's products */
     tile_op last[2];  /* product of each stage, in the text */
     unsigned dots[2]; /* of each stage */
     bool *ahead;      /* by op: dot_stages_ahead is it, of something that is carried */
     tile_value *kept; /* of the first stage, that the second one wants */
     unsigned kept_count;
-    unsigned turns; /* the first of the warpgroups' barriers; 0: they take no turns */
+    unsigned turns; /* the first of the warpgroups' barriers; 0: no ordered issue */
 } dot_stages;
 
 /* Fills s but for its pass. False where the loop stays as it is, with a remark where the user could

@@ -52,8 +52,9 @@ static bool find_products(dot_stages *s) {
         uint8_t depth = depth_of_operands(s, op);
         if (tile_op_opcode(s->f, op) == TILE_OP_dot) {
             if (depth > SECOND_STAGE)
-                return tile_missed_at(s->f, op, "not overlapped", NULL,
-                                      "three dots depend on each other, and there are two stages");
+                return tile_missed_at(
+                    s->f, op, "not overlapped", NULL,
+                    "three products depend on each other, and there are two stages");
             s->dots[depth]++;
             s->last[depth++] = op;
         }
@@ -86,7 +87,7 @@ static bool check_product(const dot_stages *s, tile_op dot) {
                           "its second operand goes through a buffer that every iteration fills");
 }
 
-/* What products, waits and reads of a stage hang on, of the same stage. */
+/* What products, waits and reads of a stage depend on, of the same stage. */
 static void want(dot_stages *s, tile_op op) {
     if (s->wanted[op.id]) return;
     s->wanted[op.id] = true;
@@ -140,7 +141,7 @@ static const char *find_fault(const dot_stages *s, tile_op op) {
     return more ? "it does more than to read and to compute" : NULL;
 }
 
-/* What hangs on the second stage belongs to it, also through what the loop carries. True if there
+/* What depends on the second stage belongs to it, also through what the loop carries. True if there
  * was more of that. */
 static bool spread(dot_stages *s) {
     bool more = false;
@@ -247,7 +248,7 @@ static tile_op only_user(const dot_stages *s, unsigned carried) {
  * at depth 64, of three groups, went from 542 us to 514, and at depth 128, of two, from 788 to 797.
  */
 static void find_ahead(dot_stages *s) {
-    bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_turns) &&
+    bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_ordered_issue) &&
                    tile_turns_of(tile_executors_of(s->f, s->loop)) > 2;
     for (unsigned i = 0; crowded && i < tile_carried_count(s->f, s->loop); i++) {
         tile_op op = only_user(s, i);
@@ -267,7 +268,7 @@ static bool is_handed(const dot_stages *s, tile_value value) {
     return is_here(s, def) && s->handed[def.id];
 }
 
-/* Operands of the second stage's products that hang on the first one's. */
+/* Operands of the second stage's products that depend on the first one's. */
 static void hand_operands(dot_stages *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot && s->second[op.id];
@@ -280,7 +281,7 @@ static void hand_operands(dot_stages *s) {
     }
 }
 
-/* And what hangs on them in the first stage. False if that does more than compute. */
+/* And what depends on them in the first stage. False if that does more than compute. */
 static bool hand_dependent(dot_stages *s) {
     bool pure = true;
     TILE_FOR_EACH_OP (s->f, op, s->body) {

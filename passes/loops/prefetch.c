@@ -92,7 +92,7 @@
  *
  * With large accumulators and three steps or more, one step's mma do not cover all copies and their
  * addresses: a tail without mma is left. There only the waits and barriers move, and the copies
- * behind them are dealt out, one after the other, over the steps but the last:
+ * behind them are distributed, one after the other, over the steps but the last:
  *
  *     for iter (those) {
  *       load step 1   copy a   dot step 0   load step 2   copy b, commit   dot step 1   ..
@@ -111,10 +111,10 @@
  * write cannot be read before another wait), loads, other dots, pure operations. The stage must be
  * the loop's own counter or the same in each iteration.
  *
- * The last iteration loads what no dot takes. It may be what nobody has written (`speculative`);
- * the stage must exist (the range of the counter), and under `sync explicit`, where nobody puts a
- * barrier behind the loop, the user must have one there, so that no write behind it meets those
- * loads.
+ * The last iteration loads what no dot takes. It may be memory that has not been written
+ * (`speculative`); the stage must exist (the range of the counter), and under `sync explicit`,
+ * where nobody puts a barrier behind the loop, the user must have one there, so that no write
+ * behind it meets those loads.
  *
  * Registers: two steps' fragments live at once, and one step's round the loop. A dot that leaves no
  * room for them beside its accumulator stays as it is, and one of a single step, all of whose

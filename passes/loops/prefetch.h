@@ -34,7 +34,7 @@ typedef struct prefetch {
     tile_region body;
     tile_op *heads; /* waits, barriers, commits and branches of copies at the head of the body */
     unsigned head_count;
-    unsigned moved; /* so many of them go to the end; the others are dealt out over the steps */
+    unsigned moved; /* so many of them go to the end; the others are distributed over the steps */
     dot_plan *products;
     unsigned count;
     int64_t sums; /* registers that the accumulators take */

@@ -41,10 +41,10 @@ void ring_read_stages_in(ring *r, tile_region region);
 /* The staged copies themselves go; a loaded tile that somebody else wants is read from its stage.
  */
 void ring_remove_copies(ring *r);
-/* Whether a product by wgmma may go on behind its iteration, which fills nothing that it reads. To
+/* Whether a product by wgmma may continue past its iteration, which fills nothing that it reads. To
  * be asked before the buffers are made. */
 bool ring_may_pend(const ring *r, tile_op dot);
-/* How many products of the loop may go on behind their iteration, each into a sum that the loop
+/* How many products of the loop may continue past their iteration, each into a sum that the loop
  * only carries, all of them by wgmma from staged buffers; 0: none. To be asked before the buffers
  * are made, for copies then run one iteration less ahead. */
 unsigned ring_count_pending(ring *r);

@@ -1,4 +1,4 @@
-/* Products that go on behind an iteration: see ring.h. On an H200 a loop of 128x256x64 with four
+/* Products that continue past an iteration: see ring.h. On an H200 a loop of 128x256x64 with four
  * stages runs 1.11 times as fast with it. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/memory.h"

@@ -114,7 +114,7 @@ static tile_value update_points(lowering *l, const atomic_op *a, tile_value hold
         tile_value predicate,
             offset = lower_point_offset(l, &p, tile_cut_register(&cut, i, 0), &predicate);
         tile_value mask = element_of(l, a->predicate, &cut, i);
-        if (tile_op_has_attr(&l->old, a->op, TILE_ATTR_within))
+        if (tile_op_has_attr(&l->old, a->op, TILE_ATTR_in_bounds))
             lower_rely_within(l, a->memory.at[0], predicate, mask);
         predicate = lower_and(l, predicate, holder);
         predicate = lower_and(l, predicate, mask);

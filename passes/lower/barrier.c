@@ -174,7 +174,7 @@ static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barri
 static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
                         unsigned g) {
     unsigned count = tile_turns_of(l->who);
-    bool passes = tile_op_opcode(&l->old, op) == TILE_OP_pass_turn;
+    bool passes = tile_op_opcode(&l->old, op) == TILE_OP_ordered_arrive;
     bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
     int64_t first = 1;
     tile_value_is_int(&l->old, tile_operand_first(&l->old, op), &first);

@@ -47,8 +47,8 @@ static void check_value(checker *c, tile_op op, tile_value value) {
             c->f, op, "this tile's layout is for another number of warps; run assign-layouts");
 }
 
-/* A thread has 255 registers. What lies far beyond would be a mile of code that spills, and minutes
- * in the assembler. */
+/* A thread has 255 registers. What lies far beyond would be thousands of spilling instructions, and
+ * minutes in the assembler. */
 enum { MAX_ACC_REGISTERS = 1024 };
 
 /* Operands as assign-layouts leaves them: the fragments of an instruction, or in shared memory. */
@@ -451,7 +451,7 @@ bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     if (f->raster || f->is_persistent)
         c.ok = tile_error_at(
             c.f, TILE_NO_OP,
-            "`raster` or `persistent` has not been applied yet; run the pass walk-tiles first");
+            "`raster` or `persistent` has not been applied yet; run the pass tile-scheduler first");
     if (c.ok)
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(f, op, &c);
     return c.ok;

@@ -207,7 +207,7 @@ static tile_value one_predicate(lowering *l, const tile_gather *gather) {
 /* What the guard of a register's access asks: that it is inside, and that the predicate holds. */
 static tile_value point_predicate(lowering *l, tile_op op, const tile_gather *gather,
                                   tile_value inside, tile_value mask) {
-    if (tile_op_has_attr(&l->old, op, TILE_ATTR_within))
+    if (tile_op_has_attr(&l->old, op, TILE_ATTR_in_bounds))
         lower_rely_within(l, gather->memory, inside, mask);
     return lower_and(l, inside, mask);
 }

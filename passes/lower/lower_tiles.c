@@ -398,8 +398,8 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_alloc_barrier: lower_alloc_barrier(l, op); break;
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;
-    case TILE_OP_await_turn:
-    case TILE_OP_pass_turn: lower_turn(l, op); break;
+    case TILE_OP_ordered_wait:
+    case TILE_OP_ordered_arrive: lower_turn(l, op); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
     default:
         if (!lower_compare(l, op) && !lower_shifted_iota(l, op)) lower_other(l, op, opcode);

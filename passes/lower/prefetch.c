@@ -67,7 +67,7 @@ static void ask(const sectors *s, tile_value point, tile_value predicate, bool t
     tile_build_prefetch_l2_thread(b, s->view->base, &offset, 1, predicate);
 }
 
-/* All points, dealt out to the threads. */
+/* All points, distributed to the threads. */
 static void ask_for_all(sectors *s, bool tail) {
     lowering *l = s->l;
     int64_t points = 1, threads = (int64_t)l->who.warps << TILE_LANE_BITS;

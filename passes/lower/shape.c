@@ -297,7 +297,7 @@ static uint32_t shared_bits(const lowering *l, tile_op op, const tile_layout *la
     return bits;
 }
 
-/* One comparison for each run that a thread holds, in the place of one for each register. */
+/* One comparison for each run that a thread holds, in place of one for each register. */
 bool lower_compare(lowering *l, tile_op op) {
     if (!tile_op_has_trait(tile_op_opcode(&l->old, op), TILE_TRAIT_COMPARE) ||
         tile_op_operand_count(&l->old, op) != 2)

@@ -15,7 +15,7 @@ static unsigned run_of(const lowering *l, tile_op op, const tile_type *buffer) {
     return (unsigned)tile_type_elements(tile_value_type(f, value));
 }
 
-/* Whether `run` neighbours along the last dim lie side by side. */
+/* Whether `run` neighbours along the last dim are contiguous. */
 static bool runs_along_last(const tile_layout *layout, unsigned run) {
     for (unsigned bit = 0; 1u << bit < run; bit++)
         if (bit >= layout->dim_bits[layout->rank - 1] ||

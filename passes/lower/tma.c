@@ -2,7 +2,7 @@
  *
  * A shared layout is tiled by boxes (lib/layout/wgmma.h): dense arrays under a swizzle. Each is one
  * transfer. A map may have its dims in any order but for the innermost one, along which elements of
- * the array and of the box lie side by side. What the array must have beside that only the launch
+ * the array and of the box are contiguous. What the array must have beside that only the launch
  * knows; a variant of the kernel that is launched where it holds has arguments with `tensor_map`.
  *
  * What blocks of a cluster copy together is cut along one dim, by boxes: each block starts those of

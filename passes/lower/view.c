@@ -173,7 +173,7 @@ void lower_keep_cache(lowering *l, tile_op op) {
 void lower_keep_conflicts(lowering *l, tile_op op) {
     tile_gather gather;
     if (tile_op_opcode(&l->old, op) != TILE_OP_store ||
-        tile_op_has_attr(&l->old, op, TILE_ATTR_apart))
+        tile_op_has_attr(&l->old, op, TILE_ATTR_unique_indices))
         return;
     if (tile_gather_of(&l->old, op, &gather) && gather.tiles)
         tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_any_stays);

@@ -1,7 +1,7 @@
 /* dot by a warpgroup: descriptors of its operands, one wgmma after the other.
  *
  * A warpgroup's share of the accumulator is cut into blocks of one instruction each, 64 rows and as
- * many columns as lie side by side; for each 32 bytes of k each block gets one product. An operand
+ * many columns as are contiguous; for each 32 bytes of k each block gets one product. An operand
  * in shared memory is named where it lies: the block's and the step's offset are constants, stage
  * and warpgroup are added once. Then all products are a group, and the wait for it gives the
  * accumulator back.

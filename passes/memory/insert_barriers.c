@@ -214,7 +214,7 @@ static void walk_accesses(barriers *b, tile_op op, access_state *s) {
 
 static void walk_region(barriers *b, tile_region region, access_state *s);
 
-/* The states at the head of each region of op when control comes to it, and after it if it may run
+/* The states at the head of each region of op when control reaches it, and after it if it may run
  * none. */
 static access_state *enter_regions(barriers *b, tile_op op, const access_state *before,
                                    access_state *after) {
@@ -393,7 +393,7 @@ static bool is_plain_sync(const tile_function *f, tile_op op) {
            !tile_op_has_attr(f, op, TILE_ATTR_all);
 }
 
-/* A fence orders what its own thread does. Where all threads come to it, barriers around it make
+/* A fence orders what its own thread does. Where all threads reach it, barriers around it make
  * that what all of them do. */
 static void walk_fence(barriers *b, tile_op op, access_state *s) {
     if (tile_sync_is_explicit(b->f, op) || tile_divergent_control(b->f, b->divergent, op).id)

@@ -182,7 +182,7 @@ static bool steps_over(const tile_function *f, tile_value value, int64_t extent)
            is_fixed(f, tile_operand_begin(f, loop));
 }
 
-/* Accesses of same_threads, at different times: tiles that are the same one, or lie side by side in
+/* Accesses of same_threads, at different times: tiles that are the same one, or are contiguous in
  * a view whose rows follow each other. */
 static bool same_or_apart(const tile_function *f, const tile_access *a) {
     const tile_type *type = register_tile(f, a->op), *view = tile_value_type(f, a->memory);

@@ -423,7 +423,7 @@ static void make_kernel(schedule *s, size_t index) {
     if (s->group_count == 1 && g->kernel) set_reference(s, g->kernel);
 }
 
-/* How many operations hang on each other in a row. What walks along them has a frame for each. */
+/* How many operations depend on each other in a row. What walks along them has a frame for each. */
 enum { MOST_IN_A_ROW = 2500 };
 
 static bool check_length(schedule *s) {
@@ -439,15 +439,15 @@ static bool check_length(schedule *s) {
             length[tile_op_result(f, op, i).id] = most + 1;
         if (most + 1 <= MOST_IN_A_ROW) continue;
         SCHED_FAIL(s, op,
-                   "a chain of more than %d operations ends here; start a separate compute with "
-                   "this operation, and pass its operands as arguments",
+                   "more than %d operations depend on each other in a row here; begin a compute of "
+                   "its own with this one, and hand over what it is made of",
                    MOST_IN_A_ROW);
         return false;
     }
     return true;
 }
 
-/* What a launch has no room for is said of the compute, whose author can change it. */
+/* What does not fit into a launch is said of the compute, whose author can change it. */
 static void check_room(schedule *s, const tile_function *made) {
     unsigned scratch = 0;
     for (size_t a = 0; made->kind == TILE_PLAN && a < s->array_count; a++)

@@ -87,7 +87,7 @@ static void finish_pieces(exchange *e, tile_builder *b, const tile_op *epilogue,
 static void make_exchange(split *s) {
     exchange e = {.s = s, .stride = TILE_NO_VALUE};
     unsigned count;
-    /* A block that waits for the other parts of its tile does not go on to them. */
+    /* A block that waits for the other parts of its tile does not continue with them. */
     tile_function_set_persistent(s->f, false, NULL);
     /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);

@@ -153,7 +153,7 @@ static void add_written(tile_function *f, tile_op op, written *w) {
     }
 }
 
-/* What nobody but free_shared uses any more goes. */
+/* Removes a buffer that only free_shared still uses. */
 static void drop_buffer(grouping *g, tile_value buffer) {
     tile_function *f = g->s.f;
     for (uint32_t id = 1; id < f->op_count; id++)

@@ -1,4 +1,4 @@
-/* Parts of the epilogue: what stands behind the loop, done for some rows of a tile only.
+/* Parts of the epilogue: what comes after the loop, done for some rows of a tile only.
  *
  * One block for each tile would add the parts of few tiles with few multiprocessors. Where every
  * element of what is stored depends on the same element of the sums, and on memory, the tile can be
@@ -91,7 +91,7 @@ static void need(cutter *c, tile_op op) {
 
 enum { HARMLESS = TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_COLLECTIVE };
 
-/* Whether a copy is made of what stands behind the loop. */
+/* Whether a copy is made of what comes after the loop. */
 static bool is_copied(const cutter *c, tile_op op) {
     return is_in(c->f, op, c->needed) || tile_op_effects(c->f, op) & ~(unsigned)HARMLESS;
 }
@@ -457,7 +457,7 @@ static tile_value sum_rows(split *s, tile_builder *b, const split_pieces *pieces
     tile_value extents[] = {tile_build_int(b, s->factor), tile_build_mul(b, tiles, elements)};
     tile_value shift = tile_build_mul(b, first, tile_build_int(b, tile_type_dim(row, 1)));
     tile_value column = tile_build_add(b, tile_build_mul(b, tile, elements), shift);
-    split groups = *s; /* their number in the place of the parts' */
+    split groups = *s; /* their number in place of the parts' */
     groups.factor = (s->factor + group - 1) / group;
     row_adder a = {{&groups, load_rows}, group, TILE_NO_VALUE, column, rows_of(s, row, group)};
     a.matrix = tile_build_view(b, tile_build_base(b, parts), extents, 2, NULL, 0, NULL);

@@ -16,7 +16,7 @@ typedef struct split_strategy {
     bool takes_steps; /* the kernel becomes a plan */
     bool knows_grid;  /* the kernel computes the grid's extents, which the launch alone knows where
                          they name the device */
-    bool draws;       /* parts are drawn by the blocks as they come, in the place of block_id */
+    bool draws;       /* parts are drawn by the blocks as they come, in place of block_id */
     bool neighbours;  /* the parts of a tile are neighbours in the grid */
     bool
         last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
@@ -64,7 +64,7 @@ bool split_is_legal(split *s);
  * where a flat grid has the others there, too. */
 unsigned split_dim(const split *s);
 /* Gives each part a block of its own: the grid gets the parts along that dim, block_id and
- * grid_dim go on to say what was declared, and the loop runs the iterations part, part + factor,
+ * grid_dim still say what was declared, and the loop runs the iterations part, part + factor,
  * ... The clause is gone then. */
 void split_deal_out(split *s, grid *g);
 /* A tile cut into pieces along a dim. */
@@ -88,7 +88,7 @@ tile_op *split_take_epilogue(split *s, unsigned *count);
 
 tile_builder split_before_epilogue(const split *s, const tile_op *epilogue, unsigned count);
 /* Moves them to the builder's region, which has nothing behind the builder yet, where they see the
- * sums in the place of what the loop carries. */
+ * sums in place of what the loop carries. */
 void split_finish(split *s, tile_builder *b, const tile_op *epilogue, unsigned count,
                   const tile_value *totals);
 
@@ -134,7 +134,8 @@ bool split_only_adds(const split *s);
 tile_value split_as_type(tile_builder *b, tile_value value, const tile_type *type);
 tile_value split_from_part(split *s, tile_builder *b, unsigned i, tile_value value);
 
-/* A kernel whose parts are dealt out over blocks, and the scratch in which those of a tile meet. */
+/* A kernel whose parts are distributed over blocks, and the scratch in which those of a tile meet.
+ */
 typedef struct split_tiles {
     grid g;
     tile_op *epilogue; /* what stood behind the loop */
@@ -143,19 +144,19 @@ typedef struct split_tiles {
     tile_value words; /* clean, one for each tile */
     tile_value *sums; /* of each carried value, one for each tile */
 } split_tiles;
-/* Deals the parts out; the builder stands behind the loop. name: of the words. */
+/* Deals the parts out; the builder comes after the loop. name: of the words. */
 tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t);
 
 /* share.c */
 
-/* Into how many pieces what stands behind the loop can be cut, `wanted` at most. */
+/* Into how many pieces what comes after the loop can be cut, `wanted` at most. */
 split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count, int64_t wanted);
 /* for %piece = part to the number of pieces step factor {}; first: where the piece begins. */
 tile_builder split_open_pieces(const split *s, const split_pieces *pieces, tile_builder *b,
                                tile_value part, tile_value *first);
 const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
                                   const tile_type *type);
-/* Copies what stands behind the loop, and what it needs by pieces of what stands before it, for the
+/* Copies what comes after the loop, and what it needs by pieces of what stands before it, for the
  * piece that begins at the coordinate `first` of the axis; sums[i] is the piece of carried value i.
  */
 void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,

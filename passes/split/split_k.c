@@ -75,8 +75,8 @@
  * What may be split (check.c). Each carried value is a tile that is only added to and starts
  * at 0, or only multiplied and starts at 1, or only combined bit by bit (an exclusive or starts at
  * 0), or made larger, or smaller (max, min), wherever it starts; the body does nothing else
- * that is seen outside, and every iteration writes what it reads of shared memory. All that stands
- * behind the loop is done once, with the whole sums: bias, activation, conversion, stores.
+ * that is seen outside, and every iteration writes what it reads of shared memory. All code
+ * after the loop runs once, with the whole sums: bias, activation, conversion, stores.
  *
  * Sums are handed from block to block in the type of the accumulator, at least f32. */
 #include "passes/split/split.h"

@@ -1,4 +1,4 @@
-/* Steps of plans in the place of launches: see the header. */
+/* Steps of plans in place of launches: see the header. */
 #include "passes/split/steps.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@ typedef struct stream {
     split *s;
     tile_function *f;
     grid g;
-    /* Clusters, where there are any, in the place of blocks, and of tiles. */
+    /* Clusters, where there are any, in place of blocks, and of tiles. */
     tile_value place[3], rank;      /* of the block in it; rank: none where it is alone */
     tile_value in_grid;             /* i1: the block has a tile of the grid; none: each has */
     tile_value extent[3], tiles;    /* of the grid in clusters, and their number */

@@ -13,7 +13,7 @@
  * The consumers wait where the first operation reads such a buffer, and give it back behind the
  * last one that does: all of these stand in the region of the loop, or inside of it. So no warp
  * waits for another one at the beginning of a tile. Each of three groups that share tiles has its
- * rows in a stage of its own: three copies, under one pair of barriers (thirds.c). */
+ * rows in a stage of its own: three copies, under one pair of barriers (cooperative_3.c). */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/ir/remark.h"
@@ -90,8 +90,7 @@ static void plan_copy(const planner *outer, tile_op copy) {
         remedy = "say `consumers = cooperative`";
     }
     if (!why && p.s->readers > 1 && !has_products_rows(&p, copy)) {
-        why = "the rows of its tile are not those of the dots, which are split across three "
-              "warpgroups";
+        why = "its tile's rows are not those of the products, whose rows three groups share";
         remedy = "`load` the tile";
     }
     if (why) tile_missed_at(p.f, copy, p.missed, remedy, "%s", why);

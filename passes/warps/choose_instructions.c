@@ -53,10 +53,10 @@
  * `print` or `assert`, where ptxas would end each wgmma before the next. So are those of at most 32
  * rows, which wgmma could take, as long as the user does not say `via`.
  *
- * Which operand is the instruction's first one is decided here, too, and written down (`exchanged`:
- * rhs is) before anything depends on it: that in registers; else the one with which a thread has
- * neighbours of what meets the sums in memory; else the one with which the instructions, each its
- * 64 rows and its columns, read less of shared memory. */
+ * Which operand is the instruction's first one is decided here, too, and written down
+ * (`swap_operands`: rhs is) before anything depends on it: that in registers; else the one with
+ * which a thread has neighbours of what meets the sums in memory; else the one with which the
+ * instructions, each its 64 rows and its columns, read less of shared memory. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static const char *operand_name(unsigned operand) {
 
 /* 1. What is copied where --------------------------------------------------------------------- */
 
-/* 1 + the dim of a tile of this rank in which a view's elements lie side by side; 0: none. */
+/* 1 + the dim of a tile of this rank in which a view's elements are contiguous; 0: none. */
 static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
     tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
@@ -292,7 +292,7 @@ static void tell_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found, 
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
         break;
     case TILE_WGMMA_LACKS_EXCHANGE:
-        OBSTACLE(o, "leave `exchanged` to the compiler",
+        OBSTACLE(o, "leave `swap_operands` to the compiler",
                  "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
         break;
     case TILE_WGMMA_LACKS_SHARED:
@@ -334,27 +334,29 @@ static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
     return 2;
 }
 
-/* Whether each product of the loop could have its thirds along row_dim. */
-static bool all_admit_thirds(const chooser *c, tile_op loop, unsigned row_dim) {
+/* Whether each product of the loop could be shared by three groups along row_dim. */
+static bool all_admit_cooperative_3(const chooser *c, tile_op loop, unsigned row_dim) {
     TILE_FOR_EACH_OP (c->f, op, tile_op_region(c->f, loop, 0)) {
         obstacle ignored[2];
         if (tile_op_opcode(c->f, op) != TILE_OP_dot) continue;
         tile_dot_facts facts = facts_of(c, op, ignored);
         unsigned said = tile_dot_row_dim_of_registers(&facts);
-        if ((said < 2 && said != row_dim) || !tile_dot_admits_thirds(&facts, row_dim)) return false;
+        if ((said < 2 && said != row_dim) || !tile_dot_admits_cooperative_3(&facts, row_dim))
+            return false;
     }
     return true;
 }
 
 /* Which rows three groups can share, if the loop asks for that; or for turns, and all its products
  * can be shared so. 2: any. */
-static unsigned row_dim_of_thirds(const chooser *c, tile_op dot, const tile_dot_facts *facts) {
+static unsigned row_dim_of_cooperative_3(const chooser *c, tile_op dot,
+                                         const tile_dot_facts *facts) {
     tile_op loop = tile_op_parent(c->f, dot);
-    bool thirds = warpgroup_asks(c->f, loop, "thirds"),
-         turns = warpgroup_asks(c->f, loop, "in_turn");
+    bool shared_by_3 = warpgroup_asks(c->f, loop, "cooperative_3"),
+         turns = warpgroup_asks(c->f, loop, "ordered");
     for (unsigned row_dim = 0; row_dim < 2; row_dim++)
-        if ((thirds && tile_dot_admits_thirds(facts, row_dim)) ||
-            (turns && all_admit_thirds(c, loop, row_dim)))
+        if ((shared_by_3 && tile_dot_admits_cooperative_3(facts, row_dim)) ||
+            (turns && all_admit_cooperative_3(c, loop, row_dim)))
             return row_dim;
     return 2;
 }
@@ -366,13 +368,13 @@ static unsigned warps_of_sums(const chooser *c, tile_op dot, const tile_dot_fact
 /* The preferred row dim, or, where extents or layouts have something against it, the other one. */
 static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts,
                       const obstacle reasons[2], unsigned *row_dim, obstacle *o) {
-    bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_exchanged);
+    bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_swap_operands);
     unsigned operand = 0;
     tile_wgmma_obstacle found = tile_find_wgmma_obstacle(facts);
     if (found == TILE_WGMMA_FITS) {
         *row_dim = said ? TILE_WGMMA_EXCHANGED
                         : tile_dot_prefer_row_dim(facts, warps_of_sums(c, dot, facts),
-                                                  row_dim_of_thirds(c, dot, facts),
+                                                  row_dim_of_cooperative_3(c, dot, facts),
                                                   row_dim_of_others(c, dot));
         found = tile_choose_row_dim(facts, said, row_dim, &operand);
     }
@@ -397,7 +399,7 @@ static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
     const tile_attr *order = tile_op_attr(c->f, transpose, TILE_ATTR_order);
     tile_value source = tile_operand_src(c->f, transpose);
     bool exchanges = !order || order->list[0] == 1;
-    bool alone = c->uses[value.id] == 1; /* else it goes on to need what was loaded */
+    bool alone = c->uses[value.id] == 1; /* else it still needs what was loaded */
     bool shared =
         will_be_staged(c, source) || (alone && load_in_place(c, dot, source, &ignored).id);
     return exchanges && shared ? source : TILE_NO_VALUE;
@@ -535,7 +537,7 @@ static void decide(chooser *c, tile_op dot) {
     drop_turned(c, was);
     read_in_place(c, dot);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
-    if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_exchanged);
+    if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_swap_operands);
     tile_pass_count(c->pass, "dots by wgmma", 1);
 }
 

@@ -1,6 +1,6 @@
-/* What three groups of consumers do with thirds of tiles, where one set would do it with all.
+/* What each of three consumer warpgroups does with a third of the rows of every tile.
  *
- *     %all = dot %q, %k, ..          q, all, max: thirds, of the rows; k: read by every group
+ *     %all = dot %q, %k, ..          q, all, max: a third of the rows; k: read by every group
  *     %max = reduce %all {axis = 1}
  *     %row = iota {axis = 0}         a third of the numbers, and what comes before it
  *     store %max, %c[%x, 0]          from where the group's third begins
@@ -19,12 +19,12 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-enum { GROUPS = TILE_THIRDS };
+enum { GROUPS = TILE_COOPERATIVE_3 };
 
 typedef struct division {
     const specialist *s;
     tile_function *f;
-    uint8_t *dealt; /* by value: 1 + the dim that is dealt out; 0: groups have all of it */
+    uint8_t *dealt; /* by value: 1 + the dim that is distributed; 0: groups have all of it */
     size_t count;   /* of its entries; values that are built later have none */
     bool changed;
     tile_op fault;            /* an operation that cannot be run on a third; 0: none */
@@ -38,7 +38,8 @@ static void refuse(division *d, tile_op op, const char *why, const char *remedy)
     d->remedy = remedy;
 }
 
-/* Which tiles are dealt out -------------------------------------------------------------------- */
+/* Which tiles are distributed --------------------------------------------------------------------
+ */
 
 static bool is_dealt(const division *d, tile_value value) {
     return value.id < d->count && d->dealt[value.id];
@@ -52,7 +53,7 @@ static bool has_rows(const division *d, tile_value value) {
            (type->kind == TILE_TYPE_SHARED && type->scalar != TILE_barrier);
 }
 
-/* What comes through the ring: its stages are dealt out by who fills them, or not at all. */
+/* What comes through the ring: its stages are distributed by who fills them, or not at all. */
 static bool is_of_ring(const specialist *s, tile_value value) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id == value.id ||
@@ -179,7 +180,7 @@ static bool touches_dealt(const division *d, tile_op op) {
     return any;
 }
 
-/* Whether all that could be dealt out is. */
+/* Whether all that could be distributed is. */
 static bool is_all_dealt(const division *d, tile_op op) {
     bool all = true;
     for (unsigned i = 0; i < tile_count(d, op); i++)
@@ -290,15 +291,15 @@ static bool belongs_to_ring(const specialist *s, tile_op op) {
     return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_of_ring(s, buffer));
 }
 
-/* A product with thirds: of its sums, and of the operand with the rows, which comes through the
- * ring or is each group's own. */
+/* A product with a third of the rows: of its sums, and of the operand with the rows, which comes
+ * through the ring or is each group's own. */
 static void check_product(division *d, tile_op op) {
     unsigned row_dim, first = warpgroup_first(d->s->dealt_dim);
     const tile_dot_facts facts = warpgroup_facts(d->f, op);
     tile_value one = tile_op_segment(d->f, op, first).at[0],
                other = tile_op_segment(d->f, op, 1 - first).at[0];
     if (!warpgroup_takes(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
-        !tile_dot_admits_thirds(&facts, d->s->dealt_dim))
+        !tile_dot_admits_cooperative_3(&facts, d->s->dealt_dim))
         refuse(d, op, "three groups of 4 warps cannot each compute a third of its rows",
                "take 192 rows and at most 192 columns, whose sums stay in the tensor cores");
     else if (row_dim != d->s->dealt_dim || is_dealt(d, other))
@@ -332,11 +333,11 @@ bool specialize_check_division(specialist *s) {
     find_dealt(&d, f->body);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&d, op);
     if (d.fault.id) {
-        tile_missed_at(f, d.fault, "no thirds", d.remedy, "%s", d.why);
+        tile_missed_at(f, d.fault, "no cooperative_3", d.remedy, "%s", d.why);
         return false;
     }
     s->divided = d.dealt;
-    /* Buffers of thirds are the groups' own, and no more the block's. */
+    /* Such a buffer now belongs to one group, no longer to the block. */
     for (uint32_t id = 1; id < s->old_ops; id++)
         if (f->ops[id].opcode == TILE_OP_alloc_shared &&
             is_dealt(&d, tile_op_result(f, (tile_op){id}, 0)))

@@ -178,7 +178,7 @@ static void check_box(planner *p, tile_op copy, tile_part_view *part) {
 
 /* Memory --------------------------------------------------------------------------------------- */
 
-/* Whether op stands behind path, or inside of it. */
+/* Whether op comes after path, or inside of it. */
 static bool stands_behind(const tile_function *f, tile_op path, tile_op op) {
     tile_op holder = tile_ancestor_in(f, op, tile_op_at(f, path)->parent);
     for (tile_op next = path; holder.id && next.id; next = tile_op_at(f, next)->next)
@@ -225,7 +225,7 @@ static void check_source(planner *p, tile_op copy) {
     check_unwritten(p, copy, in_order);
 }
 
-/* A cluster barrier behind the only tile's loop: the other roles come to it, too. */
+/* A cluster barrier behind the only tile's loop: the other roles reach it, too. */
 static bool is_common_meeting(planner *p, tile_op op) {
     return !p->s->around_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
            comes_after(p, op);
@@ -238,16 +238,15 @@ static void visit_meeting(planner *p, tile_op op) {
     const char *why = NULL, *remedy = NULL;
     if (!p->ok || p->s->outside[op.id]) return;
     if (effects & TILE_EFFECT_CLUSTER && !is_common_meeting(p, op))
-        why = "all threads of the block must come to it";
+        why = "all threads of the block must reach it";
     else if (opcode == TILE_OP_pdl_wait)
         why = "the producer's copies would not wait for it",
         remedy = "put it before the first operation on tiles";
     else if (opcode == TILE_OP_alloc_barrier)
-        why = "all threads of the block must come to it",
+        why = "all threads of the block must reach it",
         remedy = "put it before the first operation on tiles";
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
-        why = "the region is marked `sync explicit`, so the compiler does not change which warps "
-              "execute it";
+        why = "the region is marked `sync explicit`, and the compiler inserts no barriers in it";
     else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
              !comes_after(p, op))
         why = "the producer's copies would not wait for it";
@@ -441,8 +440,8 @@ static void make_groups(planner *p) {
     while (merge_some(p)) continue;
 }
 
-/* Products that hang on none are those of the next iteration beside what hangs on them in this one
- * (pipeline-dots): what they read is filled in that order. */
+/* Products that depend on none are those of the next iteration beside what depends on them in this
+ * one (pipeline-dots): what they read is filled in that order. */
 static void find_ahead(planner *p) {
     specialist *s = p->s;
     bool late = false;
@@ -503,7 +502,7 @@ bool specialize_plan(specialist *s, tile_op loop) {
     if (p.ok) find_ahead(&p);
     s->sets = 1;
     if (p.ok) specialize_plan_turns(s);
-    if (p.ok) specialize_plan_thirds(s);
+    if (p.ok) specialize_plan_cooperative_3(s);
     if (p.ok) specialize_plan_sharing(s);
     if (p.ok) check_parts(&p);
     if (p.ok) specialize_plan_beside(&p);

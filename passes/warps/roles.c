@@ -515,7 +515,7 @@ static void complete_dots(consumers *c) {
     tile_arena *scratch = s->ring.pass->scratch;
     tile_builder b = tile_builder_before(f, c->loop);
     b.loc = tile_op_loc(f, c->loop);
-    if (s->turns) specialize_await_turn(s, &b);
+    if (s->turns) specialize_ordered_wait(s, &b);
     tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
     const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
     tile_value *results[2];
@@ -528,7 +528,7 @@ static void complete_dots(consumers *c) {
     for (unsigned r = 0; r < 2; r++) {
         tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->done, r));
         inner.loc = b.loc;
-        if (s->turns) specialize_pass_turn(s, &inner);
+        if (s->turns) specialize_ordered_arrive(s, &inner);
         for (unsigned i = 0; i < count; i++)
             results[r][i] =
                 r ? tile_carried_sent(f, c->loop, TILE_AROUND, i) : tile_op_result(f, c->loop, i);

@@ -3,12 +3,12 @@
  *     block 0 of [2, 1]   a row 0 | b column, first half  --> both
  *     block 1             a row 1 | b column, second half --> both
  *
- * A copy is shared along a dim of the cluster if neither what it reads nor how often hangs on where
- * in its cluster a block is along that dim (lib/analysis/uniform.h). `full` barriers expect all
- * bytes, whoever sends them. A stage is empty when the consumers of all blocks that its producer
- * sends to have read theirs: each gives it back to all that send to its block. Those of other
- * blocks arrive at this one's barriers, so that it must not end before: its producer waits for
- * them. */
+ * A copy is shared along a dim of the cluster if neither what it reads nor how often depends on
+ * where in its cluster a block is along that dim (lib/analysis/uniform.h). `full` barriers expect
+ * all bytes, whoever sends them. A stage is empty when the consumers of all blocks that its
+ * producer sends to have read theirs: each gives it back to all that send to its block. Those of
+ * other blocks arrive at this one's barriers, so that it must not end before: its producer waits
+ * for them. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/grid_fit.h"
 #include "lib/analysis/uniform.h"

@@ -59,7 +59,7 @@ typedef struct specialist {
     bool shares;            /* blocks of a cluster share some copy */
     tile_op *dots;          /* asynchronous ones */
     unsigned dot_count;
-    bool chained;   /* a product hangs on another one of its iteration */
+    bool chained;   /* a product depends on another one of its iteration */
     bool ahead;     /* some group of stages is filled an iteration before others */
     tile_op done;   /* in the consumers: behind it their sums are complete */
     unsigned *sums; /* which of the loop's carried values they are the sums of */
@@ -117,17 +117,17 @@ void specialize_plan_turns(specialist *s);
 /* Deals the tile loop out to the sets; state: where in the ring each one begins. */
 void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]);
 /* A set waits for its turn, and hands it on if there is a next tile. */
-void specialize_await_turn(const specialist *s, tile_builder *b);
-void specialize_pass_turn(const specialist *s, tile_builder *b);
+void specialize_ordered_wait(const specialist *s, tile_builder *b);
+void specialize_ordered_arrive(const specialist *s, tile_builder *b);
 /* State after `count` more iterations. */
 void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
                      tile_value count);
 
-/* thirds.c: three sets that share tiles, if the loop says `thirds`, or `in_turn` where
- * only three have rows for turns, and can have them: s->sets, s->warps, s->readers, s->dealt,
+/* cooperative_3.c: three sets that share tiles, if the loop says `cooperative_3`, or `ordered`
+ * where only three have rows for turns, and can have them: s->sets, s->warps, s->readers, s->dealt,
  * s->dealt_dim; a remark if it cannot. */
-void specialize_plan_thirds(specialist *s);
-/* The dealt copies' buffers have thirds in three times as many stages. */
+void specialize_plan_cooperative_3(specialist *s);
+/* The dealt copies' buffers have a third of the rows in three times as many stages. */
 void specialize_deal_buffers(specialist *s);
 /* The same of one, which has so many stages. */
 void specialize_deal_buffer(const specialist *s, tile_value buffer, unsigned stages);
@@ -141,10 +141,10 @@ tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value 
 void specialize_read_dealt(specialist *s);
 
 /* divide.c: whether what the consumers do with tiles of the products' rows can be done
- * with thirds, along s->dealt_dim, and which these are: s->divided; a remark if it cannot. Buffers
- * that they alone need are no more outside of their region. */
+ * with a third of the rows, along s->dealt_dim, and which these are: s->divided; a remark if it
+ * cannot. Buffers that they alone need are no more outside of their region. */
 bool specialize_check_division(specialist *s);
-/* It is done with thirds in the consumers' region. */
+/* Does it with a third of the rows in the consumers' region. */
 void specialize_divide(specialist *s, tile_region region);
 
 /* share.c: which copies blocks of a cluster share; a remark if they do none. */

@@ -97,10 +97,10 @@
  * Who runs what. What stands before the loops and handles no tile is run by all warps: the roles
  * begin behind it. The producer gets the loops, the addresses and the copies, cloned; everything
  * else, with the loops, moves to the consumers, one set of as many warps as the kernel had: its
- * tiles, its thread numbers and its barriers stay what they were, so that whatever hangs on the
+ * tiles, its thread numbers and its barriers stay what they were, so that whatever depends on the
  * sums (reductions, exchanges, atomics) is as good as before. Nothing in the loop makes its
  * warpgroups wait for each other. Three idle warps fill the producer's warpgroup, since registers
- * are dealt out to whole ones.
+ * are distributed to whole ones.
  *
  * The ring. Each stage of every buffer has two barriers: `full`, at which the producer arrives
  * with the copies' bytes, and `empty`, at which each consumer warp arrives when it has read. Stage
@@ -128,7 +128,7 @@
  * Blocks of a cluster share copies that are the same for them (share.c).
  *
  * Loops around it: what one iteration writes no later one may read through the ring, which runs
- * ahead of them, unless they are `independent`, as in the loop that walk-tiles makes. */
+ * ahead of them, unless they are `independent`, as in the loop that tile-scheduler makes. */
 #include "lib/analysis/executors.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/remark.h"
@@ -211,7 +211,7 @@ static int64_t sum_registers(const specialist *s) {
 }
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
- * products hang on each other what lies between them takes as many as wide sums. */
+ * products depend on each other what lies between them takes as many as wide sums. */
 static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
     bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
@@ -244,18 +244,18 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
 static void serve(const specialist *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    bool in_turn = warpgroup_asks(f, loop, "in_turn");
-    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_served);
-    if (in_turn && !specialize_has_wgmma(s))
-        tile_missed_at(f, loop, "no turns", NULL, "the target has no wgmma");
-    else if (in_turn && !s->chained)
-        tile_missed_at(f, loop, "no turns", "leave `consumers` out",
+    bool ordered = warpgroup_asks(f, loop, "ordered");
+    if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_producer_fed);
+    if (ordered && !specialize_has_wgmma(s))
+        tile_missed_at(f, loop, "no ordered issue", NULL, "the target has no wgmma");
+    else if (ordered && !s->chained)
+        tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
                        "no dot takes the result of another dot");
-    else if (in_turn && s->warps * s->sets == WARPGROUP)
-        tile_missed_at(f, loop, "no turns", "say `warps 8`",
+    else if (ordered && s->warps * s->sets == WARPGROUP)
+        tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
                        "one warpgroup has none to take turns with");
-    else if (in_turn)
-        tile_op_set_flag(f, loop, TILE_ATTR_turns);
+    else if (ordered)
+        tile_op_set_flag(f, loop, TILE_ATTR_ordered_issue);
 }
 
 static void make_roles(specialist *s) {

@@ -188,7 +188,7 @@ void specialize_stores(specialist *s, tile_region region) {
             replace_store(s, op, buffer);
         else if (!no_map)
             tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
-                           why ? why : "shared memory has no room for pieces of its tile");
+                           why ? why : "shared memory is too small for pieces of its tile");
     }
     tell_last(s);
     if (!rings.count) return;

@@ -1,6 +1,6 @@
 /* Artifacts, and their form outside of the process:
  *
- *   tile artifact 1                            the form's number
+ *   tile artifact 2                            the form's number
  *   compiler 62                                each part: its name, how many bytes, a line break,
  *   tile 2.0.0, LLVM 22.1.8, build 5f0c...     the bytes, a line break
  *   plan 310                                   of a plan: its text, and its kernels' heads
@@ -21,7 +21,7 @@
 #include "lib/support/text.h"
 #include "runtime/artifact/plan.h"
 
-static const char head[] = "tile artifact 1\n";
+static const char head[] = "tile artifact 2\n";
 enum { HEAD = sizeof head - 1, END = sizeof "end " - 1 + TILE_DIGEST_TEXT }; /* with line breaks */
 
 tile_artifact *tile_artifact_create(tile_context *context) {

@@ -60,7 +60,7 @@ static tile_artifact *read_row(tile_cache *cache, sqlite3_stmt *statement, const
     return read_data(cache->context, key, r);
 }
 
-/* Writes are dear, so `used` is exact to FRESH seconds only, and nobody waits for it. */
+/* Writes are costly, so `used` is exact to FRESH seconds only, and nobody waits for it. */
 static void touch(tile_cache *cache, const row *r) {
     int64_t now = cache->now();
     bool fresh = now >= r->used && now - r->used < FRESH;

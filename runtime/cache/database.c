@@ -7,7 +7,7 @@
  * which costs time only.
  *
  * Waiting: a lock is held for one statement, or for one transaction of a trim. Who meets it waits
- * for a tenth of a second in all and then goes without; after some calls that waited in vain the
+ * for a tenth of a second in all and then goes without; after some calls that timed out the
  * cache is given up, so that a stuck process, or a file system that refuses locks by calling them
  * taken, costs half a second once.
  *
@@ -27,7 +27,7 @@
 
 enum {
     APPLICATION = 0x54696c65, /* "Tile" */
-    FORM = 3,                 /* of the tables: user_version */
+    FORM = 4,                 /* of the tables and the words in them: user_version */
     WAITS = 50,               /* of 2 ms each */
     VAIN_WAITS = 5,
     RENEWALS = 2,
@@ -38,7 +38,7 @@ static const char tables[] =
     "PRAGMA auto_vacuum = INCREMENTAL;"
     "BEGIN IMMEDIATE;"
     "PRAGMA application_id = 1416195173;"
-    "PRAGMA user_version = 3;"
+    "PRAGMA user_version = 4;"
     "CREATE TABLE IF NOT EXISTS artifact(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
     " used INTEGER NOT NULL, size INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL);"
     "CREATE INDEX IF NOT EXISTS artifact_used ON artifact(used, size);"
@@ -55,7 +55,7 @@ static const char tables[] =
 static const char settings[] =
     "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = OFF";
 
-_Static_assert(APPLICATION == 1416195173 && FORM == 3, "the numbers in the text");
+_Static_assert(APPLICATION == 1416195173 && FORM == 4, "the numbers in the text");
 
 static void report(const tile_database *db, const char *what, const char *then) {
     tile_report(db->context, TILE_REMARK, (tile_loc){0}, "cache %s: %s; %s", db->path, what, then);
@@ -86,15 +86,16 @@ static int execute(tile_database *db, const char *sql) {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-/* Makes the file anew, whatever is in it. Of the old one the points stay, if they can be read: they
- * cost more time than all else, and each has its digest. */
-static void renew(tile_database *db, const char *why) {
+/* Makes the file anew, whatever is in it. Of a damaged one the points stay, if they can be read:
+ * they cost more time than all else, and each has its digest. Those of another form are ignored:
+ * they name parameters and words of another version of the language. */
+static void renew(tile_database *db, const char *why, bool keep_points) {
     finalize(db);
     if (!db->is_writable || db->renewals++ == RENEWALS) {
         tile_database_give_up(db, why);
         return;
     }
-    report(db, why, "it is made anew");
+    report(db, why, keep_points ? "it is made anew" : "it is made anew without its tuned points");
     /* A reset wants the tables to have been read, and this reads them. */
     execute(db, "CREATE TEMP TABLE kept AS SELECT * FROM main.point");
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_RESET_DATABASE, 1, 0);
@@ -107,9 +108,7 @@ static void renew(tile_database *db, const char *why) {
         tile_database_give_up(db, sqlite3_errmsg(db->handle));
         return;
     }
-    execute(db, "INSERT OR IGNORE INTO main.point SELECT * FROM temp.kept");
-    /* Those of form 1 lack the last column, so that the line above inserts none of them. */
-    execute(db, "INSERT OR IGNORE INTO main.point SELECT *, 0 FROM temp.kept");
+    if (keep_points) execute(db, "INSERT OR IGNORE INTO main.point SELECT * FROM temp.kept");
     execute(db, "DROP TABLE temp.kept");
 }
 
@@ -131,11 +130,11 @@ static void mend(tile_database *db, int result, bool was_writing) {
                 db, "another process keeps it locked, or its file system does not support locks");
         break;
     case SQLITE_CORRUPT: /* the message may hold bytes of the file */
-    case SQLITE_NOTADB: renew(db, sqlite3_errstr(result)); break;
+    case SQLITE_NOTADB: renew(db, sqlite3_errstr(result), true); break;
     case SQLITE_TOOBIG:
     case SQLITE_MISMATCH:
     case SQLITE_CONSTRAINT:
-    case SQLITE_ERROR: /* a table is not there */ renew(db, why); break;
+    case SQLITE_ERROR: /* a table is not there */ renew(db, why, true); break;
     case SQLITE_FULL:
     case SQLITE_READONLY: stop_writing(db, why); break;
     default: /* SQLite has many more */
@@ -219,7 +218,7 @@ static void know(tile_database *db) {
     else if (application == APPLICATION && form > FORM)
         tile_database_give_up(db, "a newer version of Tile made it");
     else if (application == APPLICATION)
-        renew(db, "an older version of Tile made it");
+        renew(db, "an older version of Tile made it", false);
     else if (application || form || entries)
         tile_database_give_up(db, "it is the database of another program");
     else

@@ -21,7 +21,7 @@ typedef struct tile_database {
     bool is_known;    /* its tables are ours */
     bool is_writable; /* false: what is there can be read */
     bool patient;     /* waits for other processes */
-    unsigned waits;   /* calls in a row that waited in vain */
+    unsigned waits;   /* calls in a row that timed out */
     unsigned renewals;
     sqlite3_stmt *statements[DB_STATEMENTS];
 } tile_database;

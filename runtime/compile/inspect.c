@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/codegen/marked.h"
+#include "lib/dump/dump.h"
+#include "lib/support/options.h"
 #include "lib/support/target.h"
 #include "lib/support/text.h"
 #include "runtime/compile/assemble.h"
@@ -145,5 +148,56 @@ tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const 
     tile_status status = assemble(context, ptx, target, ptxas, &cubin);
     if (status == TILE_OK) status = run_disassembler(context, &cubin, disassembler, sass);
     tile_blob_destroy(&cubin);
+    return status;
+}
+
+/* Comments ------------------------------------------------------------------------------------- */
+
+/* What there is to say of the code has been said when it was made. */
+static tile_status disassemble_quietly(const tile_dump_options *options, tile_blob *marked) {
+    tile_context *context = tile_function_context(options->kernel);
+    tile_blob sass;
+    tile_diversion diversion = tile_context_divert(context, NULL, NULL);
+    tile_status status = tile_disassemble(context, marked, options->emit->target, options->ptxas,
+                                          options->disassembler, &sass);
+    tile_context_restore(&diversion);
+    tile_blob_destroy(marked);
+    *marked = sass;
+    return status;
+}
+
+static void write_annotated(const tile_dump_options *options, const tile_blob *code,
+                            const tile_blob *marked, tile_blob *out) {
+    tile_arena arena = {0};
+    tile_text text = {.arena = &arena};
+    tile_dump_write(options, code, marked, &text);
+    out->data = tile_malloc(text.length + 1);
+    memcpy(out->data, text.data, text.length);
+    out->data[text.length] = 0;
+    out->size = text.length;
+    tile_arena_reset(&arena);
+}
+
+tile_status tile_annotate(const tile_dump_options *given, const tile_blob *code, tile_blob *out) {
+    tile_dump_options options;
+    tile_emit_options emit;
+    tile_blob marked = {NULL, 0};
+    tile_take_options(&options, sizeof options, given);
+    const tile_function *kernel = options.kernel;
+    *out = (tile_blob){NULL, 0};
+    TILE_GUARD(kernel ? tile_function_context(kernel) : NULL, TILE_OUT_OF_MEMORY)
+    if (!kernel || kernel->level != 3 || !options.abi || !code || !code->data ||
+        (unsigned)options.kind > TILE_DUMP_SASS)
+        return TILE_INVALID;
+    tile_take_options(&emit, sizeof emit, options.emit);
+    options.emit = &emit;
+    if (!tile_target_check(tile_function_context(kernel), kernel->loc, emit.target))
+        return TILE_INVALID;
+    tile_emit_kind kind = options.kind == TILE_DUMP_LLVM ? TILE_EMIT_LLVM : TILE_EMIT_PTX;
+    tile_status status = tile_emit_marked(kernel, kind, &emit, &marked);
+    if (status == TILE_OK && options.kind == TILE_DUMP_SASS)
+        status = disassemble_quietly(&options, &marked);
+    if (status == TILE_OK) write_annotated(&options, code, &marked, out);
+    tile_blob_destroy(&marked);
     return status;
 }

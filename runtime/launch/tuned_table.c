@@ -7,7 +7,7 @@
 #include "lib/support/identity.h"
 #include "runtime/cache/cache.h"
 
-enum { FORM = 2 /* of the text; one of form 1 does not say the sizes */ };
+enum { FORM = 3 /* of the text: its fields, and the words of the language in it */ };
 
 struct tile_tuned_table {
     tile_arena arena;
@@ -162,6 +162,8 @@ void tile_tuned_table_list_bucket(const tile_tuned_table *table, const tile_poin
 
 /* Text ----------------------------------------------------------------------------------------- */
 
+#define FORM_KEY "tile_tuned_points"
+
 /* The whole text. */
 typedef struct contents {
     unsigned form;
@@ -172,7 +174,7 @@ typedef struct contents {
 static const tile_field point_item = {
     .kind = TILE_KIND_RECORD, .record = &tile_kept_point_record, .line = "\n  "};
 static const tile_field fields[] = {
-    {TILE_FIELD("tile_tuned_points", contents, form), .min = 1, .max = FORM},
+    {TILE_FIELD(FORM_KEY, contents, form)},
     {TILE_LIST("points", contents, points, count), .item = &point_item, .end = "\n", .empty = "\n"},
 };
 static const tile_record record = {TILE_RECORD(contents, fields)};
@@ -230,10 +232,7 @@ static const char *read_all(const char *text, size_t length, tile_arena *arena,
     contents all = {.count = 0};
     const char *wrong = tile_record_read(&record, text, length, arena, &all);
     for (unsigned i = 0; i < all.count && !wrong; i++)
-        if (all.form > 1 && !all.points[i].key.sizes)
-            wrong = tile_arena_format(arena, "points[%u]: the field \"sizes\" is missing", i);
-        else
-            add(table, &all.points[i].key, &all.points[i].point);
+        add(table, &all.points[i].key, &all.points[i].point);
     return wrong;
 }
 
@@ -244,12 +243,16 @@ tile_status tile_tuned_table_read(tile_context *context, const char *text, size_
     if (out) *out = NULL;
     if (!context || !text || !out) return TILE_INVALID;
     tile_tuned_table *table = tile_tuned_table_create();
-    const char *wrong = read_all(text, length, &arena, table);
+    const char *other = tile_record_other_format(FORM_KEY, FORM, text, length, &arena);
+    const char *wrong = other ? NULL : read_all(text, length, &arena, table);
+    if (other)
+        tile_report(context, TILE_REMARK, (tile_loc){0},
+                    "the table of tuned points is ignored: %s; tune again and export the points",
+                    other);
     if (wrong) {
         tile_report(context, TILE_ERROR, (tile_loc){0},
-                    "the text is no table of tuned points of form 1 to %d, as "
-                    "tile_tuned_table_write makes it: %s",
-                    FORM, wrong);
+                    "the text is no table of tuned points, as tile_tuned_table_write makes it: %s",
+                    wrong);
         tile_tuned_table_destroy(table);
     } else {
         *out = table;

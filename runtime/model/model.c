@@ -94,7 +94,7 @@ typedef struct machine {
     double mma, wgmma; /* operations of f16 per cycle and multiprocessor; 0: there is none */
 } machine;
 
-/* A kernel at a point: its work, with the loop's iterations dealt out. */
+/* A kernel at a point: its work, with the loop's iterations distributed. */
 typedef struct sheet {
     const machine *m;
     const tune_work *w;
@@ -157,9 +157,9 @@ static void deal_out(sheet *s) {
 #undef SUM
 }
 
-/* Thirds of a tile are three warpgroups'. */
+/* Three warpgroups share each tile. */
 static unsigned multiplying_warps(const sheet *s) {
-    return s->made.thirds ? 3 * PRODUCER_WARPS : s->w->warps;
+    return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
 }
 
 static double registers_of(const sheet *s) {
@@ -181,7 +181,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
                                  registers_of(s), MOST_REGISTERS);
-    if (s->w->asks_thirds && !s->made.thirds)
+    if (s->w->asks_cooperative_3 && !s->made.cooperative_3)
         return "no three groups share its tiles: it is the same with consumers = cooperative";
     /* In clusters no groups do (turns.c), and a space need not have the cooperative one. */
     if (s->w->ping_pong && !s->made.turns && s->w->cluster == 1)
@@ -189,7 +189,7 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     return NULL;
 }
 
-/* Blocks of which a multiprocessor has the room, with so many registers a thread for tiles. */
+/* Blocks that fit on a multiprocessor, with so many registers a thread for tiles. */
 static double count_resident(const sheet *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->made.persistent) return 1;

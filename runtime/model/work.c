@@ -56,8 +56,8 @@ static void note_consumers(scan *s, tile_op loop, bool chained) {
     if (!word) word = "";
     s->w->ping_pong = strcmp(word, "ping_pong") == 0;
     s->w->turns = s->w->ping_pong && !tile_loop_refuses_turns(&s->loop.facts).why;
-    s->w->asks_thirds = strcmp(word, "thirds") == 0;
-    s->w->thirds = s->w->asks_thirds || (chained && strcmp(word, "in_turn") == 0);
+    s->w->asks_cooperative_3 = strcmp(word, "cooperative_3") == 0;
+    s->w->cooperative_3 = s->w->asks_cooperative_3 || (chained && strcmp(word, "ordered") == 0);
 }
 
 /* Whether groups can take turns at a block's tiles. That a block steps by at least one tile is
@@ -83,7 +83,7 @@ static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stage
 }
 
 static unsigned consumer_warps(const scan *s) {
-    return s->w->thirds ? TILE_THIRDS * TILE_WARPGROUP : s->w->warps;
+    return s->w->cooperative_3 ? TILE_COOPERATIVE_3 * TILE_WARPGROUP : s->w->warps;
 }
 
 static void end_pipelined(scan *s) {
@@ -180,7 +180,7 @@ static void note_scratch(scan *s, const tile_op_data *op) {
 static void add_store(scan *s, const tile_op_data *op, double times) {
     enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
     const tile_type *tile = tile_value_type(s->f, op->operands[0]);
-    unsigned sets = s->w->thirds ? TILE_THIRDS : s->w->turns ? TILE_PING_PONG : 1;
+    unsigned sets = s->w->cooperative_3 ? TILE_COOPERATIVE_3 : s->w->turns ? TILE_PING_PONG : 1;
     unsigned warps = consumer_warps(s);
     tile_store_ring ring;
     tile_store_query query = {.element_bytes = (unsigned)scan_width_of(s, tile),
@@ -198,7 +198,7 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)scan_dim_of(s, tile, d);
     if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
         query.row_dim = s->last.row_dim;
-    if (s->w->thirds) query.dims[query.row_dim] /= TILE_THIRDS;
+    if (s->w->cooperative_3) query.dims[query.row_dim] /= TILE_COOPERATIVE_3;
     if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
         s->w->box = ring.bytes;
 }
@@ -386,7 +386,7 @@ tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
                         .persistent = w->persistent && !strategy,
                         .shared = w->shared};
     made.turns = w->turns && made.roles && made.persistent;
-    made.thirds = w->thirds && made.roles && !strategy;
+    made.cooperative_3 = w->cooperative_3 && made.roles && !strategy;
     /* The ring is never free. */
     if (made.roles && (made.persistent || strategy == TILE_STRATEGY_stream_k))
         made.shared += w->box;

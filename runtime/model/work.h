@@ -44,24 +44,24 @@ typedef struct tune_work {
     unsigned warps;
     int meets; /* how often blocks wait for each other's memory, about */
     bool persistent, uses_num_sms;
-    bool fills_clusters; /* with blocks that do nothing: the loop is in a branch for the others,
-                            unless a split numbers the blocks itself */
-    bool may_have_roles; /* warps that only copy, beside the others */
-    bool ping_pong;      /* asked for: groups of warps that take turns at tiles */
-    bool turns;          /* and its products have the registers for it */
-    bool asks_thirds;    /* for three groups that share each tile */
-    bool thirds;         /* and its products have thirds */
+    bool fills_clusters;     /* with blocks that do nothing: the loop is in a branch for the others,
+                                unless a split numbers the blocks itself */
+    bool may_have_roles;     /* warps that only copy, beside the others */
+    bool ping_pong;          /* asked for: groups of warps that take turns at tiles */
+    bool turns;              /* and its products have the registers for it */
+    bool asks_cooperative_3; /* for three groups that share each tile */
+    bool cooperative_3;      /* and its products can be shared so */
     unsigned dots, wgmma_dots; /* products in the text, and those that warpgroups compute */
     bool promotes;             /* 8-bit floats, whose sums are added to others at each iteration */
 } tune_work;
 
 /* What the passes make of the kernel. */
 typedef struct tune_passes {
-    bool roles;      /* warps copy for the others */
-    bool turns;      /* of which two groups take turns at tiles */
-    bool thirds;     /* or three share each tile */
-    bool persistent; /* each block computes many tiles */
-    int64_t shared;  /* bytes of shared memory */
+    bool roles;         /* warps copy for the others */
+    bool turns;         /* of which two groups take turns at tiles */
+    bool cooperative_3; /* or three share each tile */
+    bool persistent;    /* each block computes many tiles */
+    int64_t shared;     /* bytes of shared memory */
 } tune_passes;
 
 /* strategy: none where the kernel's sums are not split. */

@@ -75,9 +75,9 @@ static unsigned warps_of_sums(const scan *s, const tile_dot_facts *dot) {
     return tile_dot_sum_warps(dot, s->w->turns);
 }
 
-static unsigned row_dim_of_thirds(const scan *s, const tile_dot_facts *dot) {
-    unsigned row_dim = s->w->thirds ? 0 : 2;
-    while (row_dim < 2 && !tile_dot_admits_thirds(dot, row_dim)) row_dim++;
+static unsigned row_dim_of_cooperative_3(const scan *s, const tile_dot_facts *dot) {
+    unsigned row_dim = s->w->cooperative_3 ? 0 : 2;
+    while (row_dim < 2 && !tile_dot_admits_cooperative_3(dot, row_dim)) row_dim++;
     return row_dim;
 }
 
@@ -88,7 +88,8 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
     if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked) ||
         tile_find_wgmma_obstacle(dot) != TILE_WGMMA_FITS)
         return false;
-    *row_dim = tile_dot_prefer_row_dim(dot, warps_of_sums(s, dot), row_dim_of_thirds(s, dot), 2);
+    *row_dim =
+        tile_dot_prefer_row_dim(dot, warps_of_sums(s, dot), row_dim_of_cooperative_3(s, dot), 2);
     if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_FITS) return false;
     return asked ||
            (!tile_dot_is_flat(dot) && !tile_dot_crowded(dot, *row_dim, warps_of_sums(s, dot), 0));
@@ -100,8 +101,8 @@ static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigne
     if (!loop->facts.target) return;
     loop->roles &= !tile_loop_refuses_dot(&loop->facts, wgmma, tile_mma_find(&dot->query)).why;
     s->w->turns &= !tile_dot_refuses_turns(dot).why;
-    s->w->thirds &=
-        wgmma && tile_dot_admits_thirds(dot, row_dim) && (!loop->dots || loop->row_dim == row_dim);
+    s->w->cooperative_3 &= wgmma && tile_dot_admits_cooperative_3(dot, row_dim) &&
+                           (!loop->dots || loop->row_dim == row_dim);
     loop->dots++;
     loop->row_dim = row_dim;
     loop->sums[0] = dot->query.m;

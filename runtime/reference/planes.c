@@ -9,7 +9,7 @@
 
 /* Moving --------------------------------------------------------------------------------------- */
 
-/* An operation on one plane in the place of the numbers. */
+/* An operation on one plane in place of the numbers. */
 typedef struct moving {
     evaluation *e;
     tile_op op;
@@ -99,7 +99,7 @@ static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
     return false;
 }
 
-/* This number everywhere: -inf is what a mask puts in the place of a score, 0 in that of a weight.
+/* This number everywhere: -inf is what a mask puts in place of a score, 0 in that of a weight.
  */
 static bool is_number(const evaluation *e, uint32_t id, double number) {
     bool all = e->counts[id] > 0;
@@ -110,7 +110,7 @@ static bool is_number(const evaluation *e, uint32_t id, double number) {
 /* What hides elements of the result, by operand. */
 typedef struct hiding {
     bool masks[3]; /* it is the number that a mask chooses */
-    bool zeros[3]; /* it is 0: in the place of a hidden element it is hidden */
+    bool zeros[3]; /* it is 0: in place of a hidden element it is hidden */
     bool any;
 } hiding;
 

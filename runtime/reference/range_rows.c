@@ -17,9 +17,9 @@ typedef struct running {
     double size;    /* of a sum: the sum of the sizes */
     bool whole;     /* of a sum: all are exact whole numbers */
     bool points;    /* all are exact */
-    bool nan;       /* one is NaN for certain */
+    bool nan;       /* one is always NaN */
     bool uncertain; /* one may be anything */
-    bool number;    /* one is a number for certain */
+    bool number;    /* one is always a number */
 } running;
 
 static running start(const evaluation *e, tile_word kind, tile_scalar type, bool nan_wins) {

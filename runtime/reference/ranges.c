@@ -84,7 +84,7 @@ static tile_interval truth_of(tile_interval r) {
 }
 
 static tile_interval cast_range(const range_op *op, tile_interval r, double value) {
-    if (isnan(r.low)) return range_point(value); /* NaN for certain */
+    if (isnan(r.low)) return range_point(value); /* always NaN */
     if (tile_scalar_is_floating(op->to) && tile_scalar_is_floating(op->from))
         return round_to(op->from, op->to, op->manner, r);
     if (range_is_point(r)) return range_point(value);

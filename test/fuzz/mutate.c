@@ -1,7 +1,7 @@
 /* Mutations of .tile text.
  *
  * Changing bytes, as fuzzers do, leaves one text in a hundred that parses, and the passes are
- * hardly reached. So nearly all changes here put a word in the place of one of its own sort: a
+ * hardly reached. So nearly all changes here put a word in place of one of its own sort: a
  * value for a value, a number for a number, an operation for one with as many operands. Types are
  * mostly changed everywhere in the text at once, since they have to agree. */
 #include "test/fuzz/mutate.h"
@@ -141,8 +141,8 @@ static const char *const kernel_clauses[] = {" sync explicit",
                                              " raster rows(2)",
                                              " raster columns(3)",
                                              " persistent",
-                                             " persistent dealt by block_id(0) * 2",
-                                             " persistent dealt by 5 - block_id(1)"};
+                                             " persistent balanced by block_id(0) * 2",
+                                             " persistent balanced by 5 - block_id(1)"};
 
 #define ANY_OF(b, list) list[next_random(b, sizeof list / sizeof *list)]
 

@@ -169,9 +169,9 @@ static facts expect(const run *r, const tile_bound_params *point) {
     return (facts){.dots = w.dots,
                    .wgmma = w.wgmma_dots,
                    .roles = made.roles,
-                   .sets = made.turns    ? 2
-                           : made.thirds ? 3
-                                         : 1,
+                   .sets = made.turns           ? 2
+                           : made.cooperative_3 ? 3
+                                                : 1,
                    .stages = w.depth > 1 ? (unsigned)w.depth : 1,
                    .ring = !keeps       ? NOT_ASKED
                            : made.roles ? w.box
@@ -185,7 +185,8 @@ static void print_facts(const char *who, const facts *x) {
            x->roles, x->sets, x->stages, (long long)x->ring);
 }
 
-/* A kernel that computes one tile has the room of its stages for the ring: nobody asks how much. */
+/* A kernel that computes one tile can use the memory of its stages for the ring: nobody asks how
+ * much. */
 static bool is_same(const facts *a, const facts *b) {
     return a->dots == b->dots && a->wgmma == b->wgmma && a->roles == b->roles &&
            a->sets == b->sets && a->stages == b->stages &&

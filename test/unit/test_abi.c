@@ -102,7 +102,7 @@ Test(abi, tiles_are_counted_in_64_bits) {
                      "  %x = block_id\n"
                      "}\n");
     const tile_pass_options options = {.size = sizeof options, .kernel = "k"};
-    cr_assert_eq(tile_run_passes(x.module, "instantiate,walk-tiles", &options), TILE_OK, "%s",
+    cr_assert_eq(tile_run_passes(x.module, "instantiate,tile-scheduler", &options), TILE_OK, "%s",
                  x.messages);
     tile_abi *abi = tile_abi_create(x.kernel);
     cr_assert(abi, "%s", x.messages);

@@ -197,7 +197,7 @@ Test(abi, what_cannot_be_read) {
         const char *from, *to, *message;
     } cases[] = {
         {"{", "[", "it is not JSON"},
-        {"\"entry\"", "\"name\"", "line 2, column 11: there is no field \"name\""},
+        {"\"entry\"", "\"name\"", "line 3, column 11: there is no field \"name\""},
         {"\"k\"", "\"k k\"", "its types or expressions are invalid"},
         {"\"kind\"", "\"sort\"", "there is no field \"sort\""},
         {"i32", "i33", "its types or expressions are invalid"},
@@ -280,6 +280,32 @@ Test(abi, what_cannot_be_read) {
         replace(text, cases[i].from, cases[i].to);
         cr_expect_null(tile_abi_read(x.context, text, strlen(text)), "case %zu", i);
         cr_expect(strstr(x.messages, cases[i].message), "case %zu: %s", i, x.messages);
+        codegen_close(&x);
+    }
+}
+
+/* Those of another version are ignored: that is no error. */
+Test(abi, texts_of_another_format_are_ignored) {
+    static const char *const changes[][2] = {
+        {"\"format\": 0", "it has format 0, and this version reads 1"},
+        {"\"format\": 2", "it has format 2, and this version reads 1"},
+        {"\"form\": 1", "it has no format number \"format\""},
+        {"\"format\": \"1\"", "its format number \"format\" is no whole number"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        codegen_fixture x;
+        char text[4096] = "";
+        codegen_open(&x, viewer);
+        tile_abi *abi = tile_abi_create(x.kernel);
+        tile_abi_print(abi, append, text);
+        tile_abi_destroy(abi);
+        replace(text, "\"format\": 1", changes[i][0]);
+        unsigned errors = tile_context_error_count(x.context);
+        cr_expect_null(tile_abi_read(x.context, text, strlen(text)), "%s", changes[i][0]);
+        cr_expect_eq(tile_context_error_count(x.context), errors);
+        cr_expect(strstr(x.messages, "the launch interface is ignored: ") &&
+                      strstr(x.messages, changes[i][1]),
+                  "%s: %s", changes[i][0], x.messages);
         codegen_close(&x);
     }
 }

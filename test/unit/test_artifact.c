@@ -347,9 +347,12 @@ Test(artifact, what_is_damaged_is_refused) {
         cr_assert_eq(read_copy(&x, out.data, out.size), TILE_INVALID, "byte %zu", i);
         out.data[i] ^= 1;
     }
-    memcpy(out.data, "tile artifact 2", 15);
-    cr_expect_eq(read_copy(&x, out.data, out.size), TILE_INVALID);
-    cr_expect(strstr(x.messages, "another version"), "%s", x.messages);
+    for (unsigned form = 1; form <= 3; form += 2) {
+        *x.messages = 0;
+        out.data[sizeof "tile artifact " - 1] = (char)('0' + form);
+        cr_expect_eq(read_copy(&x, out.data, out.size), TILE_INVALID);
+        cr_expect(strstr(x.messages, "another version"), "form %u: %s", form, x.messages);
+    }
     free(out.data);
     codegen_close(&x);
 }

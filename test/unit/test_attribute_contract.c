@@ -7,7 +7,7 @@
 static const char served_text[] = "kernel @k(%n: i32)\n"
                                   "    grid [1]  warps 1\n"
                                   "{\n"
-                                  "  for %i = 0 to %n served turns {\n"
+                                  "  for %i = 0 to %n producer_fed ordered_issue {\n"
                                   "  }\n"
                                   "}\n";
 
@@ -116,7 +116,7 @@ Test(attribute_contract, a_reader_comes_after_the_writers) {
     check(all, plain_text, "pipeline-dots", false, TILE_OK,
           NULL); /* the text may come from the other */
     check(all, plain_text, "pipeline-dots,specialize-warps", false, TILE_INVALID,
-          "pipeline:1:1: pass 'pipeline-dots' reads the attribute 'served', which "
+          "pipeline:1:1: pass 'pipeline-dots' reads the attribute 'producer_fed', which "
           "'specialize-warps' writes after it: move 'specialize-warps' before 'pipeline-dots'");
     check(all, plain_text, "specialize-warps,pipeline-dots,specialize-warps", false, TILE_OK, NULL);
     /* It reads what it writes itself, and what users wrote. */
@@ -127,14 +127,14 @@ Test(attribute_contract, a_reader_comes_after_the_writers) {
 
 Test(attribute_contract, a_text_has_nothing_that_is_still_to_be_written) {
     check(&tile_all_passes, served_text, "dce,specialize-warps,pipeline-dots", false, TILE_INVALID,
-          "k.tile:4:3: for: 'served' is set by the pass 'specialize-warps', which runs later; "
-          "leave it out");
+          "k.tile:4:3: for: 'producer_fed' is set by the pass 'specialize-warps', which runs "
+          "later; leave it out");
     check(&tile_all_passes, served_text, "pipeline-dots", false, TILE_OK, NULL);
     check(&tile_all_passes, served_text, "dce", false, TILE_OK, NULL);
 }
 
 Test(attribute_contract, nothing_is_left_after_its_last_pass) {
-    const char *left = "k.tile:4:3: for: the attribute 'served' is left over: the pass "
+    const char *left = "k.tile:4:3: for: the attribute 'producer_fed' is left over: the pass "
                        "'pipeline-dots' must remove it";
     check(&idle_passes, served_text, "prefetch,pipeline-dots", false, TILE_FAILED, left);
     check(&idle_passes, served_text, "pipeline-dots", false, TILE_FAILED,

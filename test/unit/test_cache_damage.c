@@ -159,7 +159,7 @@ Test(cache_damage, an_entry_that_does_not_fit) {
 /* Forms --------------------------------------------------------------------------------------- */
 
 Test(cache_damage, files_that_are_not_ours_stay_as_they_are) {
-    static const char *const made[] = {"PRAGMA user_version = 4", "PRAGMA application_id = 77",
+    static const char *const made[] = {"PRAGMA user_version = 5", "PRAGMA application_id = 77",
                                        "PRAGMA application_id = 0"};
     static const char *const said[] = {"a newer version of Tile made it; going on without it",
                                        "it is the database of another program",
@@ -197,8 +197,8 @@ Test(cache_damage, other_tables_are_replaced) {
     }
 }
 
-/* As the version before wrote it: no column for what nobody has checked. */
-Test(cache_damage, points_of_an_older_form_stay) {
+/* They name words of a language that has others now. */
+Test(cache_damage, points_of_an_older_form_are_ignored) {
     static const tile_point_key key = {.kernel = "kernel @k", .device = "NVIDIA H200"};
     static const tile_point_key unknown = {.kernel = "kernel @u", .device = "NVIDIA H200"};
     static const tile_tuned_point point = {.bindings = "b=64", .seconds = 1e-5};
@@ -207,11 +207,22 @@ Test(cache_damage, points_of_an_older_form_stay) {
     cache_fixture x;
     tile_tuned_point found;
     cache_open(&x);
+    for (int form = 3; form >= 0; form--) {
+        char sql[40];
+        cr_assert(tile_cache_keep_point(x.cache, &key, &point));
+        if (form < 2) cache_do(&x, "ALTER TABLE point DROP COLUMN unchecked");
+        snprintf(sql, sizeof sql, "PRAGMA user_version = %d", form);
+        cache_do(&x, sql);
+        *x.messages = 0;
+        cache_reopen(&x, NULL);
+        cr_expect_not(tile_cache_find_point(x.cache, &key, &found));
+        cr_expect(strstr(x.messages, "an older version of Tile made it; it is made anew without "
+                                     "its tuned points"),
+                  "form %d: %s", form, x.messages);
+        cr_expect_eq(x.errors, 0);
+    }
     cr_assert(tile_cache_keep_point(x.cache, &key, &point));
-    cache_do(&x, "ALTER TABLE point DROP COLUMN unchecked");
-    cache_do(&x, "PRAGMA user_version = 1");
     cache_reopen(&x, NULL);
-    cr_expect(strstr(x.messages, "an older version of Tile made it"), "%s", x.messages);
     cr_assert(tile_cache_find_point(x.cache, &key, &found), "%s", x.messages);
     cr_expect_str_eq(found.bindings, "b=64");
     cr_expect(!found.unchecked);

@@ -5,6 +5,7 @@
 #include "lib/codegen/emitter.h"
 #include "test/unit/codegen_fixture.h"
 #include "test/unit/llvm_fixture.h"
+#include "tile/inspect.h"
 
 #define KERNEL(args, body) \
     "kernel @k(" args ") grid [1] warps 4 {\n" \
@@ -46,6 +47,17 @@ Test(codegen, vector_add_for_every_target) {
         cr_assert_eq(ptx.size, strlen(ptx.data));
         tile_blob_destroy(&ptx);
     }
+}
+
+Test(codegen, the_librarys_own_code_has_no_comments) {
+    tile_blob ptx = codegen_of(vector_add, TILE_EMIT_PTX, "sm_80"), annotated;
+    const tile_dump_options nothing = {.size = sizeof nothing, .kind = TILE_DUMP_PTX};
+    expect(ptx.data, "// kernel", 0);
+    expect(ptx.data, "// ----", 0);
+    cr_assert_eq(tile_annotate(&nothing, &ptx, &annotated), TILE_INVALID);
+    cr_assert_null(annotated.data);
+    cr_assert_eq(tile_annotate(NULL, &ptx, &annotated), TILE_INVALID);
+    tile_blob_destroy(&ptx);
 }
 
 Test(codegen, output_is_deterministic) {

@@ -30,7 +30,7 @@ static void expect(order_case c) {
     "  %g = view %p, [1024] : view<i32[1024]>\n  %b, %y, %z = block_id\n" \
     "  %v = splat 1 : tile<i32[64]>\n" body "}\n"
 
-/* Everybody adds to 64 elements; who comes last reads them. */
+/* All blocks add to 64 elements; the last block reads them. */
 #define LAST(how) \
     TILES("  atomic_add %v, %g[0]\n" \
           "  %n = atomic_add 1, %g[100] " how "\n" \

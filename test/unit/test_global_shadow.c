@@ -119,7 +119,7 @@ Test(global_shadow, semaphores_order_blocks) {
 }
 
 /* One thread releases for all warps, if a barrier stands before; one acquires for all, if one
- * stands behind. */
+ * comes after. */
 #define HAND_OVER(before, behind) \
     THREADS(2, "  %s = scratch [1] {clean} : ptr<i32>\n" \
                "  if %b == 0 {\n    st_global %t, %p[%t]\n" before \
@@ -248,7 +248,7 @@ Test(global_shadow, plain_scratch_is_uninitialised) {
                        "4:8: note: it is undefined at the start of a launch; {clean}"});
 }
 
-/* More accesses than the log keeps: what nobody refers to is dropped, the rest stays true. */
+/* More accesses than the log keeps: entries without references are dropped, the rest stays true. */
 Test(global_shadow, the_log_is_swept) {
     static const char kernel[] = THREADS(1, "  if %b == 0 {\n"
                                             "    %first = ld_global %p[%t + 64] : i32\n"

@@ -47,9 +47,9 @@ Test(launch, what_is_prepared_is_not_made_again) {
     "}\n"
 static const char walkers[] =
     "kernel @p(%m: i32, %n: i32, %w: i32, %f: f32) grid [%m, %n] warps 1\n"
-    "    persistent dealt by block_id(0) * block_id(1) * %w" WALK
+    "    persistent balanced by block_id(0) * block_id(1) * %w" WALK
     "kernel @q(%m: i32, %n: i32, %w: i32) grid [%m, %n] warps 1\n"
-    "    persistent dealt by block_id(0) * block_id(1) * %w" WALK;
+    "    persistent balanced by block_id(0) * block_id(1) * %w" WALK;
 
 static tile_kernel *walker(fake_device *x, const tile_module *module, const char *name) {
     tile_kernel *kernel;

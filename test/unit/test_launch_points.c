@@ -10,7 +10,7 @@
 #include "runtime/launch/tuned.h"
 #include "test/unit/device_fixture.h"
 
-/* What pitches are told apart by. */
+/* What pitches are distinguished by. */
 static int pitch(int64_t size) {
     return size % 64 == 0 ? 64 : size % 8 == 0 ? 8 : 1;
 }

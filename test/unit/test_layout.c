@@ -159,7 +159,7 @@ static void check_stores(const tile_layout *order, const tile_layout *held) {
     unsigned sides = 0, quad = 0;
     for (unsigned i = 0; i < held->reg_bits; i++) sides += reg[i] == 1 || reg[i] == 2;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) quad += lane[i] == 4 || lane[i] == 8;
-    cr_assert(sides == 2 && quad == 2, "64 bytes of four lanes lie side by side");
+    cr_assert(sides == 2 && quad == 2, "64 bytes of four lanes are contiguous");
 }
 
 static void check_loads(const tile_layout *order, const uint32_t *piece, unsigned warps) {

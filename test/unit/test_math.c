@@ -6,6 +6,7 @@
 #include "lib/ops/error.h"
 #include "runtime/cpu/execute/math_words.h"
 #include "test/unit/cpu_fixture.h"
+#include "test/unit/share.h"
 
 typedef struct function {
     const char *name;
@@ -79,6 +80,7 @@ Test(math, errors_of_f32) {
     for (unsigned i = 0; i < FUNCTIONS; i++) {
         double worst = 0, at = 0;
         for (uint64_t bits = i; bits < (uint64_t)1 << 32; bits += 8191) {
+            if (!is_in_share(bits / 8191)) continue;
             uint32_t word = (uint32_t)bits;
             float x;
             memcpy(&x, &word, 4);
@@ -118,6 +120,7 @@ Test(math, errors_of_f64) {
         double worst = 0, at = 0;
         for (unsigned k = 0; k < 200000; k++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
+            if (!is_in_share(k / 8)) continue;
             double unit = (double)(state >> 11) * 0x1p-53, x;
             int range = (int)(k % 8); /* from the smallest to the largest numbers, most near 1 */
             x = range < 4 ? (unit - 0.5) * 4 : (unit - 0.5) * ldexp(1, (range - 3) * 4);
@@ -163,7 +166,7 @@ Test(math, errors_of_fast_functions) {
     };
     for (unsigned i = 0; i < sizeof fast / sizeof *fast; i++)
         for (uint64_t bits = i; bits < (uint64_t)1 << 32; bits += 16381)
-            for (int nudge = -1; nudge <= 1; nudge++) {
+            for (int nudge = -1; nudge <= 1 && is_in_share(bits / 16381); nudge++) {
                 uint32_t word = (uint32_t)bits;
                 math m = {false, nudge};
                 float x;

@@ -307,7 +307,7 @@ Test(misuse, places) {
              tile_build_add(&b, x->n, x->n));
     REPORTED("a result of `if` has no type",
              tile_build_if_else(&x->b, tile_build_lt(&x->b, x->n, x->n), NULL, 2));
-    /* What hangs on a loop that was not built is not reported again. */
+    /* What depends on a loop that was not built is not reported again. */
     REPORTED("", tile_op loop = tile_build_for_loop(&x->b, NO_VALUE, x->n, x->n, NULL, 0);
              tile_builder b = tile_builder_at_end(x->kernel, tile_op_region(x->kernel, loop, 0));
              tile_build_add(&b, x->n, x->n); tile_build_yield(&b, NULL, 0);

@@ -9,7 +9,9 @@
 #include "tile/cache.h"
 #include "tile/compile.h"
 #include "tile/compute.h"
+#include "tile/manual.h"
 #include "tile/measure.h"
+#include "tile/rename.h"
 #include "tile/split.h"
 #include "tile/tune.h"
 #include "tile/tuned.h"
@@ -33,6 +35,11 @@ Test(null, context) {
         tile_context_source_name(context, tile_context_add_source(context, NULL, NULL, 7)), "");
     cr_expect_str_eq(tile_context_source_name(context, 99), "");
     cr_expect_null(tile_module_parse(NULL, "a", "b", 1));
+    size_t written = 0;
+    cr_expect_null(tile_pass_renamed(NULL));
+    cr_expect_eq(tile_migrate(NULL, "a", "b", 1, drop, &written), TILE_INVALID);
+    cr_expect_eq(tile_migrate(context, "a", "b", 1, NULL, NULL), TILE_INVALID);
+    cr_expect_eq(tile_migrate(context, NULL, NULL, 7, drop, &written), TILE_OK);
     tile_module *module = tile_module_parse(context, NULL, NULL, 7); /* nothing to read */
     cr_expect_not_null(module);
     tile_module_destroy(module);
@@ -116,6 +123,8 @@ Test(null, tables) {
     cr_expect_eq(tile_api_version(), TILE_API_VERSION);
     cr_expect_str_eq(tile_version_string(), TILE_VERSION_STRING);
     tile_manual_print(NULL, NULL);
+    cr_expect_not(tile_manual_print_chapter("types", NULL, NULL, NULL));
+    cr_expect_not(tile_manual_print_operation("add", NULL, NULL, NULL));
 }
 
 Test(null, modules) {

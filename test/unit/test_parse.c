@@ -105,8 +105,9 @@ Test(parse, statements) {
     check_refused(TEXT_KERNEL("sync %n"),
                   "2:6: error: a statement begins with an operation or with `%x = `, not with the "
                   "value %n; if it is an operand, the operation before it takes no more\n");
-    check_refused(TEXT_KERNEL("%n + 1"), "2:1: error: expected '=' after %n; if it is an operand, "
-                                         "the operation before it takes no more\n");
+    check_refused(TEXT_KERNEL("%n + 1"),
+                  "2:1: error: a statement begins with an operation or with `%x = `, not with the "
+                  "value %n; if it is an operand, the operation before it takes no more\n");
     check_refused(TEXT_KERNEL("min(%n, 1)"),
                   "2:1: error: the result of an expression needs a name: %x = ...\n");
     check_refused(

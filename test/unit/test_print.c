@@ -5,6 +5,7 @@
 
 #include "lib/ir/function.h"
 #include "lib/ir/syntax.h"
+#include "tile/manual.h"
 
 static void check_round_trip(text_fixture *x, const char *text) {
     tile_module *module = text_parse(x, text);
@@ -184,6 +185,27 @@ Test(print, numbers_do_not_depend_on_the_locale) {
         }
     }
     setlocale(LC_ALL, "C");
+}
+
+/* What text_append has kept so far. */
+static bool page_has(tile_opcode opcode, const char *wanted) {
+    text_fixture x;
+    text_open(&x);
+    text_buffer b = {.arena = &x.arena};
+    bool found =
+        tile_manual_print_operation(tile_op_get_info(opcode)->name, NULL, text_append, &b) &&
+        strstr(b.data, wanted);
+    text_close(&x);
+    return found;
+}
+
+Test(print, manual_has_a_page_with_an_example_of_every_operation) {
+    for (unsigned i = 1; i < TILE_OPCODE_LIMIT; i++) {
+        const char *name = tile_op_get_info((tile_opcode)i)->name;
+        char file[64];
+        snprintf(file, sizeof file, "\n// %s.tile\n", name ? name : "add");
+        cr_expect(!name || page_has((tile_opcode)i, file), "%s", name);
+    }
 }
 
 Test(print, manual_lists_every_operation_and_attribute) {

@@ -165,14 +165,12 @@ Test(reduce, holders_keep_the_order) {
         tile_reduce_plan plan = tile_reduce_make_plan(&layout, round % 2);
         unsigned steps = 1u << plan.own_steps;
         bool differs = false;
+        uint32_t rows[64][16];
+        for (uint32_t t = 0; t < 64; t++) list_steps(&plan, t, rows[t]);
         for (uint32_t t = 1; t < 64; t++)
-            for (uint32_t u = 0; u < t; u++) {
-                uint32_t one[16], other[16];
-                list_steps(&plan, t, one);
-                list_steps(&plan, u, other);
-                differs |= same_elements(one, other, steps) &&
-                           memcmp(one, other, steps * sizeof *one) != 0;
-            }
+            for (uint32_t u = 0; u < t; u++)
+                differs |= same_elements(rows[t], rows[u], steps) &&
+                           memcmp(rows[t], rows[u], steps * sizeof **rows) != 0;
         bool ordered = tile_reduce_in_order(&plan);
         in_order += ordered;
         others += !ordered;

@@ -30,7 +30,7 @@ Test(steps, scratch_of_other_steps_shares_bytes) {
     cr_expect_eq(tile_steps_place(steps, bytes, 256, offsets), 256 + 300);
     cr_expect_eq(offsets[0], 0);
     cr_expect_eq(offsets[1], 256, "behind what lives beside it");
-    cr_expect_eq(offsets[2], 0, "in the place of what is over");
+    cr_expect_eq(offsets[2], 0, "in place of what is over");
     const int64_t larger[4] = {100, 300, 257, 0};
     cr_expect_eq(tile_steps_place(steps, larger, 256, offsets), 768 + 257);
     cr_expect_eq(offsets[2], 768, "it would reach into the second one");

@@ -6,6 +6,7 @@
 
 #include "lib/codegen/emitter.h"
 #include "test/unit/codegen_fixture.h"
+#include "tile/manual.h"
 #include "tile/pass.h"
 
 /* The tables ----------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ Test(tune_work, rows_that_begin_anywhere_cross_lines) {
     close_point(&x);
 }
 
-/* Rows are where elements lie side by side. */
+/* Rows are where elements are contiguous. */
 Test(tune_work, rows_of_a_transposed_array_cross_lines) {
     static const char transposed[] =
         "kernel @k(%m: i32, %n: i32, %x: view<f16[%m, %n], strides [1, %m]>, %y: ptr<f16>)\n"
@@ -310,7 +310,7 @@ Test(tune_work, numbers_of_any_size) {
     text_close(&x);
 }
 
-/* Thirds are three warpgroups', whatever the kernel's warps are; parts of a sum have none. */
+/* Three warpgroups share them, whatever the kernel's warps are; parts of a sum have none. */
 Test(tune_work, three_groups_share_the_sums) {
     static const char text[] =
         TUNE_PRODUCT("bm: int, bn: int, bk: int, stages: int, split: int, strategy: word,\n"
@@ -324,11 +324,11 @@ Test(tune_work, three_groups_share_the_sums) {
                                             {"stages", "4"},
                                             {"split", split == 1 ? "1" : "2"},
                                             {"strategy", split == 1 ? "serial" : "exchange"},
-                                            {"consumers", "thirds"}};
+                                            {"consumers", "cooperative_3"}};
         fixture x;
         const char *why;
         read_text(&x, text, options, sizeof options / sizeof *options, sizes);
-        cr_expect(x.work.thirds && x.work.may_have_roles && x.work.warps == 8);
+        cr_expect(x.work.cooperative_3 && x.work.may_have_roles && x.work.warps == 8);
         cr_expect_eq(x.work.box, 3 * 2 * 64 * 64); /* one stage for each group */
         const tile_device device = {.target = tile_target_find("sm_90a")};
         tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
@@ -342,7 +342,7 @@ Test(tune_work, three_groups_share_the_sums) {
 }
 
 /* Two products in a row, whose groups take turns: three groups' where the tile has 192 rows. */
-Test(tune_work, turns_are_three_groups_where_rows_have_thirds) {
+Test(tune_work, turns_are_three_groups_where_rows_have_cooperative_3) {
     static const char text[] =
         "kernel @k<bm: int>(%m: i32, %n: i32, %q: view<f16[%m, 64]>, %k: view<f16[64, %n], strides "
         "[1, 64]>, %v: view<f16[%n, 64]>, %o: view<f16[%m, 64]>)\n"
@@ -352,7 +352,7 @@ Test(tune_work, turns_are_three_groups_where_rows_have_thirds) {
         "  %tq = alloc_shared : shared<f16[bm, 64]>\n"
         "  copy %q[%x * bm, 0], %tq\n"
         "  %acc = for %j = 0 to %n step 128 iter (%a = 0.0 : tile<f32[bm, 64]>)\n"
-        "      pipelined (2, consumers = in_turn) {\n"
+        "      pipelined (2, consumers = ordered) {\n"
         "    %tk = load %k[0, %j] : [64, 128]\n"
         "    %tv = load %v[%j, 0] : [128, 64]\n"
         "    %p = exp2(dot(%tq, %tk, 0.0 : tile<f32[bm, 128]>))\n"
@@ -367,8 +367,8 @@ Test(tune_work, turns_are_three_groups_where_rows_have_thirds) {
         fixture x;
         const char *why;
         read_text(&x, text, options, 1, sizes);
-        cr_expect_eq(x.work.thirds, i == 1);
-        cr_expect(x.work.may_have_roles && !x.work.asks_thirds);
+        cr_expect_eq(x.work.cooperative_3, i == 1);
+        cr_expect(x.work.may_have_roles && !x.work.asks_cooperative_3);
         const tile_device device = {.target = tile_target_find("sm_90a")};
         tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
         seconds[i] = tune_model_estimate(model, &x.point, NULL, &why);

@@ -329,8 +329,9 @@ static const char *const text_corpus[] = {
     "  mbarrier_cp_async %b[0]\n  mbarrier_cp_async %b[0] {noinc}\n}\n",
 
     "kernel @turns(%n: i32) grid [1] warps 8 {\n"
-    "  pass_turn 1 {edge}\n  for %i = 0 to %n served turns { await_turn 1 pass_turn 1 }\n"
-    "  await_turn 1 {edge}\n}\n",
+    "  ordered_arrive 1 {edge}\n  for %i = 0 to %n producer_fed ordered_issue { ordered_wait 1 "
+    "ordered_arrive 1 }\n"
+    "  ordered_wait 1 {edge}\n}\n",
 
     "kernel @products<n: int = 64>(%k: i32) grid [1] warps 8 level 3 {\n"
     "  %s = alloc_shared {offset = 0} : shared<f16[2][64, 64]>\n"

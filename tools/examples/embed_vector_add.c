@@ -28,7 +28,8 @@ static tile_module *build_vector_add(tile_context *context) {
     tile_function *kernel = tile_function_create(module, TILE_KERNEL, "vector_add", no_place);
     const tile_expr *n = tile_expr_arg(context, 0); /* x, y, z: view<f32[%n]> */
     tile_function_add_arg(kernel, "n", tile_type_scalar(context, TILE_i32));
-    tile_function_set_arg_divisible(kernel, 0, 4); /* any other n gets code of its own */
+    tile_function_set_arg_divisible(kernel, 0,
+                                    4); /* any other n runs a separately compiled variant */
     tile_value x = tile_function_add_view_arg(kernel, "x", f32, 1, &n, NULL);
     tile_value y = tile_function_add_view_arg(kernel, "y", f32, 1, &n, NULL);
     tile_value z = tile_function_add_view_arg(kernel, "z", f32, 1, &n, NULL);

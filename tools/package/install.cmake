@@ -14,7 +14,7 @@ install(FILES tools/tile-bench/attention/attention_peers.py DESTINATION ${tile_d
 install(FILES ${examples} tools/examples/CMakeLists.txt DESTINATION ${tile_data_folder}/examples)
 # The manual is printed from the tables that the compiler is made of.
 set(manual ${CMAKE_BINARY_DIR}/manual.txt)
-add_custom_command(OUTPUT ${manual} COMMAND tile-opt --ops -o ${manual} DEPENDS tile-opt tile VERBATIM
+add_custom_command(OUTPUT ${manual} COMMAND tile-opt --manual=all -o ${manual} DEPENDS tile-opt tile VERBATIM
                    COMMENT "Printing the manual")
 add_custom_target(tile_manual ALL DEPENDS ${manual})
 install(FILES README.md tools/tile-opt/tutorial.md ${manual} DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -105,7 +105,7 @@ static bool add_checks(options *o, const char *value) {
     return true;
 }
 
-/* What stands behind it may say otherwise. */
+/* What comes after it may say otherwise. */
 static bool begin_all(options *o) {
     bench_plan *plan = &o->common.plan;
     plan->interleaved = plan->sustained = o->common.as_they_come = true;

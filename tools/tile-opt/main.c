@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tile/manual.h"
+#include "tile/rename.h"
 #include "tools/tile-opt/expect.h"
 #include "tools/tile-opt/layouts.h"
 #include "tools/tile-opt/reduce.h"
@@ -67,7 +69,7 @@ static void write_reproducer(const session *s) {
     free(text.data);
 }
 
-/* What stands behind a marker in the text; the caller frees it. NULL if it is not there. */
+/* What comes after a marker in the text; the caller frees it. NULL if it is not there. */
 static char *read_marker(const char *text, const char *marker) {
     const char *at = strstr(text, marker);
     return at ? tool_copy(at + strlen(marker), strcspn(at + strlen(marker), "\n")) : NULL;
@@ -185,6 +187,15 @@ static bool process_parts(const opt_options *o, const char *name, char *text, co
     }
 }
 
+/* The words that the language has now, whatever else may be wrong with the text. */
+static bool migrate(const char *name, const char *text, size_t size, tool_text *out) {
+    tile_context *context = tile_context_create();
+    tool_print_diagnostics(context);
+    bool ok = tile_migrate(context, name, text, size, tool_append, out) == TILE_OK;
+    tile_context_destroy(context);
+    return ok;
+}
+
 static bool process_text(const opt_options *o, const char *name, char *text, const char *pipeline,
                          tool_text *out) {
     if (o->reduce) return reduce(o, name, text, pipeline && *pipeline ? pipeline : NULL, out);
@@ -199,6 +210,11 @@ static bool process_file(opt_options *o, tool_text *out) {
     if (!text) return false;
     const char *name = strcmp(o->input, "-") ? o->input : "<stdin>";
     bool ok = true;
+    if (o->migrate) {
+        ok = migrate(name, text, size, out);
+        free(text);
+        return ok;
+    }
     if (o->run_reproducer)
         ok = read_reproducer(o, text, &pipeline, &words);
     else
@@ -210,13 +226,31 @@ static bool process_file(opt_options *o, tool_text *out) {
     return ok;
 }
 
+static bool complain_of_page(const char *what, const char *name, const char *nearest,
+                             const char *option) {
+    fprintf(stderr, "error: there is no %s '%s'", what, name);
+    if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
+    fprintf(stderr, "\nnote: tile-opt %s lists all\n", option);
+    return false;
+}
+
+static bool print_pages(const opt_options *o, tool_text *out) {
+    const char *nearest, *chapter = o->manual.name;
+    if (o->manual.asked && chapter && strcmp(chapter, "all") == 0)
+        tile_manual_print(tool_append, out);
+    else if (o->manual.asked && !tile_manual_print_chapter(chapter, &nearest, tool_append, out))
+        return complain_of_page("chapter", chapter, nearest, "--manual");
+    return !o->ops.asked || tile_manual_print_operation(o->ops.name, &nearest, tool_append, out) ||
+           complain_of_page("operation", o->ops.name, nearest, "--ops");
+}
+
 static bool run(opt_options *o, tool_text *out) {
     if (o->help)
         opt_print_help(out);
     else if (o->version)
         opt_print_version(out);
-    else if (o->manual)
-        tile_manual_print(tool_append, out);
+    else if (o->manual.asked || o->ops.asked)
+        return print_pages(o, out);
     else if (o->tutorial)
         tool_append(opt_tutorial, strlen(opt_tutorial), out);
     else if (o->list_passes)

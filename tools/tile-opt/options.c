@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/support/text.h"
+#include "tile/rename.h"
 
 static const char help[] =
     "usage: tile-opt [FILE] [options]\n"
@@ -70,8 +71,13 @@ static const char help[] =
     "equal bits\n"
     "  --max-operations=N            of one run (default 10^9)\n"
     "  --seconds=N                   of all runs together (default 600)\n"
+    "  --migrate                     write the text with words that were renamed replaced by the "
+    "new "
+    "ones;\n"
+    "                                comments, formatting and names stay\n"
     "  --list-passes                 all passes, with their levels\n"
-    "  --ops                         the manual: grammar, types, operations, attributes\n"
+    "  --manual[=NAME]               the manual: its chapters, the chapter NAME, or `all`\n"
+    "  --ops[=NAME]                  all operations, or the page of one, with an example\n"
     "  --tutorial                    the three levels by examples, from a first kernel on\n"
     "  --help\n"
     "  --version\n";
@@ -156,8 +162,15 @@ static bool take_pass(tool_arguments *words, opt_options *o) {
     return true;
 }
 
+static bool renamed_pass(const char *pass) {
+    const char *now = tile_pass_renamed(pass);
+    if (now) fprintf(stderr, "error: the pass '%s' is now '%s'\n", pass, now);
+    return now != NULL;
+}
+
 static bool add_name(opt_names *names, const char *pass) {
-    if (!is_pass(pass, strlen(pass))) return complain("there is no pass", pass);
+    if (!is_pass(pass, strlen(pass)))
+        return renamed_pass(pass) ? false : complain("there is no pass", pass);
     if (names->count == OPT_MAX_NAMES) return complain("too many passes to show at", pass);
     names->names[names->count++] = pass;
     return true;
@@ -195,6 +208,20 @@ static bool take_layout(tool_arguments *words, opt_options *o) {
     return true;
 }
 
+/* --manual, --manual=NAME or --manual NAME: what prints pages. */
+static bool take_page(tool_arguments *words, const char *option, opt_page *page) {
+    size_t length = strlen(option);
+    const char *word = tool_current(words);
+    if (strncmp(word, option, length) != 0 || (word[length] && word[length] != '=')) return false;
+    page->asked = true;
+    words->next++;
+    if (word[length])
+        page->name = word + length + 1;
+    else if (words->next < words->argc && *tool_current(words) != '-')
+        page->name = words->argv[words->next++];
+    return true;
+}
+
 static bool take_flag(tool_arguments *words, opt_options *o) {
     const struct {
         const char *name;
@@ -209,9 +236,9 @@ static bool take_flag(tool_arguments *words, opt_options *o) {
         {"--statistics", &o->statistics},
         {"--run-reproducer", &o->run_reproducer},
         {"--run-each", &o->run_each},
+        {"--migrate", &o->migrate},
         {"--reduce", &o->reduce},
         {"--list-passes", &o->list_passes},
-        {"--ops", &o->manual},
         {"--tutorial", &o->tutorial},
         {"--help", &o->help},
         {"--version", &o->version},
@@ -269,10 +296,21 @@ static bool take_run_word(tool_arguments *words, opt_options *o, bool *ok) {
     return true;
 }
 
+/* Neither an option nor a pass. False. */
+static bool refuse_word(const tool_arguments *words) {
+    const char *word = tool_current(words);
+    char pass[64] = "";
+    if (strncmp(word, "--", 2) == 0)
+        snprintf(pass, sizeof pass, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    return renamed_pass(pass) ? false : tool_refuse_option(words, "tile-opt", help);
+}
+
 static bool take_word(tool_arguments *words, opt_options *o) {
     const char *value;
     bool ok;
-    if (take_flag(words, o) || take_layout(words, o)) return true;
+    if (take_flag(words, o) || take_layout(words, o) || take_page(words, "--manual", &o->manual) ||
+        take_page(words, "--ops", &o->ops))
+        return true;
     if (tool_remarks_option(words, &o->remarks, &ok) || take_run_word(words, o, &ok)) return ok;
     if (tool_option(words, "--pass-pipeline", &value)) {
         if (*value) add_to_pipeline(o, value, strlen(value));
@@ -286,7 +324,7 @@ static bool take_word(tool_arguments *words, opt_options *o) {
         tool_option(words, "--reproducer", &o->reproducer) || take_pass(words, o))
         return true;
     if (!o->input && tool_positional(words, &o->input)) return true;
-    return tool_refuse_option(words, "tile-opt", help);
+    return refuse_word(words);
 }
 
 bool opt_read_options(int argc, char **argv, opt_options *o) {

@@ -15,6 +15,12 @@ typedef struct opt_names {
     bool all;
 } opt_names;
 
+/* What an option that prints text asks for; without a name, the list of what there is. */
+typedef struct opt_page {
+    bool asked;
+    const char *name;
+} opt_page;
+
 typedef struct opt_options {
     const char *input, *output, *reproducer;
     case_options test;  /* --kernel holds for all that is done */
@@ -26,8 +32,9 @@ typedef struct opt_options {
     const char *layout_file; /* as a picture in this file, NULL: as text */
     bool after_change;
     bool skip_verify, split_input, verify_diagnostics, timing, statistics;
-    bool run_reproducer, list_passes, manual, tutorial, help, version;
-    bool run_each, reduce;
+    bool run_reproducer, list_passes, tutorial, help, version;
+    opt_page manual, ops;
+    bool run_each, reduce, migrate;
     const char *reduce_with;
     double reduce_seconds;
     double seconds; /* of one trial */

@@ -95,7 +95,7 @@ static void report(const opt_options *o, const trial_input *input, const trial *
     }
     fprintf(stderr, "error: pass '%s' %s: %s", t->pass, trial_kind_text(t->kind), t->detail);
     if (!*t->detail || t->detail[strlen(t->detail) - 1] != '\n') fputc('\n', stderr);
-    fprintf(stderr, "note: it stands behind '%.*s'\n", (int)t->step, t->pipeline);
+    fprintf(stderr, "note: it comes after '%.*s'\n", (int)t->step, t->pipeline);
     if (o->reproducer && before) {
         write_files(o, t, before, after);
     } else {

@@ -1,4 +1,4 @@
-/* Cases made smaller while they go on to pass a test: delta debugging on the text of the IR, of the
+/* Cases made smaller while they still pass a test: delta debugging on the text of the IR, of the
  * pipeline and of the arguments. Who reads the text decides what is a program; here it is lines,
  * names and numbers, so that operations need not be known. */
 #ifndef TILE_TOOLS_TILE_OPT_SHRINK_H

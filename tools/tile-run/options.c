@@ -22,7 +22,7 @@ static const char help[] =
     "                         zeros   zeros\n"
     "                         poison  NaN (-77 for integers), and undefined: the CPU device "
     "reports\n"
-    "                                 where a kernel reads what nobody has written\n"
+    "                                 where a kernel reads memory that has not been written\n"
     "                       FILL:TYPE[DIMS]:finite@DIM=N,N,..  N finite indices along DIM (from "
     "0), "
     "N\n"
@@ -36,7 +36,7 @@ static const char help[] =
     "                       else what rounding explains. OUT=@FILE.npy compares it with the file,\n"
     "                       two units in the last place are allowed; may be given again\n"
     "  --check              compares all results of the compute that the kernel names with `of`:\n"
-    "                       each element lies in its interval (tile-opt --ops, \"Checking\")\n"
+    "                       each element lies in its interval (tile-opt --manual=checking)\n"
     "  --offset NAME=BYTES  the array begins so far behind an aligned address (default: 0)\n"
     "  --variant            which variant of the kernel runs, and under which conditions\n"
     "  --tolerance=X        error of floats allowed instead, relative to |expected| + the root "
@@ -98,7 +98,7 @@ static bool add_binding(options *o, const char *text) {
 
 static bool add_argument(options *o, const char *text) {
     if (o->argument_count == TILE_MAX_ARGUMENTS)
-        return !fail(text, "it is one argument more than a kernel may have (--ops, `Limits`)");
+        return !fail(text, "it is one argument more than a kernel may have (tile-opt --manual=limits)");
     run_argument *added = &o->arguments[o->argument_count];
     if (!argument_parse(text, added)) return false;
     if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))

@@ -21,7 +21,7 @@ static bool add(options *o, run_argument argument, const char *name) {
     if (o->argument_count == MAX_ARGUMENTS)
         return fail(name,
                     "with the compute's dims and results it is one argument more than a kernel "
-                    "may have (tile-opt --ops, `Limits`)");
+                    "may have (tile-opt --manual=limits)");
     argument.name = tool_copy(name, strlen(name));
     o->arguments[o->argument_count++] = argument;
     return true;

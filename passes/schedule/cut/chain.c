@@ -5,11 +5,11 @@
  *
  *   exp(x - r), r the maximum of the x so far, becomes that of the next maximum t by the factor
  *   exp(r - t), which is the same for a row, so that sums, and sums of products, take it;
- *   p * r and p / r, r the same for a row, may be summed without r, which stands behind the sum.
+ *   p * r and p / r, r the same for a row, may be summed without r, which comes after the sum.
  *
  * So each value on the way to a fold is one of sched_form: SCALED ones are computed of what the
  * block has and of the maxima so far, with the factors of whole rows (posts) left out. A choice of
- * 0 hides elements only, not NaN of what stands behind the sum; and an exponential is one factor of
+ * 0 hides elements only, not NaN of what comes after the sum; and an exponential is one factor of
  * a product, once.
  *
  * A cast stays where it is: what it rounds lacks the factors of the row that the compute has

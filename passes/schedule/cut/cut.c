@@ -428,7 +428,7 @@ static void plan_windowed(schedule *s, tile_op op) {
     if (sched_is_expensive(s, src)) plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
 }
 
-/* What stands behind MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
+/* What comes after MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
     const bool *wanted = find_wanted(s);

@@ -68,7 +68,7 @@ static tile_value shown_of_select(schedule *s, tile_builder *b, tile_op op) {
     bool hides_x = is_mask_number(s, x), hides_y = is_mask_number(s, y);
     if (hides_y && !hides_x) return shown_choice(s, b, condition, x);
     if (!hides_x && !shown_of(s, b, x).id && !shown_of(s, b, y).id) return TILE_NO_VALUE;
-    /* A zero in the place of a hidden weight is hidden. */
+    /* A zero in place of a hidden weight is hidden. */
     if (!hides_x && is_number(s, y, 0)) return shown_of(s, b, x);
     if (!hides_y && is_number(s, x, 0)) return shown_of(s, b, y);
     tile_value other = tile_build_not(b, condition);

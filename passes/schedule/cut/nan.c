@@ -16,7 +16,7 @@ typedef struct looker {
     tile_value x;
 } looker;
 
-/* Whether the value is NaN for certain where all x of the row are. */
+/* Whether the value is always NaN where all x of the row are. */
 static bool is_nan(const looker *l, tile_value value, unsigned steps) {
     tile_op op = tile_value_def(l->f, value);
     if (value.id == l->x.id) return true;

@@ -75,7 +75,7 @@ typedef struct sched_exp {
     bool fused;   /* by an fma */
 } sched_exp;
 
-/* A factor of a whole row, which stands behind the sums instead of in them. */
+/* A factor of a whole row, which comes after the sums instead of in them. */
 typedef struct sched_post {
     sched_wanted row;
     bool divides;
@@ -151,7 +151,7 @@ const sched_fold *sched_find_fold(const sched_online *o, tile_op op);
 
 /* Whether it is a number, wherever it is repeated. */
 bool sched_is_number(schedule *s, tile_value value, double *number);
-/* Whether it is above 0 for certain, looking so many operations back. */
+/* Whether it is provably above 0, looking so many operations back. */
 bool sched_is_positive(schedule *s, tile_value value, unsigned steps);
 /* Whether rows added to it do not wrap around: a small number, an extent, the difference of two. */
 bool sched_is_small(schedule *s, const tile_expr *expr);

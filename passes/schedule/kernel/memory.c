@@ -12,7 +12,7 @@ typedef struct listing {
     unsigned rank;
 } listing;
 
-/* Dims of the tile stay in the order in which the array has them, so that what lies side by side is
+/* Dims of the tile stay in the order in which the array has them, so that what is contiguous is
  * loaded side by side; those that the array lacks stay where they are. */
 static listing list_dims(const sched_kernel *k, unsigned rank, const sched_map *map,
                          sched_access *out) {
@@ -174,8 +174,8 @@ static tile_value point(sched_kernel *k, const sched_coordinate *at, const tile_
     return fits ? tile : tile_build_broadcast(&k->b, tile, shape);
 }
 
-/* Index tiles tell where the elements are; along the last dim of the tile they may lie side by
- * side. */
+/* Index tiles tell where the elements are; along the last dim of the tile they may be
+ * contiguous. */
 static void find_points(sched_kernel *k, unsigned array, const tile_type *type,
                         const sched_map *map, const tile_type *element, sched_access *out) {
     bool covers;

@@ -137,7 +137,7 @@ static bool is_moved(schedule *s, tile_value value) {
     return sched_without_cast(s, value).id == value.id;
 }
 
-/* Whether both operands can be multiplied as they were before casts, and moves stand behind one. */
+/* Whether both operands can be multiplied as they were before casts, and moves come after one. */
 static const tile_type *find_product(narrowing *n, tile_op op) {
     schedule *s = n->s;
     if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return NULL;

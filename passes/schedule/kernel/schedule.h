@@ -65,7 +65,7 @@ typedef enum sched_kind {
     SCHED_ELEMENTWISE,
     SCHED_ROWS,   /* reductions along one axis, and what is computed from them */
     SCHED_MATMUL, /* a product, and what is computed from its elements one by one */
-    SCHED_ONLINE, /* reductions and products along one axis of what nobody writes */
+    SCHED_ONLINE, /* reductions and products along one axis of values that are not stored */
 } sched_kind;
 
 typedef enum sched_place { SCHED_ARGUMENT, SCHED_RESULT, SCHED_SCRATCH } sched_place;
@@ -286,7 +286,7 @@ void sched_own_compute(schedule *s);
  */
 tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis,
                         const char *kind);
-/* Casts of both operands of a product that stand in front of what moves elements come behind it.
+/* Casts of both operands of a product that come before what moves elements come behind it.
  * The schedule then has a copy of the compute, which the module has not. */
 void sched_move_casts(schedule *s);
 

@@ -1,5 +1,6 @@
-/* Reductions and products along one axis of what nobody writes, in one walk along it: attention, a
- * log-sum-exp of a product's rows, a product of what is computed of another product's elements.
+/* Reductions and products along one axis of values that are not stored, in one walk along it:
+ * attention, a log-sum-exp of a product's rows, a product of what is computed of another product's
+ * elements.
  *
  * A block has a tile of rows. Their side of the inner products stays in shared memory; in a
  * pipelined loop along the axis come the other sides, and
@@ -406,7 +407,7 @@ static void set_loop_clauses(walked *w, tile_op loop) {
     tile_function *f = w->k.f;
     tile_op_set_expr(f, loop, TILE_ATTR_pipelined, tile_expr_param(w->k.s->context, "stages"));
     if (!w->few && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
-        tile_op_set_text(f, loop, TILE_ATTR_consumers, "in_turn");
+        tile_op_set_text(f, loop, TILE_ATTR_consumers, "ordered");
 }
 
 tile_value online_begin_fold(walked *w, const sched_fold *fold) {

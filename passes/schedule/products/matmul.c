@@ -65,7 +65,7 @@ static tile_value without_moves(schedule *s, const sched_group *g, tile_value va
     return value;
 }
 
-/* Casts stand behind what moves elements (sched_move_casts); of one that is in memory already
+/* Casts come after what moves elements (sched_move_casts); of one that is in memory already
  * nothing is left out. */
 static void choose_elements(product *p) {
     schedule *s = p->k.s;
@@ -156,7 +156,7 @@ static void take_operand(product *p, unsigned index) {
 
 /* Windows -------------------------------------------------------------------------------------- */
 
-/* Of a matrix that is read out of windows the extent of what lies side by side along k, [taps,
+/* Of a matrix that is read out of windows the extent of what is contiguous along k, [taps,
  * channels] in one dim; NULL: it is no such matrix, or too little lies there for a tile of its own.
  */
 static const tile_expr *channels_of(const product *p, const operand *side) {
@@ -170,7 +170,7 @@ static const tile_expr *channels_of(const product *p, const operand *side) {
     return divided && (known < 0 || known >= 8) ? last->index->by.expr : NULL;
 }
 
-/* A tile along k then stays in one tap, so that its elements lie side by side in both matrices;
+/* A tile along k then stays in one tap, so that its elements are contiguous in both matrices;
  * else each of them is looked up. */
 static void choose_taps(product *p) {
     schedule *s = p->k.s;

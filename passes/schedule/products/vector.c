@@ -5,8 +5,8 @@
  * A product's tile has 16 columns at least, of which a vector fills one: the other ones are
  * computed for nothing, and one thread sums along k. A reduction has all of a block's threads along
  * k, each with sums of its own, and its parts are many blocks'. That is done where no instruction
- * of the tensor cores multiplies the elements: of f32 and f64. Products that another product hangs
- * on stay as they are: a walk may compute them together (cut/chain.c). */
+ * of the tensor cores multiplies the elements: of f32 and f64. Products that another product
+ * depends on stay as they are: a walk may compute them together (cut/chain.c). */
 #include "passes/schedule/products/vector.h"
 
 #include "lib/ir/syntax.h"

@@ -4,7 +4,7 @@
 
 #include "passes/schedule/kernel/schedule.h"
 
-/* Puts a reduction in the place of each product of f32 or f64 with one row or one column; the
+/* Puts a reduction in place of each product of f32 or f64 with one row or one column; the
  * compute is a copy then. */
 void sched_reduce_vectors(schedule *s);
 

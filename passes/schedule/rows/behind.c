@@ -208,7 +208,7 @@ bool rows_is_sort(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, r->k.g->reductions[index]) == TILE_OP_sort;
 }
 
-/* Whether what stands behind the end does not count. */
+/* Whether what comes after the end does not count. */
 bool rows_count_nothing(rows *r, size_t index) {
     if (is_scan_forward(r, index)) return true;
     if (rows_is_sort(r, index)) return is_never_behind(r);

@@ -11,7 +11,7 @@
  *     sum of g (x - m)         = sum of g (x - c) + (c - m) sum of g
  *     sum of g (x - m) (y - l) = sum of g (x - c) (y - d) + (d - l) sum of g (x - c)
  *                                + (c - m) (sum of g (y - d) + (d - l) sum of g)
- *   A factor that is the same for the whole row stands behind the sum.
+ *   A factor that is the same for the whole row comes after the sum.
  *
  * Squares about c are more than those about m by n (c - m)^2, of which the result loses as many
  * digits. The nearest element is no farther from the tile's mean than the tile's own deviation, and

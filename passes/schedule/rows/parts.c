@@ -1,7 +1,7 @@
 /* Into how many parts reductions are cut, and which are not.
  *
  * A block has some columns, or a row; where there are few of them, most multiprocessors would idle
- * while the others wait for memory. So the tiles along the axis are dealt out to `split` blocks,
+ * while the others wait for memory. So the tiles along the axis are distributed to `split` blocks,
  * and a second kernel puts the parts together in their order (passes/split/workspace.c): its time
  * does not grow with their number as that of a chain of blocks does, and the result is the same bit
  * by bit in every launch. How many parts pay depends on extents and device: both words are

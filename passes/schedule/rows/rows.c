@@ -296,7 +296,7 @@ static void build_in_steps(rows *r) {
     r->copies = 1;
 }
 
-/* Rows lie side by side in memory, or their elements do: then tiles are as wide as sectors ask for,
+/* Rows are contiguous in memory, or their elements are: then tiles are as wide as sectors ask for,
  * and go down the axis. */
 static void build_columns(rows *r, int beside) {
     enum { LIKELY = 16 };
@@ -421,7 +421,7 @@ static int dim_before(const rows *r, int beside) {
 }
 
 /* Windows that are pooled, and few arrays one behind the other: a tile of both would be little but
- * the axis. What lies side by side along it is read at once. */
+ * the axis. What is contiguous along it is read at once. */
 static bool is_walked(const rows *r, int beside) {
     enum { SHORT = 32 };
     bool apart = beside > (int)r->axis;

@@ -1,7 +1,7 @@
 /* Rows tile by tile: each place of a tile has a sum of its own, and these are combined at the end,
  * if there are several along the axis.
  *
- * In parts, the tiles of a row are dealt out to blocks:
+ * In parts, the tiles of a row are distributed to blocks:
  *
  *     %sums = for %part = 0 to split iter (%s = 0.0 : tile<f32[1, columns]>) split (split,
  * strategy) { %own = for %i = %part * rows to %m step split * rows iter (.. : tile<f32[rows,

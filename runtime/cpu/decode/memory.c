@@ -107,7 +107,7 @@ static void set_gather(cpu_decoder *d, tile_op op) {
     gather->points = from.shape_rank;
     gather->first = tile_value_type(d->f, from.memory)->stages != NULL;
     gather->predicate = CPU_NO_PLACE;
-    gather->within = tile_op_has_attr(d->f, op, TILE_ATTR_within);
+    gather->within = tile_op_has_attr(d->f, op, TILE_ATTR_in_bounds);
     for (unsigned i = 0; from.index && i < from.rank; i++) {
         const tile_type *type = tile_value_type(d->f, from.index[i]);
         gather->is_tile[i] = type->kind == TILE_TYPE_TILE;

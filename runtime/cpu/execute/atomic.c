@@ -69,7 +69,7 @@ typedef struct operands {
     bool changed;              /* memory */
 } operands;
 
-/* The predicate stands behind it. */
+/* The predicate comes after it. */
 static unsigned memory_of(const cpu_insn *insn) {
     return (unsigned)insn->integer - 1;
 }

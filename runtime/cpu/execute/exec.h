@@ -32,7 +32,7 @@ void cpu_clear_barriers(cpu_block *block);
 cpu_cluster *cpu_cluster_create(unsigned blocks);
 /* The block belongs to none any more; the last one takes the cluster with it. */
 void cpu_leave_cluster(cpu_block *block);
-/* The block has come to its end: whether no other one may access its shared memory after this, else
+/* The block has reached its end: whether no other one may access its shared memory after this, else
  * a report. */
 bool cpu_may_end(cpu_run *run, cpu_block *block);
 /* Whether nobody in the cluster will ever go on, after a report. */
@@ -44,7 +44,7 @@ void cpu_claims_destroy(cpu_claims *claims);
 /* product.c: multiply-adds, of all warps together. */
 uint64_t cpu_product_size(const cpu_product *product);
 
-/* turns.c */
+/* ordered_issue.c */
 void cpu_clear_turns(cpu_block *block);
 /* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
 bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);
@@ -64,8 +64,8 @@ cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
 cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                                   bool changed);
 
-/* The agent has looked for something in vain, many times: other blocks go on. The handler returns
- * CPU_PAUSE. */
+/* The agent has looked for something without success, many times: other blocks go on. The handler
+ * returns CPU_PAUSE. */
 void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent);
 
 /* control.c */

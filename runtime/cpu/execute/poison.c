@@ -92,7 +92,7 @@ typedef struct memory_of_block {
     cpu_shadow *shadow;
 } memory_of_block;
 
-/* The blocks' poison in the place of their shared memory; and back. */
+/* The blocks' poison in place of their shared memory; and back. */
 static void show_poison(const cpu_cluster *cluster, memory_of_block *memory) {
     for (unsigned b = 0; b < cluster->count; b++) {
         cpu_block *block = cluster->blocks[b];

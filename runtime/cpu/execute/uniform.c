@@ -1,4 +1,4 @@
-/* `uniform`: the lanes of a warp are compared when they come to it, warps with whichever of them
+/* `uniform`: the lanes of a warp are compared when they reach it, warps with whichever of them
  * came first the same number of times. Under control flow that warps leave separately that number
  * tells nothing; assign-layouts refuses it there. */
 #include <stdio.h>

@@ -41,7 +41,7 @@ typedef struct cpu_log {
     uint32_t event_count, event_capacity;
     cpu_readers *readers;
     uint32_t readers_count, readers_capacity;
-    uint32_t limit;      /* of both together, before what nobody refers to is dropped */
+    uint32_t limit;      /* of both together, before entries without references are dropped */
     uint32_t generation; /* numbers change when it does */
     uint32_t *kept_events, *kept_readers; /* by old number: the new one; 1: is to be kept */
 } cpu_log;

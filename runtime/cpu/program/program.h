@@ -44,7 +44,7 @@ typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
 typedef struct cpu_claims cpu_claims;       /* parallel.c: what elements have accessed */
-typedef struct cpu_turns cpu_turns;         /* turns.c: of warpgroups */
+typedef struct cpu_turns cpu_turns;         /* ordered_issue.c: of warpgroups */
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ops/shape.h */
@@ -215,7 +215,7 @@ typedef struct cpu_publication {
     uint32_t time;
 } cpu_publication;
 
-/* One of the block's barriers, and who has come to it since it was complete last. */
+/* One of the block's barriers, and who has reached it since it was complete last. */
 typedef struct cpu_barrier {
     unsigned wanted, come;  /* warps; come 0: nobody */
     uint64_t here, waiting; /* agents, bit by bit of their index */
@@ -400,7 +400,7 @@ struct cpu_block {
     cpu_known *cause; /* of the flight that is landing, or NULL */
     bool progressed;
     bool waits, rests;   /* when it was left last */
-    bool spins;          /* when it was left last, an agent was updating memory in vain */
+    bool spins;          /* when it was left last, an agent failed to update memory */
     unsigned rests_left; /* how often it may still be preempted */
     uint64_t wakes;      /* at this tick of the run */
 };

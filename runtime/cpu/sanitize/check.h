@@ -87,7 +87,7 @@ static inline uint64_t cpu_lane_key(uint64_t agent, unsigned lane) {
 }
 
 /* The number under which clocks know what the agent's lanes did with global memory, where no lanes
- * are told apart. */
+ * are distinguished. */
 static inline uint64_t cpu_warp_key(uint64_t agent) {
     return CPU_WARP | agent;
 }

@@ -438,7 +438,7 @@ static const cpu_cell *find_cell(cpu_region *r, uint64_t address) {
     return &p->cells[(address % CPU_PAGE_BYTES) >> p->cell_bits];
 }
 
-/* Whether somebody has written the word before this agent comes to it, whatever order they run in
+/* Whether somebody has written the word before this agent reaches it, whatever order they run in
  * here. */
 static bool is_written_before(cpu_run *run, const cpu_agent *agent, cpu_region *r,
                               uint64_t address) {

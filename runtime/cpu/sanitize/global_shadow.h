@@ -1,4 +1,4 @@
-/* The shadow of global memory: races between agents, and reads of what nobody has written.
+/* The shadow of global memory: races between agents, and reads of memory that has not been written.
  *
  * Two accesses of the same byte by different agents race if one of them writes, not both are atomic
  * in scopes that hold both agents, and neither happens before the other (clocks.h). Found whatever

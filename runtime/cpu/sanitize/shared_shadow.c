@@ -1,4 +1,4 @@
-/* The shadow of shared memory: races, reads of what nobody has written, copies in flight.
+/* The shadow of shared memory: races, reads of memory that has not been written, copies in flight.
  *
  * Each granule (the smallest element of the kernel's buffers) has a cell with its last write and
  * the reads since then, one of each agent: what comes after an agent's later read comes after its

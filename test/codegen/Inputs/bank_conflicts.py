@@ -13,7 +13,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("kernels")
 parser.add_argument("--target", default="sm_80")
 options = parser.parse_args()
-PASSES = "expand-dots,split-k,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions," \
+PASSES = "expand-dots,split-k,choose-cache,round-grid,tile-scheduler,canonicalize,cse,licm,dce,choose-instructions," \
          "specialize-warps,pipeline,assign-layouts,prefetch"
 
 

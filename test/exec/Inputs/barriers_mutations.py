@@ -40,7 +40,7 @@ def change(name, pattern, by):
 change("as it is", r"\Z", " ")
 change("half of the bytes", r"(mbarrier_expect %full\S+) (\d+)", lambda m: f"{m[1]} {int(m[2]) // 2}")
 change("all arrive, nothing is expected", r"mbarrier_expect (%full\S+) \d+,", r"mbarrier_arrive \1")
-change("no turns", r"\n +sync(_arrive)? [12], 8", "")
+change("no ordered issue", r"\n +sync(_arrive)? [12], 8", "")
 change("one product more under way", r"wgmma_wait 1", "wgmma_wait 2")
 change("no wait for empty", r"\n +mbarrier_wait %empty.*", "")
 change("empty counts too many", r"(mbarrier_init %empty\S+) 4", r"\1 8")

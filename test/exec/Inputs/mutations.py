@@ -12,7 +12,7 @@ import sys
 import shares
 
 INPUTS, SHIPPED, FOLDER = sys.argv[1:4]
-TO_ROLES = ("split-k,round-grid,walk-tiles,canonicalize,cse,licm,dce,choose-instructions,"
+TO_ROLES = ("split-k,round-grid,tile-scheduler,canonicalize,cse,licm,dce,choose-instructions,"
             "specialize-warps,skip-masked,pipeline-dots")
 
 
@@ -56,11 +56,11 @@ KERNELS = {
     "two products": ("specialized.tile", "two", 3, "stages=2", (TWO + ["d=matmul(a,b)"], TWO + ["e=matmul(a,c)+1"])),
     "in a row": ("pipeline_dots.tile", "linear", 3, "stages=2", scores(300)),
     "in a row as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2", scores(300)),
-    "in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=128 num_warps=8 how=in_turn", scores(600)),
-    "three in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=192 num_warps=8 how=in_turn", scores(600)),
-    "three as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2 block_m=192 num_warps=8 how=thirds", scores(600)),
-    "skipped": ("../skip_masked.tile", "linear", 3, "consumers=in_turn", SKIPS),
-    "skipped as tiles": ("../skip_masked.tile", "linear", 2, "consumers=thirds", SKIPS),
+    "in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=128 num_warps=8 how=ordered", scores(600)),
+    "three in turn": ("pipeline_dots.tile", "linear", 3, "stages=2 block_m=192 num_warps=8 how=ordered", scores(600)),
+    "three as tiles": ("pipeline_dots.tile", "linear", 2, "stages=2 block_m=192 num_warps=8 how=cooperative_3", scores(600)),
+    "skipped": ("../skip_masked.tile", "linear", 3, "consumers=ordered", SKIPS),
+    "skipped as tiles": ("../skip_masked.tile", "linear", 2, "consumers=cooperative_3", SKIPS),
     "by hand": ("roles_pipelined.tile", "roles_pipelined", 3, "block_n=64 block_k=32 stages=2",
                 (arrays("c=matmul(a,b)", m=128, n=64, k=224),)),
     "cluster": ("multicast.tile", "tiles", 3, TAKE_TURNS_TOGETHER, (PRODUCT, NOTHING)),
@@ -222,7 +222,7 @@ ROWS = {3: [
     ("who asks is one short", r"(\n *)(%\w+) = sub (%\w+, %\w+) : i32(?=(?:\n.*){0,13}ordering = acquire)",
      r"\1%less = sub \3 : i32\1\2 = sub %less, 1 : i32", "|".join((WRONG, RACE, "uninitialised scratch"))),
     ("who hands over does not release", r"ordering = acq_rel", "ordering = acquire", RACE),
-    ("who comes last does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
+    ("the last block does not acquire", r"ordering = acq_rel", "ordering = release", RACE),
     ("nobody says that a part is there", r"if %\w+ (\{\n(?: *%.*\n)* *%\w+ = atomic_thread 1, .*acq_rel)",
      r"if false \1", WRONG + "|" + UNINITIALISED),
     ("no barrier before a part is counted", r"\n *sync(?=(\n *%.*)*\n *if %\w+ \{(\n *%.*)*atomic_thread .*acq_rel)", "", RACE),

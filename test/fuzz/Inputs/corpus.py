@@ -5,7 +5,7 @@
 Texts: the parts of all .tile files below tools/ and test/, the string literals of unit tests that hold a
 function, and the examples in the passes' head comments. Unless --no-lowered is given, also what tilec in
 --bin makes of them: level 3, launch interfaces. --random: so many kernels of tile-random, too. Comments are left out, and texts of more than N bytes. The dictionary is
-the words of `tile-opt --ops`. What prints when it is done: how many texts OUT holds.
+the words of `tile-opt --manual=all`. What prints when it is done: how many texts OUT holds.
 """
 import argparse
 import ast
@@ -104,7 +104,7 @@ def main():
                 file.write(data)
             kept += 1
     if options.dictionary:
-        manual = subprocess.check_output([os.path.join(options.bin, "tile-opt"), "--ops"], text=True)
+        manual = subprocess.check_output([os.path.join(options.bin, "tile-opt"), "--manual=all"], text=True)
         with open(options.dictionary, "w") as file:
             for word in words_of(manual):
                 file.write('"%s"\n' % word.replace("\\", "\\\\").replace('"', '\\"'))

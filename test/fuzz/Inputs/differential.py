@@ -102,8 +102,8 @@ class Kernel:
     # Views --------------------------------------------------------------------------------------
 
     def view(self, scalar, extents, generator):
-        """A new argument that is a view, or a view of one; rows, columns or something else lie side
-        by side."""
+        """A new argument that is a view, or a view of one; rows, columns or something else are
+        contiguous."""
         rank = len(extents)
         order = list(range(rank))
         style = self.random.random()
@@ -686,8 +686,8 @@ class Kernel:
         """The order of tiles, which no result depends on; drawn apart, so that kernels stay the same."""
         draw = random.Random(repr(self.lines))
         raster = draw.choice(["", "", "raster rows(2) ", "raster columns(3) "])
-        dealt = draw.choice(["persistent dealt by block_id(0) ",
-                             "persistent dealt by (1 + block_id(0)) * (3 - block_id(1)) "])
+        dealt = draw.choice(["persistent balanced by block_id(0) ",
+                             "persistent balanced by (1 + block_id(0)) * (3 - block_id(1)) "])
         return draw.choice([raster, raster, raster + "persistent ", dealt, dealt])
 
     def text(self):

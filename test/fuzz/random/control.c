@@ -373,8 +373,8 @@ static bool masked_loop(gen *g) {
             "%s, %s = for %s = %s to %s step %s iter (%s = 0.0 : tile<f32[%d, 64]>, "
             "%s = -1000.0 : tile<f32[%d, 1]>) pipelined (%d%s)%s {",
             sum, top, j, b.begin, b.end, b.step, sums, m, tops, m, gen_pick(g, 2, 3),
-            g->warps == 8 ? gen_word(g, "", ", consumers = cooperative", ", consumers = in_turn",
-                                     ", consumers = thirds")
+            g->warps == 8 ? gen_word(g, "", ", consumers = cooperative", ", consumers = ordered",
+                                     ", consumers = cooperative_3")
                           : "",
             gen_word(g, " finite", " finite", ""));
     g->depth++;

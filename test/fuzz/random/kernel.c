@@ -17,8 +17,8 @@ static const char *clauses(gen *g) {
     const char *walk = gen_word(g, "", "", "", "    persistent\n");
     if (g->barriers) walk = "";
     if (!g->cluster && !g->barriers && gen_chance(g, 20))
-        return gen_word(g, "    persistent dealt by block_id(0)\n",
-                        "    persistent dealt by (1 + block_id(0)) * (3 - block_id(1))\n");
+        return gen_word(g, "    persistent balanced by block_id(0)\n",
+                        "    persistent balanced by (1 + block_id(0)) * (3 - block_id(1))\n");
     return gen_text("%s%s", raster, walk);
 }
 

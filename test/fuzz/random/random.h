@@ -110,7 +110,8 @@ const char *gen_counted(gen *g, const bounds *b, const char *variable);
 /* An argument that is an array; what the body calls the view of it. fill: as tile-run has it. */
 const char *gen_view(gen *g, tile_scalar scalar, shape extents, const char *fill);
 
-/* values.c: what computes tiles from tiles. Each adds what it makes; false: it could not. */
+/* values.c: operations that compute tiles from tiles. Each adds what it makes; false: it could not.
+ */
 bool gen_elementwise(gen *g);
 bool gen_cast(gen *g);
 bool gen_bitcast(gen *g);

@@ -1,4 +1,4 @@
-/* What computes tiles from tiles: element by element, along an axis, as products. */
+/* Operations that compute tiles from tiles: element by element, along an axis, as products. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@ import shares
 parser = argparse.ArgumentParser()
 parser.add_argument("--most", type=float)
 options = parser.parse_args()
-PASSES = "instantiate,expand-dots,split-k,choose-cache,round-grid,walk-tiles,canonicalize,cse,licm,dce," \
+PASSES = "instantiate,expand-dots,split-k,choose-cache,round-grid,tile-scheduler,canonicalize,cse,licm,dce," \
          "choose-instructions,specialize-warps,pipeline,assign-layouts,prefetch,canonicalize,cse,licm,dce," \
          "allocate-shared,insert-barriers,lower-tiles,canonicalize,cse,licm,dce"
 HEAD = "kernel @k(%n: i32, %x: view<f32[%n, 64]>, %y: view<f32[%n, 64]>) grid [1] warps {} {{\n"

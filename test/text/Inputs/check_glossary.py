@@ -12,7 +12,8 @@ OWN = {"manual.c", "glossary.def"}  # what they say proves nothing
 
 def read_rows(manual):
     """The table's lines; any other line in it is a fault."""
-    _, _, rest = manual.partition("\n## Glossary\n\n")
+    _, _, rest = manual.partition("\n## Glossary\n")
+    rest = rest[rest.find("| word |"):] if "| word |" in rest else ""
     head, rows = rest.splitlines()[:2], rest.splitlines()[2:]
     if head != ["| word | meaning |", "|---|---|"]:
         raise SystemExit("the manual has no glossary")

@@ -1,22 +1,57 @@
-"""Words that the sources, the tests and the README must not use: each has one that is used instead.
+"""Words and phrases that sources, tests and documents must not use, each with what to write instead.
 
 usage: check_words.py FOLDER
+
+banned.txt beside this script has the phrases. lib/ir/renames.def has the words that were renamed, and the forms in which
+the tree must not have them. A phrase may be wrapped: lines are joined without the marks of comments, and without the
+quotation marks of C's adjacent strings.
 """
+import bisect
 import os
 import pathlib
 import re
+import shlex
 import sys
 
-INSTEAD = {
-    r"slots?": "'stage' of a shared buffer, 'place' in the CPU device's register file",
-    r"thread ?groups?": "'thread block'",
-    r"work ?groups?": "'thread block'",
-    r"background cop(y|ies)": "'asynchronous copy'",
-}
-# A word may be a part of a name with underscores.
-WORD = {re.compile(rf"(?<![a-z])({word})(?![a-z])", re.IGNORECASE): instead
-        for word, instead in INSTEAD.items()}
+OWN = pathlib.Path(__file__).resolve()
+LIST = OWN.parent / "banned.txt"
+RENAMES = "lib/ir/renames.def"
+# The lists themselves, and tests of what they are for.
+EXEMPT = {RENAMES, "test/text/Inputs/banned.txt", "test/text/Inputs/check_words.py",
+          "test/text/words.test", "test/text/renames.tile", "test/tile-opt/migrate.test"}
 SUFFIXES = {".c", ".h", ".def", ".md", ".tile", ".test", ".py", ".txt"}
+MARK = re.compile(r"\s*(/\*+|\*+/|\*|//+|#(?!include|define|if|endif|else|undef|error)|;)?\s*")
+
+
+def phrase(words):
+    """Between words is any blank, so that a phrase may be wrapped. Underscores join the words of a name."""
+    return rf"(?<![a-zA-Z])(?:{words.replace(' ', ' +')})(?![a-zA-Z])"
+
+
+def longest_literal(words):
+    """What any match holds: it is looked for first, which takes less time."""
+    return max(re.split(r"\(.*?\)\??|\w\?|[ ?]", words), key=len).lower()
+
+
+def banned_phrases():
+    """A line of the list: the phrase as a regular expression, a bar, what to write instead."""
+    for line in LIST.read_text().splitlines():
+        if line and not line.startswith("#"):
+            words, instead = line.split(" | ")
+            yield longest_literal(words), re.compile(phrase(words), re.IGNORECASE), None, instead
+
+
+def renamed_words(table):
+    """Of each row the forms that its kind names; with the suffixes of files to which they are limited."""
+    text = table.read_text() if table.exists() else ""
+    kinds = {kind: shlex.split(forms)
+             for kind, forms in re.findall(r'^TILE_RENAME_KIND\((\w+), *\w+, *"(.*)"\)', text, re.MULTILINE)}
+    for kind, where, old, now in re.findall(r'^TILE_RENAME\((\w+), *"(.*?)", *"(.*?)", *"(.*?)"\)', text, re.MULTILINE):
+        suffixes = {form[1:] for form in kinds[kind] if form.startswith("*.")}
+        for form in kinds[kind]:
+            if not form.startswith("*."):
+                old_form = re.escape(form.replace("OLD", old).replace("WHERE", where)).replace(r"\ ", " ")
+                yield old.lower(), re.compile(rf"(?<![\w-]){old_form.replace(' ', ' +')}(?![\w-])"), suffixes, f"'{now}'"
 
 
 def files(root):
@@ -25,23 +60,38 @@ def files(root):
         inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
         for name in sorted(names):
             path = pathlib.Path(folder, name)
-            if path.suffix in SUFFIXES:
+            if path.suffix in SUFFIXES and path.relative_to(root).as_posix() not in EXEMPT:
                 yield path
+
+
+def joined(text):
+    """The lines as one, and where each begins in it."""
+    parts, starts, at = [], [], 0
+    for number, line in enumerate(text.splitlines()):
+        line = line.rstrip().removesuffix("*/").rstrip()
+        if number and not MARK.fullmatch(line):
+            line = line[MARK.match(line).end():]
+        if parts and line.startswith('"') and parts[-1].endswith('" '):
+            parts[-1], line, at = parts[-1][:-2], line[1:], at - 2
+        starts.append(at)
+        parts.append(line + " ")
+        at += len(parts[-1])
+    return "".join(parts), starts
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    own = {pathlib.Path(__file__).resolve()}
+    rules = [*banned_phrases(), *renamed_words(root / RENAMES)]
     seen = found = 0
     for path in files(root):
-        if path.resolve() in own:
-            continue
         seen += 1
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            for word, instead in WORD.items():
-                for match in word.finditer(line):
-                    found += 1
-                    print(f"{path}:{number}: '{match.group()}': write {instead}")
+        text, starts = joined(path.read_text(errors="replace"))
+        lower = text.lower()
+        hits = [(match.start(), match.group(), instead) for literal, rule, suffixes, instead in rules
+                if literal in lower and (not suffixes or path.suffix in suffixes) for match in rule.finditer(text)]
+        for at, words, instead in sorted(hits):
+            found += 1
+            print(f"{path}:{bisect.bisect_right(starts, at)}: '{words}': write {instead}")
     print(f"{seen} files, {found} words")
     return found > 0 or seen == 0
 

@@ -14,8 +14,8 @@ def squeeze(text):
 
 
 def blocks(text):
-    """Indented blocks behind the grammar."""
-    text = text[text.index("\n## Code of one element"):]
+    """Indented blocks; those between fences run as they are (pages.py)."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     return [block.group() for block in re.finditer(r"(?:^    .*\n)+", text, re.M)]
 
 

@@ -1,8 +1,8 @@
 """Each piece of Tile IR in the running text of the documents, the tutorial and the manual parses and verifies, in a frame
 that says what stands around it.
 
-FRAMES has sections: a frame, `--`, and the pieces that stand in the place of its `@@`, as the documents show them
-between backquotes; behind ` := ` with something in the place of each `..`. Behind `== no Tile IR` stand messages,
+FRAMES has sections: a frame, `--`, and the pieces that stand in place of its `@@`, as the documents show them
+between backquotes; behind ` := ` with something in place of each `..`. Behind `== no Tile IR` stand messages,
 patterns and grammar. What is a name, a path, an option, an operator or a command needs no line; a name may have a
 <part> that stands for others, and be that of several files, x.[ch].
 

@@ -1,4 +1,5 @@
-/* What computes a product or attention, or stands for its floor: one candidate, inside its worker.
+/* The kernel or library that computes a product or attention, or stands for its floor: one
+ * candidate, inside its worker.
  */
 #ifndef TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_H
 #define TILE_TOOLS_TILE_BENCH_MEASURE_CANDIDATE_H
@@ -41,7 +42,7 @@ bench_candidate *bench_candidate_create(tile_context *context, bench_lab *lab,
                                         const bench_candidate_options *options);
 void bench_candidate_destroy(bench_candidate *candidate);
 
-/* Makes ready for a problem, in the place of the one before: compiles, allocates, and where there
+/* Makes ready for a problem, in place of the one before: compiles, allocates, and where there
  * is a choice that is the candidate's own (cuBLASLt's algorithms), takes the fastest with this
  * flush. */
 tile_status bench_candidate_set(bench_candidate *candidate, const bench_problem *problem,

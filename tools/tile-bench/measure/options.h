@@ -48,7 +48,7 @@ bool bench_options_ready(bench_options *options, bench_report *report);
 
 /* NULL after a message. */
 bench_contender *bench_add_contender(bench_options *options, const char *name, const char *kind);
-/* Kernels that come with the tools: files, what stands behind each (":name" or ""), and parameters;
+/* Kernels that come with the tools: files, what comes after each (":name" or ""), and parameters;
  * both lists end with NULL. False after a message. */
 bool bench_add_shipped(bench_options *options, const char *const *names, const char *kernel,
                        const char *const *params);

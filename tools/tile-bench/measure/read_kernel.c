@@ -47,7 +47,7 @@ const char *bench_reader_point(unsigned point) {
     return points[point].name;
 }
 
-/* What nobody has written must not be read. */
+/* Memory must be written before it is read. */
 static bool write_zeros(tile_buffer *buffer, size_t bytes) {
     const size_t most = 64 << 20, piece = bytes < most ? bytes : most;
     char *zeros = calloc(piece, 1);

@@ -312,7 +312,7 @@ void bench_write_table(const bench_report *r, bool colour, tile_writer writer, v
 
 /* Data ---------------------------------------------------------------------------------------- */
 
-/* As many digits as a double is told apart by, where it is no whole number. */
+/* As many digits as a double is distinguished by, where it is no whole number. */
 static void write_number(double number, tile_writer writer, void *user) {
     bool whole = number == floor(number) && fabs(number) < 1e15;
     bench_print(writer, user, whole ? "%.0f" : "%.9g", number);

@@ -84,7 +84,7 @@ static const bench_row *first_of_series(const bench_report *r, unsigned series) 
     return NULL;
 }
 
-/* Several points of one kernel are told apart by their parameters. */
+/* Several points of one kernel are distinguished by their parameters. */
 static void name_series(const bench_report *r, const bench_row *row, char *text, size_t size) {
     const char *name = bench_text_of(row, BENCH_name), *point = bench_text_of(row, BENCH_point);
     bool shared = false;

@@ -1,0 +1,242 @@
+#define _GNU_SOURCE /* memmem */
+/* Code with comments.
+ *
+ * The code itself is the one that is given, line by line; comments are all that is added. Which
+ * operation an instruction comes from is read from the same code, marked (lib/codegen/marked.h):
+ * its instructions are the same, one by one.
+ *
+ * Before an instruction, and what belongs to it (its block's label, its place), stands its role and
+ * stage where they change, and its line of the source where that is the first one of the stage;
+ * behind it the barrier. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/dump/dump.h"
+
+/* A form of code, by the words that its lines begin or go on with. */
+typedef struct dump_form {
+    const char *mark;        /* of comments */
+    const char *place;       /* begins what says the place of instructions, as sscanf reads it */
+    const char *instruction; /* what instructions begin with, but for those of `others` */
+    const char *others[6];   /* what other lines begin with */
+    const char *belongs[6];  /* those of them that belong to the instruction behind them */
+    const char *meets[12];   /* what instructions that meet or wait hold */
+} dump_form;
+
+static const dump_form forms[] = {
+    [TILE_DUMP_LLVM] = {";", NULL, "  ", {NULL}, {""}, {"@llvm.nvvm.", " asm ", "atomic", "fence"}},
+    [TILE_DUMP_PTX] = {"//",
+                       "\t.loc\t1 %u",
+                       "\t",
+                       {"\t.", "\t//"},
+                       {"\t.loc", "\t// begin", "$L", ""},
+                       {"bar.", "barrier.", "fence", "cp.async", "wgmma.", "griddepcontrol", "atom",
+                        "red.", "ld.acquire", "st.release", "cp.reduce", "st.async"}},
+    [TILE_DUMP_SASS] = {"//",
+                        "\t//## File \"operations\", line %u",
+                        "        /*",
+                        {NULL},
+                        {"\t//##", ".L_", ""},
+                        {"BAR.", "SYNCS", "DEPBAR", "WARPSYNC", "FENCE", "MEMBAR", "UTMA", "UBLKCP",
+                         "ACQBULK", "WARPGROUP", "ARRIVES", "ATOM"}},
+};
+
+typedef struct line {
+    const char *text;
+    size_t length;
+    uint32_t mark; /* an operation's id plus 1; 0: not known */
+} line;
+
+typedef struct lines {
+    line *at;
+    size_t count;
+} lines;
+
+typedef struct annotator {
+    const dump_form *form;
+    const tile_function *f;
+    const tile_dump_label *labels;
+    tile_text *to;
+    const char *section;
+    uint8_t *shown; /* by line of the kernel's source: in this section */
+    uint32_t shown_count;
+} annotator;
+
+/* Lines ---------------------------------------------------------------------------------------- */
+
+static bool begins(const line *l, const char *word) {
+    size_t length = strlen(word);
+    return length ? l->length >= length && memcmp(l->text, word, length) == 0 : !l->length;
+}
+
+static bool begins_with_any(const line *l, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count && words[i]; i++)
+        if (begins(l, words[i])) return true;
+    return false;
+}
+
+#define ANY(line, words) begins_with_any((line), (words), sizeof(words) / sizeof *(words))
+
+static lines split(const char *text, size_t length, tile_arena *arena) {
+    lines all = {NULL, 0};
+    size_t capacity = 0;
+    for (const char *end = text + length, *next; text < end; text = next + 1) {
+        next = memchr(text, '\n', (size_t)(end - text));
+        if (!next) next = end;
+        all.at = tile_arena_grow(arena, all.at, all.count, &capacity, sizeof *all.at);
+        all.at[all.count++] = (line){text, (size_t)(next - text), 0};
+    }
+    return all;
+}
+
+static bool is_instruction(const dump_form *form, const line *l) {
+    return begins(l, form->instruction) && !ANY(l, form->others);
+}
+
+static size_t next_instruction(const dump_form *form, const lines *all, size_t i) {
+    while (i < all->count && !is_instruction(form, &all->at[i])) i++;
+    return i;
+}
+
+/* Marks ---------------------------------------------------------------------------------------- */
+
+/* LLVM: each instruction names its place, `!dbg !7`, which stands at the end as
+ * `!7 = !DILocation(line: 12, ..`. */
+static void read_llvm_marks(lines *all, tile_arena *arena) {
+    unsigned id, mark;
+    uint32_t *marks = TILE_NEW_ARRAY(arena, uint32_t, all->count + 1);
+    for (size_t i = 0; i < all->count; i++)
+        if (begins(&all->at[i], "!") &&
+            sscanf(all->at[i].text, "!%u = !DILocation(line: %u,", &id, &mark) == 2 &&
+            id <= all->count)
+            marks[id] = mark;
+    for (size_t i = 0; i < all->count; i++) {
+        const line *l = &all->at[i];
+        for (const char *at = l->text + l->length; at-- > l->text;)
+            if (*at == '!' && sscanf(at, "!dbg !%u", &id) == 1 && id <= all->count) {
+                all->at[i].mark = marks[id];
+                break;
+            }
+    }
+}
+
+/* PTX and SASS: a place holds up to the next one. */
+static void read_marks(const dump_form *form, lines *all, tile_arena *arena) {
+    unsigned mark = 0;
+    if (!form->place) {
+        read_llvm_marks(all, arena);
+        return;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        unsigned found;
+        if (all->at[i].text[0] == '\t' && sscanf(all->at[i].text, form->place, &found) == 1)
+            mark = found;
+        all->at[i].mark = mark;
+    }
+}
+
+/* Instruction by instruction. */
+static void take_marks(const dump_form *form, lines *code, const lines *marked) {
+    size_t from = 0;
+    for (size_t i = 0; i < code->count; i++) {
+        if (!is_instruction(form, &code->at[i])) continue;
+        from = next_instruction(form, marked, from);
+        if (from == marked->count) return;
+        code->at[i].mark = marked->at[from++].mark;
+    }
+}
+
+/* Comments ------------------------------------------------------------------------------------- */
+
+static void put_lines(const annotator *a, const lines *code, size_t first, size_t end) {
+    for (; first < end; first++)
+        tile_text_format(a->to, "%.*s\n", (int)code->at[first].length, code->at[first].text);
+}
+
+static tile_loc place_of(const annotator *a, uint32_t id) {
+    return id ? tile_op_loc(a->f, (tile_op){id}) : a->f->loc;
+}
+
+static void put_section(annotator *a, const char *section) {
+    if (!section || section == a->section) return;
+    a->section = section;
+    memset(a->shown, 0, a->shown_count);
+    tile_text_format(a->to, "\n%s ---- %s\n", a->form->mark, section);
+}
+
+/* The source's words, once in each section. */
+static void put_source(annotator *a, tile_loc loc) {
+    const tile_context *context = tile_function_context(a->f);
+    if (!loc.line || loc.file != a->f->loc.file || loc.line > a->shown_count) return;
+    if (a->shown[loc.line - 1]) return;
+    a->shown[loc.line - 1] = 1;
+    const char *at = context->sources[loc.file].text;
+    for (uint32_t n = 1; n < loc.line; n++) at = strchr(at, '\n') + 1;
+    size_t length = strcspn(at, "\r\n");
+    tile_text_format(a->to, "%s %u: %.*s\n", a->form->mark, loc.line, (int)length, at);
+}
+
+static bool meets(const dump_form *form, const line *l) {
+    for (size_t i = 0; i < sizeof form->meets / sizeof *form->meets && form->meets[i]; i++)
+        if (memmem(l->text, l->length, form->meets[i], strlen(form->meets[i]))) return true;
+    return false;
+}
+
+/* An instruction, and the lines from `first` on that belong to it. */
+static void put_instruction(annotator *a, const lines *code, size_t first, size_t i) {
+    const line *l = &code->at[i];
+    bool known = l->mark && l->mark <= a->f->op_count;
+    const tile_dump_label *label = known ? &a->labels[l->mark - 1] : NULL;
+    bool is_frame = l->mark == 1; /* of no operation: it may be anywhere */
+    if (label && (!is_frame || !a->section)) {
+        put_section(a, label->section);
+        put_source(a, place_of(a, l->mark - 1));
+    }
+    put_lines(a, code, first, i);
+    tile_text_append(l->text, l->length, a->to);
+    if (label && label->meeting && meets(a->form, l))
+        tile_text_format(a->to, "  %s %s", a->form->mark, label->meeting);
+    tile_text_append("\n", 1, a->to);
+}
+
+static void put_code(annotator *a, const lines *code) {
+    size_t first = 0; /* of the lines that may belong to the next instruction */
+    for (size_t i = 0; i < code->count; i++) {
+        const line *l = &code->at[i];
+        if (is_instruction(a->form, l)) {
+            put_instruction(a, code, first, i);
+            first = i + 1;
+        } else if (!ANY(l, a->form->belongs)) {
+            put_lines(a, code, first, i + 1);
+            first = i + 1;
+        }
+    }
+    put_lines(a, code, first, code->count);
+}
+
+static uint32_t count_lines(const tile_function *f) {
+    const tile_context *context = tile_function_context(f);
+    uint32_t count = 0;
+    if (!f->loc.line || f->loc.file >= context->source_count) return 0;
+    for (const char *at = context->sources[f->loc.file].text; at; count++)
+        if ((at = strchr(at, '\n'))) at++;
+    return count;
+}
+
+void tile_dump_write(const tile_dump_options *options, const tile_blob *code,
+                     const tile_blob *marked, tile_text *to) {
+    const dump_form *form = &forms[options->kind];
+    const tile_function *f = options->kernel;
+    annotator a = {.form = form,
+                   .f = f,
+                   .labels = tile_dump_labels(f, to->arena),
+                   .to = to,
+                   .shown_count = count_lines(f)};
+    lines all = split(code->data, code->size, to->arena);
+    lines others = split(marked->data, marked->size, to->arena);
+    a.shown = TILE_NEW_ARRAY(to->arena, uint8_t, a.shown_count + 1u);
+    read_marks(form, &others, to->arena);
+    take_marks(form, &all, &others);
+    tile_dump_head(f, options->abi, options->emit->target, form->mark, to);
+    put_code(&a, &all);
+}

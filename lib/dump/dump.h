@@ -1,0 +1,37 @@
+/* Comments in LLVM IR, PTX and SASS, for people who read them. */
+#ifndef TILE_LIB_DUMP_DUMP_H
+#define TILE_LIB_DUMP_DUMP_H
+
+#include "lib/analysis/executors.h"
+#include "lib/support/text.h"
+#include "tile/inspect.h"
+
+/* A region of `roles`: which warps run it. */
+typedef struct tile_dump_role {
+    tile_region region;
+    tile_executors who;
+    unsigned registers; /* that it sets; 0: none */
+    const char *name;   /* "producer", "consumer", .. */
+} tile_dump_role;
+
+/* In the order of the text; the array is in the arena. */
+tile_dump_role *tile_dump_roles(const tile_function *kernel, tile_arena *arena, unsigned *count);
+
+/* What stands at an operation's instructions. */
+typedef struct tile_dump_label {
+    const char *section; /* its role and stage; equal ones are the same pointer */
+    const char *meeting; /* the barrier, or what is waited for; NULL: neither */
+} tile_dump_label;
+
+/* By operation id; entry 0 is the kernel's before its body. In the arena. */
+tile_dump_label *tile_dump_labels(const tile_function *kernel, tile_arena *arena);
+
+/* The block of comments at the beginning; mark precedes each line. */
+void tile_dump_head(const tile_function *kernel, const tile_abi *abi, const tile_target *target,
+                    const char *mark, tile_text *to);
+
+/* The code with comments; marked: the same code whose places are operations. */
+void tile_dump_write(const tile_dump_options *options, const tile_blob *code,
+                     const tile_blob *marked, tile_text *to);
+
+#endif

@@ -1,0 +1,44 @@
+#include "passes/grid/tile_scheduler_check.h"
+
+static bool waits(const tile_function *f, tile_op op) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    return opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
+           opcode == TILE_OP_wait_acquire;
+}
+
+static bool are_clusters_refused(tile_function *f) {
+    if (!f->is_persistent || !f->cluster_rank) return false;
+    if (f->cost) {
+        tile_error_at(f, TILE_NO_OP,
+                      "`persistent balanced by` and `cluster` cannot be combined: the tiles of a "
+                      "cluster are neighbors in the grid; leave one of them out");
+        return true;
+    }
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
+        if (!waits(f, op)) continue;
+        tile_error_of(f, op,
+                      "@%s is `persistent` and has clusters, of which perhaps not all run at "
+                      "once, so that no tile may wait for another one; leave `cluster` or "
+                      "`persistent` out",
+                      f->name);
+        return true;
+    }
+    return false;
+}
+
+/* A block has its barriers once, and their phases go on from tile to tile. */
+static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
+    unsigned count;
+    const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);
+    if (!f->is_persistent || !count) return false;
+    tile_error_at(f, barriers[0],
+                  "alloc_barrier: @%s is `persistent`, and every tile of a block would allocate "
+                  "new barriers; write the loop over tiles yourself, after alloc_barrier, or leave "
+                  "`persistent` out",
+                  f->name);
+    return true;
+}
+
+bool tile_scheduler_is_refused(tile_pass *pass, tile_function *f) {
+    return are_clusters_refused(f) || are_barriers_refused(pass, f);
+}

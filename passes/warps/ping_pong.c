@@ -1,0 +1,187 @@
+/* Ping-pong: two groups of consumers compute different tiles, each its epilogue while the other one
+ * multiplies.
+ *
+ *     tile    0        1        2        3
+ *     group 0 [====]-- wait     [====]--           ==== products, a turn   -- epilogue
+ *     group 1 wait     [====]-- wait     [====]--
+ *
+ * The ring stays one: its stages hold the tiles' parts in the order of the turns, and a group
+ * counts those of the other one as passed. So all tiles need equally many. A group waits for its
+ * turn, at a barrier of its own, before it looks at the ring: it would take the phase of a stage
+ * for the one two phases before. The last turn is handed to nobody. */
+#include "lib/analysis/executors.h"
+#include "lib/analysis/memory.h"
+#include "lib/ir/regions.h"
+#include "lib/ir/remark.h"
+#include "lib/layout/wgmma.h"
+#include "passes/common/loop_parts.h"
+#include "passes/common/warpgroup.h"
+#include "passes/warps/specialize.h"
+
+enum {
+    GROUPS = TILE_PING_PONG,
+    FIRST_TURN = 1, /* number of the first group's barrier: no other has one */
+};
+
+/* Conditions ----------------------------------------------------------------------------------- */
+
+static bool is_fixed(const specialist *s, tile_value value) {
+    const tile_function *f = s->ring.f;
+    tile_op def = tile_value_def(f, value);
+    return tile_value_at(f, value)->kind != TILE_VALUE_REGION &&
+           (!def.id || specialize_is_outside(s, def));
+}
+
+/* Whether two groups may both run it. */
+static bool may_repeat(const tile_function *f, tile_op op) {
+    tile_access accesses[TILE_MAX_ACCESSES];
+    bool writes = (tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC) != 0;
+    unsigned count = tile_op_accesses(f, op, accesses);
+    for (unsigned i = 0; i < count; i++) writes |= accesses[i].write;
+    return !writes;
+}
+
+static bool can_take_turns(specialist *s) {
+    tile_function *f = s->ring.f;
+    tile_op loop = s->ring.plan.loop;
+    tile_refusal refusal = tile_loop_refuses_turns(&s->facts);
+    if (refusal.why)
+        return tile_missed_at(f, loop, "no ping-pong", refusal.remedy, "%s", refusal.why);
+    for (unsigned i = 0; i < 3; i++)
+        if (!is_fixed(s, tile_op_operand(f, loop, i)))
+            return tile_missed_at(s->ring.f, loop, "no ping-pong", NULL,
+                                  "the loop's bounds depend on the tile, and warpgroups that take "
+                                  "turns need the same bounds");
+    TILE_FOR_EACH_OP (f, op, f->body)
+        if (op.id != s->around[0].id && !specialize_is_outside(s, op) && !may_repeat(f, op))
+            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
+                                  "it is no part of a tile, and both groups would do it");
+    TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
+        if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
+        const tile_dot_facts facts = warpgroup_facts(f, op);
+        refusal = tile_dot_refuses_turns(&facts);
+        if (refusal.why)
+            return tile_missed_at(f, op, "no ping-pong", refusal.remedy, "%s", refusal.why);
+    }
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
+        if (tile_numbers_warps(f, op))
+            return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
+                                  "it counts the warps of both groups");
+        else if (tile_lays_out_warps(f, op))
+            return tile_missed_at(s->ring.f, op, "no ping-pong", "leave the layout out",
+                                  "its layout is for the warps of both groups");
+    return true;
+}
+
+void specialize_plan_turns(specialist *s) {
+    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "ping_pong") || !can_take_turns(s)) return;
+    const tile_range *ranges = tile_range_analyse(s->ring.f, s->ring.pass->scratch);
+    s->tiles = loop_ahead_of(s->ring.f, s->around[0], ranges, s->ring.f->value_count);
+    if (!loop_parts_take_turns(&s->tiles, GROUPS)) {
+        tile_missed_at(s->ring.f, s->around[0], "no ping-pong",
+                       "make its step a constant, or the kernel `persistent`",
+                       "two steps of the loop over tiles may be more than an i32 holds");
+        return;
+    }
+    s->turns = true;
+    s->sets = GROUPS;
+    s->warps /= GROUPS;
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+/* Each group at its own barrier, or (arrives) at the one of the other. */
+static void build_turn(const specialist *s, tile_builder *b, bool arrives) {
+    tile_builder regions[GROUPS];
+    specialize_branch(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
+    for (unsigned g = 0; g < GROUPS; g++) {
+        unsigned number = FIRST_TURN + (arrives ? GROUPS - 1 - g : g);
+        tile_value barrier = tile_build_int(b, number);
+        tile_value warps = tile_build_int(b, GROUPS * WARPGROUP);
+        if (arrives)
+            tile_build_sync_arrive(&regions[g], barrier, warps);
+        else
+            tile_build_sync(&regions[g], barrier, warps);
+    }
+}
+
+void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
+                     tile_value count) {
+    tile_value stages = tile_build_int(b, s->ring.plan.stages);
+    tile_value sum = tile_build_add(b, state[0], count);
+    tile_value rounds = tile_build_div(b, sum, stages);
+    state[0] = tile_build_rem(b, sum, stages);
+    state[1] = tile_build_xor(b, state[1], tile_build_and(b, rounds, tile_build_int(b, 1)));
+}
+
+static tile_value long_number(const specialist *s, int64_t value) {
+    tile_context *context = tile_function_context(s->ring.f);
+    return tile_function_constant(s->ring.f, tile_type_scalar(context, TILE_i64),
+                                  tile_expr_int(context, value));
+}
+
+/* How often the loop runs, modulo twice the stages, for any bounds: nobody asks for more. */
+static tile_value count_in_64_bits(const specialist *s, tile_builder *b, const loop_ahead *l) {
+    tile_context *context = tile_function_context(s->ring.f);
+    const tile_type *i64 = tile_type_scalar(context, TILE_i64);
+    tile_value span =
+        tile_build_sub(b, tile_build_cast(b, l->end, i64), tile_build_cast(b, l->begin, i64));
+    span = tile_build_max(b, span, long_number(s, 0));
+    tile_value count = tile_build_ceildiv(b, span, tile_build_cast(b, l->step, i64));
+    count = tile_build_rem(b, count, long_number(s, 2 * (int64_t)s->ring.plan.stages));
+    return tile_build_cast(b, count, tile_type_scalar(context, TILE_i32));
+}
+
+/* How often the loop runs; or a number that leads to the same stage in the same phase. */
+static tile_value iterations(const specialist *s, tile_builder *b) {
+    const tile_function *f = s->ring.f;
+    int64_t first;
+    const loop_ahead l = loop_ahead_of(f, s->ring.plan.loop, s->tiles.ranges, s->tiles.range_count);
+    tile_range begin = loop_ahead_range(&l, l.begin), step = loop_ahead_range(&l, l.step);
+    tile_range end = loop_ahead_range(&l, l.end);
+    int64_t most = end.max - begin.min, least = end.min - begin.max;
+    bool fits = step.min >= 1 && most <= INT32_MAX && least >= INT32_MIN &&
+                most / step.min + s->ring.plan.stages < INT32_MAX;
+    if (!fits) return count_in_64_bits(s, b, &l);
+    bool from_zero = tile_value_is_int(f, l.begin, &first) && first == 0;
+    tile_value span = from_zero ? l.end : tile_build_sub(b, l.end, l.begin);
+    return tile_build_ceildiv(b, tile_build_max(b, span, tile_build_int(b, 0)), l.step);
+}
+
+void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
+    tile_function *f = s->ring.f;
+    tile_op tiles = s->around[0];
+    tile_builder b = tile_builder_before(f, tiles), regions[2];
+    b.loc = tile_op_loc(f, tiles);
+    s->iterations = iterations(s, &b);
+    /* 1. The second group begins behind the first one's first tile. */
+    specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
+    /* 2. Every second tile. That they are no less than before is said: what was known of the tiles'
+     * numbers has been relied on. */
+    loop_part own = loop_part_build(&b, &s->tiles, s->group, GROUPS);
+    own.begin = tile_build_max(&b, own.begin, s->tiles.begin);
+    own.step = tile_build_max(&b, own.step, s->tiles.step);
+    tile_value *bounds = tile_op_at(f, tiles)->operands;
+    bounds[0] = own.begin;
+    bounds[1] = own.end;
+    bounds[2] = own.step;
+    /* 3. The first turn, if there is a tile, is the first group's. */
+    tile_value some = tile_build_lt(&b, s->tiles.begin, s->tiles.end);
+    tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
+    specialize_branch(&b, tile_build_and(&b, some, second), regions);
+    tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN),
+                           tile_build_int(&b, GROUPS * WARPGROUP));
+}
+
+void specialize_ordered_wait(const specialist *s, tile_builder *b) {
+    build_turn(s, b, false);
+}
+
+void specialize_ordered_arrive(const specialist *s, tile_builder *b) {
+    tile_builder regions[2];
+    tile_op tiles = s->around[0];
+    tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);
+    tile_value next = tile_build_add(b, tile, s->tiles.step);
+    specialize_branch(b, loop_ahead_exists(b, &s->tiles, next, 1), regions);
+    build_turn(s, &regions[0], true);
+}
