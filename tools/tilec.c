@@ -389,8 +389,7 @@ static bool build(const options *o, tile_module *module, const char *kernel,
     else if (plan)
         ok = emit_kernels(o, &b, text);
     else if (o->one_step)
-        ok = complain("--step applies to plans and kernels of several launches, not to",
-                      "one kernel");
+        ok = complain("--step applies to several launches, not to", "one kernel");
     else if (is_wanted(o, "abi"))
         tile_abi_print(only->abi, tool_append, text);
     else
