@@ -153,8 +153,7 @@ bool tile_contract_check_input(const tile_pipeline *p, const tile_function *f) {
     if (!op.id) return true;
     const tile_attr_contract *c = p->contracts;
     while (c->id != id) c++;
-    return tile_error_of(f, op,
-                         "'%s' is what the pass '%s' writes, which is still to run: leave it out",
+    return tile_error_of(f, op, "'%s' is set by the pass '%s', which runs later; leave it out",
                          tile_attr_keyword(id), name_of(p, find_step(p, c->writers, 0)));
 }
 

@@ -231,8 +231,8 @@ static void leave_alone(manager *m, const tile_pipeline_step *step, const tile_f
     if (!m->left_alone)
         tile_remark_at(
             f, TILE_NO_OP,
-            "@%s is at level %u: '%s' and other passes of lower levels leave it as it is", f->name,
-            f->level, step->row->info.name);
+            "@%s is at level %u, which '%s' does not accept; run passes of that level only",
+            f->name, f->level, step->row->info.name);
     m->left_alone = true;
 }
 

@@ -105,7 +105,7 @@ static bool set_emit(options *o, const char *kind) {
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) o->emit = kinds[i];
     return o->emit ||
-           complain("--emit knows tile, llvm, ptx, cubin, abi, key, sass and resources, not", kind);
+           complain("--emit takes tile, llvm, ptx, cubin, abi, key, sass or resources, not", kind);
 }
 
 /* "8.0" or "80" */
@@ -389,7 +389,7 @@ static bool build(const options *o, tile_module *module, const char *kernel,
     else if (plan)
         ok = emit_kernels(o, &b, text);
     else if (o->one_step)
-        ok = complain("--step is for what takes several launches, not for", "one kernel");
+        ok = complain("--step applies to several launches, not to", "one kernel");
     else if (is_wanted(o, "abi"))
         tile_abi_print(only->abi, tool_append, text);
     else

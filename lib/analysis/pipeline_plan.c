@@ -110,7 +110,7 @@ static obstacle walk_address(const planner *p, tile_value value, bool *seen) {
         return (obstacle){0};
     tile_op def = {data->owner};
     if (tile_op_effects(f, def) && !can_load_early(p, def))
-        return (obstacle){"its address depends on what the iteration does",
+        return (obstacle){"its address depends on a value that the iteration computes",
                           "compute it before the loop, or from the loop's variable", def};
     obstacle found = {0};
     for (unsigned i = 0; i < tile_op_operand_count(f, def) && !found.reason; i++)
@@ -147,7 +147,7 @@ static obstacle judge_use(const planner *p, tile_op copy, tile_value buffer, til
     if (op.id == copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
     if (!tile_ancestor_in(p->f, op, p->body).id)
         return (obstacle){"its buffer is used outside of the loop",
-                          "give the loop a buffer of its own", op};
+                          "allocate a buffer that only this loop uses", op};
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(p->f, op, accesses);
     for (unsigned i = 0; i < count; i++)
@@ -502,8 +502,8 @@ static void remark_no_candidate(const planner *p, const tile_pipeline_plan *plan
         p->f, p->loop, "not pipelined",
         "`copy %x[..], %buffer` to an `alloc_shared` and `load_shared %buffer` in place of the "
         "load, or leave `pipelined` out",
-        "what it loads goes to registers, and only copies to shared memory and the loads of a "
-        "`dot`'s operands run ahead, so that `pipelined` changes nothing");
+        "it loads into registers; `pipelined` only prefetches copies to shared memory and loads of "
+        "a `dot`'s operands");
 }
 
 bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, bool quiet,

@@ -12,7 +12,7 @@ static bool count_registers(const tile_infer *infer, const tile_type *tile, int6
     *count = 0;
     if (!tile->layout)
         return fail(infer,
-                    "the type must name the layout, to know which elements a thread holds: "
+                    "the type must name a layout, which determines the elements of each thread: "
                     "`convert_layout` gives a tile one such as #mma_acc; it is",
                     tile, "", NULL);
     if (!tile_layout_is_named(tile->layout)) {
@@ -59,8 +59,7 @@ bool tile_infer_to_fragment(tile_infer *infer) {
     if (!infer->given) {
         if (!count_registers(infer, tile, &count)) return false;
         return fail(infer,
-                    "how many elements a thread holds is not known here; write `: [8]`, or what "
-                    "it is",
+                    "the number of elements per thread is not known here; write it, as in `: [8]`",
                     NULL, "", NULL);
     }
     if (!given(infer, TILE_TYPE_VECTOR, "the result must be a vector")) return false;

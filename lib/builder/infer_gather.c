@@ -60,7 +60,8 @@ bool tile_infer_check_points(const tile_infer *infer, unsigned operand, const ti
                     moved, " at", points);
     unsigned covered = moved->rank - points->rank;
     if (covered > rank)
-        return fail(infer, "the memory has fewer dims than the tile has behind its index tiles'",
+        return fail(infer,
+                    "the memory has fewer dims than the tile has after those of its index tiles:",
                     moved, " of", type_at(infer, operand));
     for (unsigned d = rank - covered; d < rank; d++)
         if (tile_at(infer, index[d]))

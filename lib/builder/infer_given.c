@@ -149,14 +149,12 @@ static bool complete_extents(tile_infer *infer) {
     tile_context *context = tile_function_context(infer->function);
     tile_type draft = *infer->given;
     if (!info->type_given || !first_type(infer)) {
-        tile_report(
-            context, TILE_ERROR, infer->loc,
-            info->type_given
-                ? "%s: no operand tells the element type; write the type in full, such as "
-                  "tile<f32[16, 16]> or shared<f32[16, 16]>"
-                : "%s: it takes no type, as its operands tell what it gives; leave out "
-                  "what follows ':', or give it to an operand in parentheses, `(.. : [16])`",
-            info->name);
+        tile_report(context, TILE_ERROR, infer->loc,
+                    info->type_given ? "%s: no operand determines the element type; write the type "
+                                       "in full, such as tile<f32[16, 16]> or shared<f32[16, 16]>"
+                                     : "%s: its type follows from its operands; leave out ':' and "
+                                       "the type, or give the type to an operand, `(.. : [16])`",
+                    info->name);
         return false;
     }
     draft.kind = kind_of_result(infer);

@@ -96,8 +96,8 @@ bool tile_infer_unjoin(tile_infer *infer) {
     if (!check_array(infer, from)) return false;
     int64_t last = from->rank ? tile_type_dim(from, from->rank - 1) : 0;
     if (from->rank < 2 || (last >= 0 && last != 2))
-        return fail(infer, "the operand must have a last dim of 2 behind others, not", from, "",
-                    NULL);
+        return fail(infer, "the operand must have two or more dims and the last one must be 2, not",
+                    from, "", NULL);
     tile_type draft = *from;
     draft.dims[--draft.rank] = NULL;
     if (!result(infer, get_result(infer, &draft))) return false;

@@ -9,8 +9,8 @@ bool tile_infer_tensor_map(tile_infer *infer) {
     const tile_type *base = type_of(infer, TILE_OPERAND_base), *type = infer->given;
     if (!type || type->kind != TILE_TYPE_MAP)
         return fail(infer,
-                    "the result is a tensor map, which says the box of one copy; write for "
-                    "instance tensor_map<f16[64, 64]>",
+                    "the result must be a tensor map with the box of one copy; write for instance "
+                    "tensor_map<f16[64, 64]>",
                     NULL, type ? ", not" : "", type);
     if (!same_element(base, type))
         return fail(infer, "the element types differ:", base, " and", type);
@@ -72,7 +72,7 @@ bool tile_infer_store_async(tile_infer *infer) {
     const tile_type *tile = type_of(infer, TILE_OPERAND_src),
                     *ring = type_of(infer, TILE_OPERAND_ring);
     if (!ring)
-        return fail(infer, "pieces go through a ring of buffers: name one behind the view", NULL,
-                    "", NULL);
+        return fail(infer, "write a ring of shared buffers as the operand after the view", NULL, "",
+                    NULL);
     return tile_infer_store(infer) && tile_infer_check_part(infer, ring, tile);
 }

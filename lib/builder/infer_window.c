@@ -68,8 +68,8 @@ bool tile_infer_window(tile_infer *infer) {
     if (!check_counts(infer, windowed) || !check_numbers(infer)) return false;
     if (to->rank != from->rank + windowed)
         return fail(infer,
-                    "the result has src's dims, and behind those with windows a dim more for each "
-                    "stride; not",
+                    "the result must have src's dims and, after each dim with windows, one more "
+                    "dim for each stride, not",
                     to, " of", from);
     if (!attr && !infer->has_attrs) return result(infer, to);
     if (!attr || !tile_expr_is_int(attr->expr, &axis) || axis < 0 ||

@@ -86,8 +86,9 @@ static void check_turn(checker *c, tile_op op) {
 static void check_scope(checker *c, tile_op op) {
     tile_word scope = tile_op_word(c->f, op, TILE_ATTR_scope);
     if (scope == TILE_WORD_scope_gpu || scope == TILE_WORD_scope_sys)
-        c->ok =
-            tile_error_of(c->f, op, "the scope is cta or cluster: nobody else reaches the barrier");
+        c->ok = tile_error_of(c->f, op,
+                              "the scope must be cta or cluster: no other thread can reach a "
+                              "barrier in shared memory");
 }
 
 static void check_free(checker *c, tile_op op) {

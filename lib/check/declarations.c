@@ -271,7 +271,7 @@ static void check_tune(checker *c, const tile_tune_clause *tune) {
         ok &= param != NULL;
         for (unsigned k = 0; ok && k < i; k++)
             if (strcmp(tune->names[k], name) == 0)
-                FAIL(c, c->f->loc, "the parameter '%s' stands twice in one `tune`", name);
+                FAIL(c, c->f->loc, "the parameter '%s' appears twice in one `tune`", name);
         for (unsigned k = 0; ok && k < tune->point_count; k++) {
             const tile_expr *value = tune->values[k * tune->name_count + i];
             ok &= fits_param(c->f, param, value, c->f->param_count, c->f->arg_count);
@@ -356,7 +356,8 @@ static void check_walk(checker *c) {
     if (f->kind != TILE_KERNEL)
         FAIL(c, f->loc, "`%s` belongs to a kernel", clause);
     else if (f->level == 3)
-        FAIL(c, f->loc, "`%s` has no meaning at level 3, where a kernel is run as it stands",
+        FAIL(c, f->loc,
+             "`%s` has no meaning at level 3, where a kernel is compiled as written; leave it out",
              clause);
 }
 

@@ -158,11 +158,10 @@ static void check_sum(checker *c, tile_op op, const shares *s, unsigned warps) {
         sum += LANES * (s->of[w] ? s->of[w] : entry);
     }
     if (any && sum > LANES * warps * entry)
-        c->ok = tile_error_at(
-            c->f, op,
-            "roles: the regions have %lld registers together, a block of %u warps has %u: %u for "
-            "each thread where `registers` says nothing",
-            (long long)sum, warps, LANES * warps * entry, entry);
+        c->ok = tile_error_at(c->f, op,
+                              "roles: the regions take %lld registers in total, and a block of %u "
+                              "warps has %u; a region without `registers` takes %u for each thread",
+                              (long long)sum, warps, LANES * warps * entry, entry);
 }
 
 static void check_role_numbers(checker *c, tile_op op) {
@@ -231,10 +230,9 @@ static void check_groups(checker *c, tile_op op) {
     }
     if (!tile_is_grouped(c->f, op)) return;
     if (tile_executors_of(c->f, op).role.id)
-        c->ok = tile_error_at(
-            c->f, op,
-            "groups: the loop stands where only some of the block's warps run; a loop that groups "
-            "share is run by all of them");
+        c->ok = tile_error_at(c->f, op,
+                              "groups: only some of the block's warps execute this loop; a loop "
+                              "with `groups` must be executed by all warps");
     if (block && block % groups)
         c->ok = tile_error_at(c->f, op, "groups: %u warps are not %lld groups of as many", block,
                               (long long)groups);
@@ -270,8 +268,8 @@ static void check_tiles(checker *c, tile_op op) {
 /* There is no cluster where no clause makes one. */
 static void check_cluster(checker *c, tile_op op) {
     if (c->f->kind == TILE_KERNEL && !c->f->cluster_rank)
-        c->ok = tile_error_of(
-            c->f, op, "@%s has no clusters; write `cluster [2]` behind its `grid`", c->f->name);
+        c->ok = tile_error_of(c->f, op, "@%s has no clusters; write `cluster [2]` after its `grid`",
+                              c->f->name);
 }
 
 static void check_op(checker *c, tile_op op) {

@@ -25,7 +25,7 @@ typedef struct checker {
 
 static void fail(checker *c, tile_op op, tile_value buffer, tile_op place) {
     const char *name = tile_value_at(c->f, buffer)->name;
-    tile_error_of(c->f, op, "%s%s has been freed; move free_shared behind its last use",
+    tile_error_of(c->f, op, "%s%s has been freed; move free_shared after its last use",
                   name ? "%" : "the buffer", name ? name : "");
     tile_note_at(c->f, place, "it is freed here");
     c->ok = false;

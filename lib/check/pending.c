@@ -119,9 +119,10 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 
 static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, const char *name) {
     if (w->dry || !s->fresh[value.id]) return;
-    w->ok = tile_error_at(
-        w->f, op, "wgmma: no wgmma_fence stands between it and what writes the registers of its %s",
-        name);
+    w->ok = tile_error_at(w->f, op,
+                          "wgmma: a wgmma_fence is missing between it and the operation that "
+                          "writes the registers of its %s",
+                          name);
     note_origin(w, value, "they are written here");
 }
 

@@ -50,7 +50,7 @@ static void check_scratch(checker *c, tile_op op) {
     if (tile_value_type(c->f, tile_op_result(c->f, op, 0))->kind != TILE_TYPE_VIEW)
         FAIL(c, loc, "scratch of a plan is a view");
     if (tile_op_parent(c->f, op).id)
-        FAIL(c, loc, "scratch lives to the end of the plan, so it does not stand inside an `if`");
+        FAIL(c, loc, "scratch lives to the end of the plan; move it out of the `if`");
 }
 
 /* Launches ------------------------------------------------------------------------------------ */
@@ -153,8 +153,8 @@ static void check_dependent(checker *c, tile_op op, const tile_function *kernel)
         FAIL(c, loc, "a step with 'pdl' overlaps the launch right before it, and here is none");
     if (!tile_function_waits(kernel))
         FAIL(c, loc,
-             "@%s is launched with 'pdl' and has no `pdl_wait`, so that nothing orders it "
-             "behind the steps before",
+             "@%s is launched with 'pdl' but has no `pdl_wait`, so nothing orders it after the "
+             "previous steps; add `pdl_wait` to the kernel",
              kernel->name);
 }
 
@@ -180,8 +180,8 @@ static void check_resident(checker *c, tile_op op) {
              "'pdl'");
     if (other && !resident)
         FAIL(c, loc,
-             "'otherwise' says what is launched where 'resident' is refused, which this step "
-             "does not ask for");
+             "'otherwise' applies only to a launch with 'resident'; add 'resident' or leave "
+             "'otherwise' out");
     const tile_function *kernel = other ? find_kernel(c, op, other) : NULL;
     if (!kernel) return;
     if (kernel->param_count)

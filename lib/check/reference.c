@@ -62,8 +62,8 @@ static void check_dim(checker *c, const tile_param_decl *param) {
         param->default_expr)
         return;
     FAIL(c,
-         "nothing says what '%s' of @%s is: an integer argument or a parameter of that name, or "
-         "of @%s<%s = ..>",
+         "'%s' of @%s has no value: declare an integer argument or a parameter of that name, or "
+         "write `of @%s<%s = ..>`",
          param->name, c->compute->name, c->compute->name, param->name);
 }
 
@@ -81,7 +81,8 @@ static void check_value(checker *c, const tile_param_value *value) {
     else if (!param)
         FAIL(c, "@%s has no parameter '%s'", c->compute->name, value->name);
     else if (param->kind == TILE_PARAM_type)
-        FAIL(c, "'%s' of @%s is a type: the arguments tell which", value->name, c->compute->name);
+        FAIL(c, "'%s' of @%s is a type, which follows from the arguments; leave it out",
+             value->name, c->compute->name);
     else if (!value->expr || !tile_is_host_expr(c->f, value->expr))
         FAIL(c, "'%s' of @%s must follow from parameters and integer arguments", value->name,
              c->compute->name);

@@ -90,10 +90,9 @@ bool tile_verify_schedule(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_for) return true; /* it is what split is about */
     for (unsigned i = 0; f->kind != TILE_COMPUTE && i < sizeof ids / sizeof *ids; i++)
         if (tile_op_has_attr(f, op, ids[i]))
-            return tile_error_of(f, op,
-                                 "`%s` is for computes, of which kernels are made; a %s has tiles "
-                                 "of its own",
-                                 tile_attr_keyword(ids[i]), tile_function_kind_name(f->kind));
+            return tile_error_of(
+                f, op, "`%s` applies to operations of a compute only; leave it out in a %s",
+                tile_attr_keyword(ids[i]), tile_function_kind_name(f->kind));
     return check_tile(f, op) && check_warps(f, op) && check_raster(f, op) &&
            check_number(f, op, TILE_ATTR_stages, TILE_MAX_STAGES) &&
            check_number(f, op, TILE_ATTR_split, TILE_MAX_SPLIT) && check_strategy(f, op);

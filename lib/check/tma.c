@@ -46,10 +46,9 @@ static bool check_multicast(const tile_function *f, tile_op op) {
     int64_t number;
     if (!dim) return true;
     if (tile_op_mechanism(f, op) != TILE_MECHANISM_BARRIER)
-        return tile_error_at(
-            f, op,
-            "copy_async: with `multicast` each block of the cluster waits for what "
-            "the others copy, at a barrier; give it one");
+        return tile_error_at(f, op,
+                             "copy_async: with `multicast` each block of the cluster waits at a "
+                             "barrier for the copies of the others; add the barrier operand");
     if (!tile_expr_is_int(dim->expr, &number) || (number >= 0 && number < DIMS)) return true;
     return tile_error_at(f, op,
                          "copy_async: `multicast` is a dim of the cluster, 0, 1 or 2, not %lld",

@@ -71,7 +71,7 @@ static void check_type(verifier *v, tile_loc loc, const tile_type *type) {
     if (type->scalar == TILE_barrier &&
         (type->kind != TILE_TYPE_SHARED || type->rank != 1 || type->stages || type->layout)) {
         FAIL(v, loc,
-             "barriers stand in shared buffers with one extent, as shared<barrier[4]>, not "
+             "barriers must be in a shared buffer with one extent, such as shared<barrier[4]>, not "
              "in %s",
              text(v, type));
         return;
@@ -388,7 +388,7 @@ static void check_opaque(verifier *v, tile_op op) {
         if (tile_op_opcode(v->f, def) == TILE_OP_scratch &&
             tile_op_has_attr(v->f, def, TILE_ATTR_opaque))
             FAIL(v, tile_op_loc(v->f, op),
-                 plain ? "%s: only load and store know where the elements of opaque scratch lie"
+                 plain ? "%s: only load and store can access scratch whose layout is opaque"
                        : "%s: a load or store of opaque scratch has no index tiles, predicate or "
                          "pad, and moves a tile",
                  tile_op_name(v->f, op));

@@ -27,8 +27,8 @@ static bool verify_warpgroup(const tile_function *f, tile_op op) {
     if (f->level == 2 && !tile_sync_is_explicit(f, op))
         return tile_error_of(
             f, op,
-            "no barriers are inserted around what a descriptor names: write `sync explicit`, "
-            "or the kernel at level 3");
+            "the compiler inserts no barriers for memory that a descriptor names; put this code in "
+            "`sync explicit { .. }`, or write the kernel at level 3");
     if (who.warps % WARPGROUP == 0 && who.first % WARPGROUP == 0) return true;
     return tile_error_of(
         f, op, "warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
@@ -48,7 +48,8 @@ static bool verify_places(const tile_function *f, tile_op op, tile_scalar lhs) {
     int64_t selector = tile_op_attr_int(f, op, TILE_ATTR_selector, 0);
     bool sparse = tile_product_forms_of(f, op).sparse;
     if (!sparse && tile_op_has_attr(f, op, TILE_ATTR_selector))
-        return tile_error_of(f, op, "'selector' belongs to `places`, the operand behind keep");
+        return tile_error_of(
+            f, op, "'selector' applies only with the operand `places`, which comes after keep");
     if (sparse && tile_op_has_attr(f, op, TILE_ATTR_popc))
         return tile_error_of(f, op, "bits are not sparse: `popc` goes without `places`");
     if (selector == 0 || (selector == 1 && tile_scalar_bits(lhs) > BYTE)) return true;

@@ -69,7 +69,7 @@ static const char *explain(const tile_function *f, tile_op op, const tile_target
                            unsigned ptx_version, tile_machine machine) {
     if (machine != TILE_MACHINE_COUNT) {
         if (!tile_target_has(target, tile_machine_feature(machine)))
-            return "the target has no instruction that says it";
+            return "the target has no instruction for this cache hint";
         return ptx_version < tile_machine_ptx(machine) ? "PTX has it from 7.4 on" : NULL;
     }
     bool small = tile_op_opcode(f, op) == TILE_OP_cp_async &&

@@ -25,7 +25,7 @@
 
 /* With the limit. */
 #define TILE_TOO_MANY_REGIONS \
-    "more than %d regions stand inside each other; compute conditions first, with `&` and " \
+    "more than %d regions are nested; compute conditions first, with `&` and " \
     "`select`"
 
 /* Instead of a region's index: the operation itself, before and after its regions. */

@@ -54,7 +54,7 @@ static bool check_kernel(const tile_function *f) {
         tile_error_at(f, TILE_NO_OP, "@%s is a compute, and only kernels are launched", f->name);
     else if (f->raster || f->is_persistent)
         tile_error_at(f, TILE_NO_OP,
-                      "@%s: blocks do not visit tiles as `%s` says yet; run tile-scheduler",
+                      "@%s: `%s` has not been applied yet; run the pass tile-scheduler first",
                       f->name, f->raster ? "raster" : "persistent");
     else if (!tile_executors_of_block(f).warps)
         tile_error_at(f, TILE_NO_OP, "@%s: the number of warps is not known yet; run instantiate",

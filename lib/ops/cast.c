@@ -117,7 +117,7 @@ static const char *reason_against(tile_scalar from, tile_scalar to, tile_manner 
     bool byte = tile_scalar_bits(to) == 8;
     if (manner.rounding && !tile_scalar_is_floating(from))
         return "integers are rounded to nearest even; leave out `round`";
-    if (manner.rounding && to == TILE_i1) return "i1 says whether src is not 0; leave out `round`";
+    if (manner.rounding && to == TILE_i1) return "a cast to i1 compares with 0; leave out `round`";
     if (manner.rounding > TILE_ROUNDING_ZERO && floats)
         return "floats become others by `round = even` or `zero`";
     if (manner.rounding == TILE_ROUNDING_ZERO && floats && byte)
@@ -130,7 +130,7 @@ static const char *reason_against(tile_scalar from, tile_scalar to, tile_manner 
     if (manner.is_unsigned && from == TILE_i64 && to == TILE_tf32)
         return "an unsigned i64 becomes no tf32; cast it to f32 first";
     if (manner.saturates && to == TILE_i1)
-        return "i1 says whether src is not 0; leave out `saturate`";
+        return "a cast to i1 compares with 0; leave out `saturate`";
     return NULL;
 }
 

@@ -208,10 +208,7 @@ bool tile_verify_gather(const tile_function *f, tile_op op) {
         return check_pad(f, op, pad->expr, tile_value_type(f, tile_op_result(f, op, 0)));
     const tile_type *element = view_read(f, op);
     if (!element) {
-        return tile_error_of(
-            f, op,
-            "pad is what stands for elements of a view that are not read; here none "
-            "is read from a view");
+        return tile_error_of(f, op, "`pad` applies to loads from views only; leave it out");
     }
     return check_pad(f, op, pad->expr, element);
 }

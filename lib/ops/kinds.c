@@ -110,8 +110,9 @@ bool tile_verify_kind(const tile_function *f, tile_op op) {
     const tile_type *type = tile_value_type(f, tile_operand_src(f, op));
     bool orders = kind == TILE_WORD_kind_min || kind == TILE_WORD_kind_max;
     if (!orders && tile_op_has_attr(f, op, TILE_ATTR_nan)) {
-        return tile_error_of(
-            f, op, "`nan` says what min and max make of NaN; other kinds give NaN anyway");
+        return tile_error_of(f, op,
+                             "`nan` applies to the kinds min and max only; leave it out, as other "
+                             "kinds return NaN anyway");
     }
     return !combines_elements(opcode) || type->param || tile_kind_combines(kind, type->scalar) ||
            refuse_elements(f, op, type->scalar);

@@ -193,7 +193,7 @@ const tile_node *tile_parse_call(tile_parser *p) {
     if (!parse_arguments(p, info, &call)) return NULL;
     if (at_attrs(p, tile_parse_allowed_attrs(info))) {
         tile_parse_error(p, p->token.loc,
-                         "attributes of a call stand between its parentheses: %s(.., %.*s)",
+                         "write the attributes of a call between its parentheses: %s(.., %.*s)",
                          info->name, (int)p->next.length, p->next.text);
         return NULL;
     }

@@ -69,7 +69,7 @@ static bool parse_loop_clause(tile_parser *p, const tile_op_info *info, loop *l)
         tile_attr_set_has(allowed, id) && (tile_attr_get_info(id)->kind == TILE_KIND_expr ||
                                            tile_attr_get_info(id)->kind == TILE_KIND_flag);
     if (!known && tile_attr_set_has(allowed, id))
-        return tile_parse_error(p, p->token.loc, "'%s' stands between the parentheses of `%s (..)`",
+        return tile_parse_error(p, p->token.loc, "write '%s' between the parentheses of `%s (..)`",
                                 tile_attr_keyword(id),
                                 id == TILE_ATTR_strategy ? "split" : "pipelined");
     if (!known && tile_parse_foreign(p, TILE_FOREIGN_CLAUSE)) return false;

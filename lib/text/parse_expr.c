@@ -217,7 +217,7 @@ static const tile_node *parse_param(tile_parser *p) {
     else if (value)
         return poison_node(p, token.loc);
     else if (tile_parse_at(p, "="))
-        tile_parse_error(p, token.loc, "attributes stand in braces after the operands: {%s = ..}",
+        tile_parse_error(p, token.loc, "write attributes in braces after the operands: {%s = ..}",
                          name);
     else
         tile_parse_error(p, token.loc,
@@ -402,7 +402,8 @@ const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile
     if (!type) return NULL;
     if (tile_parse_at_infix(p)) {
         tile_parse_error(p, p->token.loc,
-                         "a type ends its expression: put both in parentheses, (.. : type) %.*s ..",
+                         "no operator can follow a type: put the expression and its type in "
+                         "parentheses, (.. : type) %.*s ..",
                          (int)p->token.length, p->token.text);
         return NULL;
     }
@@ -446,8 +447,8 @@ bool tile_node_has_point(const tile_node *node) {
 bool tile_parse_refuse_num_sms(tile_parser *p, tile_loc loc, const tile_expr *expr) {
     return !tile_expr_holds(expr, TILE_EXPR_NUM_SMS) ||
            tile_parse_error(p, loc,
-                            "'num_sms' is known to the launch alone, which evaluates grid extents; "
-                            "in the kernel it is what 'grid_dim' makes of them");
+                            "'num_sms' is known at the launch only and may be used in grid "
+                            "extents; in the kernel use 'grid_dim'");
 }
 
 static const tile_expr *node_to_expr(tile_parser *p, const tile_node *node, bool allow_args) {

@@ -417,7 +417,7 @@ static bool parse_statements(tile_parser *p, tile_region region, bool needs_yiel
 }
 
 bool tile_parse_expected_body(tile_parser *p) {
-    const char *advice = tile_parse_at(p, ":")           ? "; a body stands in braces"
+    const char *advice = tile_parse_at(p, ":")           ? "; write the body in braces"
                          : tile_parse_at_word(p, "if")   ? "; write `else { if .. { .. } }`"
                          : tile_parse_at_word(p, "else") ? "; a choice between two values is "
                                                            "`select(%condition, %yes, %no)`"

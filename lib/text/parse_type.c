@@ -268,8 +268,8 @@ static bool parse_element_type(tile_parser *p, tile_type *draft) {
 static bool parse_shape_expr(tile_parser *p, const tile_expr **kept, const tile_expr **known) {
     if (tile_parse_at(p, "?"))
         return tile_parse_error(p, p->token.loc,
-                                "a view argument says its extents and strides: numbers, "
-                                "parameters, integer arguments before it");
+                                "a view argument needs its extents and strides: write numbers, "
+                                "parameters or integer arguments that come before it");
     tile_loc loc = p->token.loc;
     *kept = tile_parse_host_expr(p, TILE_PRECEDENCE_LOWEST, true);
     *known = tile_expr_has_arg(*kept) ? NULL : *kept;

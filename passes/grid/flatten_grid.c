@@ -78,8 +78,8 @@ static bool check(const folding *s) {
     const char *before = f->raster || f->is_persistent ? "tile-scheduler" : NULL;
     if (before)
         tile_error_at(f, TILE_NO_OP,
-                      "@%s: blocks do not visit tiles as `%s` says yet; run %s before flatten-grid",
-                      f->name, f->raster ? "raster" : "persistent", before);
+                      "@%s: `%s` has not been applied yet; run %s before flatten-grid", f->name,
+                      f->raster ? "raster" : "persistent", before);
     for (unsigned d = 0; d < f->grid_rank && !before; d++) {
         if (!tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS)) continue;
         return tile_error_at(

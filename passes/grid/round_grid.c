@@ -329,9 +329,9 @@ static bool may_leave(const rounding *r, tile_op op) {
 static void refuse_address(rounding *r, tile_op op) {
     r->failed = true;
     tile_error_at(r->f, op,
-                  "%s gives a pointer that is used behind a cluster barrier, and the blocks that "
-                  "round the grid of @%s up to whole clusters have none; make the grid's extents "
-                  "multiples of those of `cluster`",
+                  "%s gives a pointer that is used after a cluster barrier, and blocks that are "
+                  "added to round the grid of @%s up to whole clusters have none; make the grid's "
+                  "extents multiples of those of `cluster`",
                   tile_op_name(r->f, op), r->f->name);
 }
 

@@ -9,10 +9,9 @@ static bool waits(const tile_function *f, tile_op op) {
 static bool are_clusters_refused(tile_function *f) {
     if (!f->is_persistent || !f->cluster_rank) return false;
     if (f->cost) {
-        tile_error_at(
-            f, TILE_NO_OP,
-            "`persistent balanced by` and `cluster` exclude each other: the tiles of a cluster are "
-            "neighbours, whatever they cost; leave one of them out");
+        tile_error_at(f, TILE_NO_OP,
+                      "`persistent balanced by` and `cluster` cannot be combined: the tiles of a "
+                      "cluster are neighbors in the grid; leave one of them out");
         return true;
     }
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
@@ -32,12 +31,11 @@ static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
     unsigned count;
     const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);
     if (!f->is_persistent || !count) return false;
-    tile_error_at(
-        f, barriers[0],
-        "alloc_barrier: @%s is `persistent`, and each of a block's tiles would begin with "
-        "new barriers; write the loop over tiles behind it yourself, or leave `persistent` "
-        "out",
-        f->name);
+    tile_error_at(f, barriers[0],
+                  "alloc_barrier: @%s is `persistent`, and every tile of a block would allocate "
+                  "new barriers; write the loop over tiles yourself, after alloc_barrier, or leave "
+                  "`persistent` out",
+                  f->name);
     return true;
 }
 

@@ -48,10 +48,11 @@ static void refuse_divergent(uniformity *u, tile_op op, tile_value value) {
     tile_op source = tile_divergence_source(u->f, u->divergent, value);
     const char *own = own_access(tile_op_opcode(u->f, op));
     u->status = TILE_INVALID;
-    tile_error_of(u->f, op,
-                  "an operand differs between threads, and a tile operation takes uniform ones; "
-                  "where the compiler cannot know that it is, write `uniform`%s%s",
-                  own ? "; a thread's own access is " : "", own ? own : "");
+    tile_error_of(
+        u->f, op,
+        "an operand differs between threads, and operations on tiles need operands that are the "
+        "same in all threads; if it is the same, write `uniform(..)` around it%s%s",
+        own ? "; a thread's own access is " : "", own ? own : "");
     if (source.id)
         tile_note_at(u->f, source, "this %s differs between threads", tile_op_name(u->f, source));
 }

@@ -75,11 +75,10 @@ static void check_offsets(plan *p, tile_op op) {
         if (type->kind != TILE_TYPE_SHARED || type->layout || flat) continue;
         if (!p->shared[tile_shared_source(f, values.at[0]).id].rank) continue;
         p->status = TILE_INVALID;
-        tile_error_at(
-            f, op,
-            "%s: tile operations use this buffer too, so the compiler chooses its layout; "
-            "instead of an offset write %scoordinates, one for each dim",
-            info->name, type->stages ? "the stage and " : "");
+        tile_error_at(f, op,
+                      "%s: tile operations also use this buffer, so the compiler chooses its "
+                      "layout; instead of an offset write %scoordinates, one for each dim",
+                      info->name, type->stages ? "the stage and " : "");
     }
 }
 

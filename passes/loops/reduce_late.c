@@ -432,8 +432,8 @@ static long visit_loop(mover *m, tile_op loop) {
         if (tile_sync_is_explicit(m->f, loop) && tile_op_at(m->f, s.reduce)->segment[1]) continue;
         if (!may_reorder(m, &s)) {
             tile_missed_at(m->f, s.reduce, "not behind the loop", "say `fast`",
-                           "threads exchange what they have of a row in each iteration, as "
-                           "floats are added in the order that is written");
+                           "threads exchange partial sums of a row in each iteration, because the "
+                           "order of additions of floats must be kept");
             continue;
         }
         move_behind(m, loop, i, &s, &c);

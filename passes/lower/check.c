@@ -182,11 +182,10 @@ static void check_gather(checker *c, tile_op op) {
 static void fail_buffer(checker *c, tile_op op, bool missing) {
     c->ok = false;
     tile_error_of(c->f, op, "%s",
-                  missing
-                      ? "warps exchange elements, which takes a shared buffer behind the tile; run "
-                        "assign-layouts"
-                      : "the buffer's extents or layout are not those that the tile's layout "
-                        "asks for; leave it out, and assign-layouts adds it");
+                  missing ? "warps exchange elements, which needs a shared buffer as the operand "
+                            "after the tile; run assign-layouts"
+                          : "the buffer's extents or layout are not those that the tile's layout "
+                            "asks for; leave it out, and assign-layouts adds it");
 }
 
 /* wanted: NULL if there need not be one. */
@@ -452,7 +451,7 @@ bool lower_can(tile_pass *pass, tile_function *f, const tile_range *ranges) {
     if (f->raster || f->is_persistent)
         c.ok = tile_error_at(
             c.f, TILE_NO_OP,
-            "blocks do not visit tiles as `raster` or `persistent` says yet; run tile-scheduler");
+            "`raster` or `persistent` has not been applied yet; run the pass tile-scheduler first");
     if (c.ok)
         TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(f, op, &c);
     return c.ok;

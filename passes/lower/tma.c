@@ -197,7 +197,7 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
     if ((rule = tile_view_lacks_map(&l->old, c->view[0], l->pass->scratch, remedy))) return rule;
     if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box)) {
         *remedy = "let its rows be 16 bytes or more, and leave the layout to the compiler";
-        return "the buffer's layout has no 16 bytes side by side";
+        return "the buffer's layout has no 16 contiguous bytes";
     }
     c->boxes = 1;
     for (unsigned d = 0; d < c->type->rank; d++) c->boxes *= boxes_along(c, d);

@@ -115,11 +115,10 @@ static void take_param(schedule *s, const tile_param_decl *param) {
         if (given)
             check_type(s, param->name, given);
         else
-            SCHED_FAIL(
-                s, TILE_NO_OP,
-                "@%s: the element type '%s' is open: say which one, as in schedule{%s=f16}, or "
-                "--param %s=f16",
-                s->compute->name, param->name, param->name, param->name);
+            SCHED_FAIL(s, TILE_NO_OP,
+                       "@%s: the element type '%s' has no value: write schedule{%s=f16}, or "
+                       "--param %s=f16",
+                       s->compute->name, param->name, param->name, param->name);
         return;
     case TILE_PARAM_int:
     case TILE_PARAM_dim:

@@ -195,8 +195,8 @@ static void refuse_start(checker *c, tile_value carried, tile_value init,
                          const struct reduction *kind) {
     bool product = kind->kind == TILE_OP_mul;
     FAIL(c, tile_op_loc(c->f, c->s->loop),
-         "%s starts at another value than %d, which each part would %s; start it at %d and "
-         "%s %s behind the loop",
+         "%s starts at another value than %d, which each part would %s; start it at %d and %s %s "
+         "after the loop",
          name_of(c, carried, "a carried value"), kind->start,
          kind->kind == TILE_OP_add ? "add"
          : product                 ? "multiply by"
@@ -218,7 +218,7 @@ static void check_sum(checker *c, unsigned i) {
     if (type->kind != TILE_TYPE_TILE)
         refuse_sum(c, carried, "is no tile");
     else if (type->rank == TILE_MAX_RANK)
-        refuse_sum(c, carried, "has too many dims to be stored by parts");
+        refuse_sum(c, carried, "has too many dims for a store in parts");
     else if (!(kind = find_kind(c, next, carried)))
         refuse_sum(c, carried,
                    "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`), nor only made "
@@ -253,9 +253,7 @@ static void check_op(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (c->ok && is_seen_outside(f, op)) {
         FAIL(c, tile_op_loc(f, op),
-             "%s stands in a loop that is split, whose parts run in any order; move it "
-             "behind "
-             "the loop",
+             "%s is inside a split loop, whose parts run in any order; move it after the loop",
              tile_op_name(f, op));
         note_split(c);
     }
@@ -267,8 +265,7 @@ static void check_before(checker *c, tile_op op) {
     bool pdl = opcode == TILE_OP_pdl_wait || opcode == TILE_OP_pdl_trigger;
     if (!c->ok || pdl || !is_seen_outside(f, op)) return;
     FAIL(c, tile_op_loc(f, op),
-         "%s stands before a loop that is split, and each part would do it; move it behind "
-         "the loop",
+         "%s comes before a split loop, and every part would execute it; move it after the loop",
          tile_op_name(f, op));
     note_split(c);
 }
@@ -359,8 +356,8 @@ static void check_buffer(checker *c, tile_value buffer) {
     tile_op place = search_region(c->f, tile_op_region(c->f, c->s->loop, 0), &search);
     if (search.reads) {
         FAIL(c, tile_op_loc(c->f, place),
-             "%s may hold what another iteration of a split loop has written; write all of "
-             "it before it is used (`pipelined` makes stages by itself)",
+             "%s may hold data of another iteration of a split loop; write all of it before its "
+             "first use (`pipelined` makes the stages)",
              name_of(c, buffer, "a shared buffer"));
         note_split(c);
     }
@@ -382,8 +379,8 @@ static void check_behind(checker *c, tile_op op) {
         if (!accesses[i].shared || accesses[i].write || !c->touched[memory.id]) continue;
         c->touched[memory.id] = false;
         FAIL(c, tile_op_loc(f, op),
-             "%s holds what the last iteration of a split loop has written, which only one "
-             "part has; carry it out of the loop as a sum",
+             "%s holds data of the last iteration of a split loop, which only one part executes; "
+             "carry the data out of the loop by `iter` and `yield`",
              name_of(c, memory, "a shared buffer"));
         note_split(c);
     }
@@ -429,8 +426,8 @@ static void check_strategy(checker *c) {
     for (unsigned d = 0; d < f->grid_rank && strategy->knows_grid && c->ok; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, loc,
-                 "the grid of @%s names num_sms, so that its kernels do not know how many "
-                 "parts there are; take the strategy serial",
+                 "the grid of @%s depends on num_sms, so its kernels cannot know the number of "
+                 "parts; use the strategy serial",
                  f->name);
 }
 
@@ -439,8 +436,8 @@ static void check_place(checker *c) {
     tile_loc loc = tile_op_loc(f, c->s->loop);
     if (c->s->strategy && tile_op_at(f, c->s->loop)->parent.id != f->body.id)
         FAIL(c, loc,
-             "the loop stands inside of another operation; a loop that is split stands in "
-             "the kernel's body itself");
+             "the loop is inside another operation; a split loop must be directly in the kernel's "
+             "body");
     else if (f->sync_explicit)
         FAIL(c, loc,
              "@%s is `sync explicit`, and %s writes no barriers; leave them to the compiler",

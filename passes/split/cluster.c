@@ -13,7 +13,7 @@
 #include "passes/split/split.h"
 
 const char *split_cluster_refuses(const split *s) {
-    if (s->f->cluster_rank) return "the kernel has clusters of its own";
+    if (s->f->cluster_rank) return "the kernel has a `cluster` clause";
     return NULL;
 }
 

@@ -92,11 +92,11 @@ static bool check_carried(const grouping *g) {
         tile_value carried = tile_carried_received(f, g->s.loop, 0, i);
         const char *name = name_of(g, carried);
         if (!filled_with(f, tile_carried_sent(f, g->s.loop, TILE_AROUND, i)).id)
-            return tile_error_at(g->s.f, g->s.loop,
-                                 "groups: %s starts at a tile that all warps have together; start "
-                                 "it at a number, and combine it with the tile behind the "
-                                 "loop",
-                                 name);
+            return tile_error_at(
+                g->s.f, g->s.loop,
+                "groups: %s starts at a tile that is distributed over all warps; start it at a "
+                "number, and combine it with the tile after the loop",
+                name);
         if (tile_value_type(f, carried)->layout)
             return tile_error_at(g->s.f, g->s.loop,
                                  "groups: %s has a layout, which is either the block's or a "

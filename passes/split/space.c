@@ -64,11 +64,10 @@ tile_op split_find_loop(const tile_function *f, const char *name) {
     tile_op found = only_loop(f, name, &several);
     const char *names = found.id ? "" : name_loops(f, &arena), *what;
     if (several)
-        what =
-            tile_arena_format(&arena,
-                              "several loops carry values (%s); say which with loop=VARIABLE, or "
-                              "write `split` behind it",
-                              names);
+        what = tile_arena_format(&arena,
+                                 "several loops carry values (%s); choose one with loop=VARIABLE, "
+                                 "or write `split` in its header",
+                                 names);
     else if (name && *names)
         what = tile_arena_format(&arena, "no loop over %%%s carries a sum, only those over %s",
                                  name, names);
@@ -181,8 +180,8 @@ tile_status tile_split_write(tile_function *f, const tile_split_point *point) {
     if (!kernel) {
         refuse(f, point,
                kernels
-                   ? "several of its kernels have a loop that carries sums; write `split` behind "
-                     "the loop"
+                   ? "several of its kernels have a loop that carries sums; write `split` in the "
+                     "header of the loop"
                    : "none of its kernels has a loop that carries a sum, or one that has several",
                "");
         return TILE_INVALID;

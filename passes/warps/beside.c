@@ -65,7 +65,7 @@ static const char *find_readers(const planner *p, tile_op copy, reader_span *spa
         if (opcode != TILE_OP_dot && opcode != TILE_OP_load_shared)
             return "its buffer is used by more than products and `load_shared`";
         if (!holder.id || !is_behind(f, copy, holder))
-            return "its buffer is read before it, or outside of the loop that it stands in";
+            return "its buffer is read before it, or outside of its loop";
         widen(f, span, (reader_span){holder, holder});
     }
     return NULL;
@@ -83,7 +83,8 @@ static void plan_copy(const planner *outer, tile_op copy) {
     p.missed = "no TMA";
     const char *why = is_whole(p.f, copy) ? find_readers(&p, copy, &span)
                                           : "it does not fill a whole buffer of `alloc_shared`";
-    const char *remedy = "give it a buffer that it alone fills, and that is read behind it";
+    const char *remedy =
+        "give it a buffer that no other operation fills, and load from it afterwards";
     if (!why && p.s->turns) {
         why = "groups that take turns at tiles copy what is theirs";
         remedy = "say `consumers = cooperative`";

@@ -173,7 +173,7 @@ static tile_op load_in_place(const chooser *c, tile_op dot, tile_value tile, obs
     const tile_type *buffer = tile_value_type(c->f, element.at[0]);
     if (buffer->cluster || element.count != 1u + (buffer->stages != NULL)) return TILE_NO_OP;
     if (c->uses[tile.id] != 1)
-        OBSTACLE(o, "give dot the buffer", "an operand's load_shared is used elsewhere, too");
+        OBSTACLE(o, "give dot the buffer", "the load_shared of an operand has other uses");
     else if (!undisturbed_load(c->f, load, element.at[0], dot))
         OBSTACLE(o, "put the load_shared next to the dot",
                  "between an operand's load_shared and the dot its buffer may be written or freed");
@@ -208,8 +208,8 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     if (type->cluster) return false;
     if (c->single[value.id]) {
         OBSTACLE(o, "copy it from a view of tf32, whose low 13 bits are left out",
-                 "%s is copied from f32 and rounded to tf32 where it is read, and wgmma reads "
-                 "shared memory by itself",
+                 "%s is copied from f32 and rounded to tf32 when it is loaded, but wgmma reads "
+                 "shared memory directly",
                  operand_name(operand));
         return false;
     }
@@ -236,7 +236,7 @@ static void tell_registers(const tile_dot_facts *dot, obstacle *o) {
                  ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
                    "cores at less precision"
                  : "use more warps or smaller tiles",
-             "the sums take %lld registers of each thread, which leaves wgmma too few",
+             "the accumulators take %lld registers per thread, which leaves too few for wgmma",
              (long long)tile_dot_registers(dot));
 }
 
@@ -247,11 +247,11 @@ static void tell_matrix(const tile_dot_facts *dot, unsigned operand, obstacle *o
         OBSTACLE(o, "leave the layout to the compiler", "no descriptor names the layout of %s",
                  operand_name(operand));
     else if (of->along != of->k_dim && tile_scalar_bytes(scalar) != 2)
-        OBSTACLE(
-            o, "store it with k contiguous, or copy it from such a view",
-            "%s has its elements of %u bits side by side along %s in shared memory, wgmma takes "
-            "only 16 bits so",
-            operand_name(operand), tile_scalar_bits(scalar), operand == TILE_MMA_LHS ? "m" : "n");
+        OBSTACLE(o, "store it with k contiguous, or copy it from such a view",
+                 "in shared memory, elements of %s (%u bits) are contiguous along %s, which wgmma "
+                 "supports for 16 bits only",
+                 operand_name(operand), tile_scalar_bits(scalar),
+                 operand == TILE_MMA_LHS ? "m" : "n");
     else
         OBSTACLE(o, "use extents of at least 8 rows and 16 bytes",
                  "%s is too small for the atoms of a descriptor", operand_name(operand));
@@ -445,8 +445,8 @@ static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *fa
                  tile_op_name(c->f, c->call));
     else if (sums)
         OBSTACLE(o, "use more warps or smaller tiles, or a loop for each product",
-                 "its sums, those of other products that wait beside them, and an operand in "
-                 "registers take %lld of each thread, which leaves wgmma too few",
+                 "its accumulators, those of other pending dots, and an operand in registers take "
+                 "%lld registers per thread, which leaves too few for wgmma",
                  (long long)sums);
 }
 
@@ -481,9 +481,9 @@ static void tell_loaded(const chooser *c, tile_op dot) {
         snprintf(part, sizeof part, "%s is a part of its buffer, and descriptors name whole stages",
                  operand_name(operand));
         tile_missed_at(c->f, dot, "not in place",
-                       reason.found ? reason.remedy
-                                    : "give each group a buffer of its own, or the whole tile to "
-                                      "all its warps",
+                       reason.found
+                           ? reason.remedy
+                           : "give each group its own buffer, or the whole tile to all its warps",
                        "%s", reason.found ? reason.why : part);
     }
 }

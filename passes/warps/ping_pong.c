@@ -49,10 +49,9 @@ static bool can_take_turns(specialist *s) {
         return tile_missed_at(f, loop, "no ping-pong", refusal.remedy, "%s", refusal.why);
     for (unsigned i = 0; i < 3; i++)
         if (!is_fixed(s, tile_op_operand(f, loop, i)))
-            return tile_missed_at(
-                s->ring.f, loop, "no ping-pong", NULL,
-                "the loop's bounds depend on the tile, and groups that take turns "
-                "must know each other's");
+            return tile_missed_at(s->ring.f, loop, "no ping-pong", NULL,
+                                  "the loop's bounds depend on the tile, and warpgroups that take "
+                                  "turns need the same bounds");
     TILE_FOR_EACH_OP (f, op, f->body)
         if (op.id != s->around[0].id && !specialize_is_outside(s, op) && !may_repeat(f, op))
             return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,

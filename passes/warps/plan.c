@@ -213,7 +213,8 @@ static void check_unwritten(planner *p, tile_op copy, bool in_order) {
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
         if (p->ok && may_write(p, op, source, in_order))
             refuse(p, copy,
-                   "the kernel may write what it reads, and a producer would read that too early",
+                   "the kernel may write memory that it also loads, and a producer warp would load "
+                   "it too early",
                    "say `noalias`");
 }
 

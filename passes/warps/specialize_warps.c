@@ -250,7 +250,7 @@ static void serve(const specialist *s) {
         tile_missed_at(f, loop, "no ordered issue", NULL, "the target has no wgmma");
     else if (ordered && !s->chained)
         tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
-                       "none of its products takes what another one makes");
+                       "no dot takes the result of another dot");
     else if (ordered && s->warps * s->sets == WARPGROUP)
         tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
                        "one warpgroup has none to take turns with");

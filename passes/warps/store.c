@@ -51,7 +51,7 @@ static const char *find_obstacle(const specialist *s, tile_op op, const char **r
     *remedy = "put it last";
     for (tile_op next = behind(s, op); next.id; next = behind(s, next))
         if (must_wait(f, next, view) && tile_stores_may_meet(f, op, next))
-            return "what comes behind it may need it complete";
+            return "code after it may need the completed store";
     *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
     for (unsigned i = 0; i < s->around_count; i++)
         if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))

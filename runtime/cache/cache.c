@@ -24,9 +24,8 @@ tile_cache *tile_cache_open(tile_context *context, const char *folder,
     cache->compiler = tile_compiler_identity(&cache->arena);
     tile_database_open(&cache->db, context, folder, vfs);
     if (!tile_compiler_is_known())
-        tile_database_give_up(&cache->db, "this program has no build id, which would tell what it "
-                                          "compiled from another one's (link it with "
-                                          "-Wl,--build-id)");
+        tile_database_give_up(&cache->db, "this program has no build id, which identifies its code "
+                                          "in the cache; link it with -Wl,--build-id");
     return cache;
 }
 

@@ -127,7 +127,7 @@ static void mend(tile_database *db, int result, bool was_writing) {
     case SQLITE_LOCKED:
         if (db->patient && ++db->waits == VAIN_WAITS)
             tile_database_give_up(
-                db, "it stays locked by another process, or its folder knows no locks");
+                db, "another process keeps it locked, or its file system does not support locks");
         break;
     case SQLITE_CORRUPT: /* the message may hold bytes of the file */
     case SQLITE_NOTADB: renew(db, sqlite3_errstr(result), true); break;

@@ -47,14 +47,14 @@ tile_status tile_inspect_resources(tile_context *context, const tile_blob *ptx, 
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_program program;
     *out = (tile_resources){.target = target, .limit = ""};
-    if (!abi || !check(context, ptx, target, ptxas, "resources are what ptxas says: name one"))
+    if (!abi ||
+        !check(context, ptx, target, ptxas, "resources are reported by ptxas; give its path"))
         return TILE_INVALID;
     tile_status status = tile_run_ptxas(context, &program, ptx, target, ptxas, "-v");
     if (status == TILE_OK) {
         char *text = tile_program_read(program.messages, NULL);
         if (!read_verbose(text, out)) {
-            tile_report(context, TILE_ERROR, (tile_loc){0}, "%s -v says nothing of registers",
-                        ptxas);
+            tile_report(context, TILE_ERROR, (tile_loc){0}, "%s -v reports no registers", ptxas);
             status = TILE_FAILED;
         }
         free(text);
@@ -142,7 +142,8 @@ tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const 
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     tile_blob cubin = {NULL, 0};
     *sass = (tile_blob){NULL, 0};
-    if (!check(context, ptx, target, disassembler, "instructions are what nvdisasm says: name one"))
+    if (!check(context, ptx, target, disassembler,
+               "instructions are printed by nvdisasm; give its path"))
         return TILE_INVALID;
     tile_status status = assemble(context, ptx, target, ptxas, &cubin);
     if (status == TILE_OK) status = run_disassembler(context, &cubin, disassembler, sass);

@@ -291,8 +291,8 @@ static void compute_slice(evaluation *e, tile_op op, double *to) {
         if (first[d] < 0 || first[d] > whole.dims[d] - part.dims[d] ||
             (part.dims[d] && first[d] % part.dims[d]))
             FAIL(e,
-                 "@%s: slice begins at %lld of %lld, which is no multiple of its extent, %lld, "
-                 "or too far behind",
+                 "@%s: slice begins at %lld of %lld; it must be a multiple of its extent, %lld, "
+                 "and the slice must end inside",
                  e->f->name, (long long)first[d], (long long)whole.dims[d],
                  (long long)part.dims[d]);
     }

@@ -76,7 +76,7 @@ static tile_status shape(shaper *s, const char *name, const tile_type *type,
 static bool open(shaper *s, const tile_function *kernel, const int64_t *sizes) {
     if (!kernel->reference) {
         tile_report(tile_function_context(kernel), TILE_ERROR, kernel->loc,
-                    "@%s names no reference: write `of @compute` behind its arguments",
+                    "@%s names no reference: write `of @compute` after its arguments",
                     kernel->name);
         return false;
     }

@@ -117,8 +117,8 @@ static tile_status check_request(tuner *u, const char *name, unsigned argument_c
         return fail(u, TILE_UNSUPPORTED, "there is no tuning on device %s", u->device->name);
     if (!u->f->reference && !u->options.unchecked)
         return fail(u, TILE_INVALID,
-                    "@%s names no reference, so no result could be checked: write `of @compute` "
-                    "behind its arguments, or allow what is unchecked",
+                    "@%s names no reference, so results cannot be checked: write `of @compute` "
+                    "after its arguments, or allow unchecked results (tile-run --unchecked)",
                     u->f->name);
     if (!tile_bindings_are_complete(u->device->context, u->options.bindings,
                                     u->options.binding_count))
@@ -206,7 +206,7 @@ static const char *driver_text(const tuner *u) {
 
 static const char *find_reason_against_keeping(const tuner *u) {
     if (!u->device->cache) return "the device has no cache";
-    if (u->options.binding_count) return "it is the best of what the given bindings leave";
+    if (u->options.binding_count) return "it is the best point that agrees with the given bindings";
     return NULL;
 }
 
@@ -442,7 +442,8 @@ static tile_status run(tuner *u) {
 }
 
 static tile_status fail_without_best(tuner *u) {
-    const char *text = "no candidate of @%s won; the report says what became of each";
+    const char *text =
+        "no candidate of @%s is usable; the report (--report=FILE) lists the reason for each";
     if (u->options.budget > 0 && u->tried < u->runnable)
         text = tile_arena_format(&u->arena,
                                  "no candidate of @%%s won within the budget of %g s: %zu of %zu "

@@ -76,7 +76,7 @@ static const char *describe_end(trouble t, int state, tile_arena *arena) {
     switch (t) {
     case TIMEOUT: return "it took too long";
     case MEMORY: return "it took too much memory";
-    case NONSENSE: return "what it answers is not of this protocol";
+    case NONSENSE: return "its answer does not follow the protocol";
     case NO_TROUBLE:
     case DIED: break;
     }

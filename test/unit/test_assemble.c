@@ -222,7 +222,7 @@ Test(assemble, resources_are_what_ptxas_says) {
     unlink(path);
     write_assembler(path, "nothing of the kind");
     cr_expect_eq(tile_inspect_resources(x.context, &blob, abi, target, path, &r), TILE_FAILED);
-    cr_expect(strstr(x.messages, "-v says nothing of registers"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "-v reports no registers"), "%s", x.messages);
     unlink(path);
     tile_abi_destroy(abi);
     codegen_close(&x);

@@ -127,8 +127,8 @@ Test(attribute_contract, a_reader_comes_after_the_writers) {
 
 Test(attribute_contract, a_text_has_nothing_that_is_still_to_be_written) {
     check(&tile_all_passes, served_text, "dce,specialize-warps,pipeline-dots", false, TILE_INVALID,
-          "k.tile:4:3: for: 'producer_fed' is what the pass 'specialize-warps' writes, which is "
-          "still to run: leave it out");
+          "k.tile:4:3: for: 'producer_fed' is set by the pass 'specialize-warps', which runs "
+          "later; leave it out");
     check(&tile_all_passes, served_text, "pipeline-dots", false, TILE_OK, NULL);
     check(&tile_all_passes, served_text, "dce", false, TILE_OK, NULL);
 }

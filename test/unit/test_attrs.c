@@ -103,9 +103,8 @@ static void expect_refusal(const char *text, const char *words) {
 }
 
 Test(attrs, say_what_they_take) {
-    expect_refusal(
-        "{ordering = aquire}",
-        "'ordering' is one of relaxed, acquire, release, acq_rel, sc; did you mean 'acquire'?");
+    expect_refusal("{ordering = aquire}", "'ordering' takes one of relaxed, acquire, release, "
+                                          "acq_rel, sc, not 'aquire'; did you mean 'acquire'?");
     expect_refusal("{ordering}", "expected '='");
     expect_refusal("{text = @k}", "expected a text in quotation marks");
     expect_refusal("{text = \"open}", "this text lacks its closing quotation mark");

@@ -191,10 +191,10 @@ Test(cpu, copies_land_at_the_wait_that_covers_them) {
     cr_assert_eq(copy_twice(&x, others, first), TILE_OK, "%s", x.text.messages);
     cpu_close(&x);
     cr_assert_eq(copy_twice(&x, first, ""), TILE_FAULT);
-    cr_assert(strstr(x.text.messages, "4:3: error: cp_async: what it copies"));
+    cr_assert(strstr(x.text.messages, "4:3: error: cp_async: its source"));
     cpu_close(&x);
     cr_assert_eq(copy_twice(&x, "", second), TILE_FAULT);
-    cr_assert(strstr(x.text.messages, "6:3: error: cp_async: what it copies"));
+    cr_assert(strstr(x.text.messages, "6:3: error: cp_async: its source"));
     cpu_close(&x);
 }
 

@@ -87,7 +87,7 @@ Test(cpu_mbarriers, bytes_that_nobody_writes) {
 Test(cpu_mbarriers, a_fence_for_copies) {
     expect("  if %t == 0 {\n    mbarrier_init %b[0], 1\n    mbarrier_expect %b[0], 4\n"
            "    st_async 7, %s[0], %b[0]\n    mbarrier_wait %b[0], 0\n  }\n",
-           "9:5:", "is not seen by copies in the background: mbarrier_fence is missing");
+           "9:5:", "is not visible to asynchronous copies: add mbarrier_fence");
 }
 
 Test(cpu_mbarriers, numbers_that_are_none) {

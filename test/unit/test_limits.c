@@ -138,7 +138,7 @@ static void write_tile(program *p, int64_t n) {
 /* The next odd number; a power of two of it is in between. */
 static void test_ODD_EXTENT(int number) {
     check(write_tile, PARSED, number, number + 2,
-          "must be odd numbers up to 31 times powers of two: instead of 33, 32 or 34");
+          "must be odd numbers up to 31 times powers of two: instead of 33, write 32 or 34");
 }
 
 /* The next extent that a tile may have. */
@@ -266,7 +266,7 @@ static void write_regions(program *p, int64_t n) {
 
 static void test_DEPTH(int number) {
     check(write_regions, PARSED, number, number + 1,
-          "more than 200 regions stand inside each other; compute conditions first");
+          "more than 200 regions are nested; compute conditions first");
 }
 
 static void write_sum(program *p, int64_t n) {

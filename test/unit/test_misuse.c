@@ -139,7 +139,7 @@ Test(misuse, header_expressions) {
     REFUSED(grid, set_grid(x, tile_expr_param(x->context, "nobody")));
     REFUSED("`warps` may depend on compile-time parameters only",
             tile_function_set_warps(x->kernel, tile_expr_arg(x->context, 0)));
-    REFUSED("needs `warps`", tile_function_set_warps(x->kernel, NULL));
+    REFUSED("has no `warps`", tile_function_set_warps(x->kernel, NULL));
     const char *where = "`where` may depend on compile-time parameters and integer arguments only";
     REFUSED(where, tile_function_add_where(x->kernel, tile_expr_num_sms(x->context)));
     REFUSED(where, tile_function_add_where(x->kernel, tile_expr_arg(x->context, 1))); /* pointer */

@@ -31,7 +31,8 @@ Test(parse, words_that_nothing_has) {
     check_refused(TEXT_KERNEL("syncc"),
                   "2:1: error: unknown operation 'syncc'; did you mean 'sync'?\n");
     check_refused(TEXT_KERNEL("frobnicate %n"), "2:1: error: unknown operation 'frobnicate'\n");
-    check_refused(TEXT_KERNEL("%a = %n + pp"), "2:11: error: there is no parameter 'pp'\n");
+    check_refused(TEXT_KERNEL("%a = %n + pp"), "2:11: error: there is no parameter 'pp'; declare "
+                                               "it after the name of the kernel: <pp: int>\n");
     check_refused(TEXT_KERNEL("%count = %n\n%a = %cuont + 1"),
                   "3:6: error: %cuont is not defined; did you mean '%count'?\n");
     check_refused(TEXT_KERNEL("%a = splat 1 : tiel<f32[4]>"),
@@ -50,13 +51,17 @@ Test(parse, words_that_nothing_has) {
 
 Test(parse, names) {
     check_refused(TEXT_KERNEL("%a = neg %n\n%a = neg %n"),
-                  "3:1: error: %a is defined twice\n2:1: note: previous definition is here\n");
+                  "3:1: error: %a is defined already, and a value cannot change; use another "
+                  "name\n2:1: note: previous definition is here\n");
     check_refused(TEXT_KERNEL("%n = neg %l"),
-                  "2:1: error: %n is defined twice\n1:54: note: previous definition is here\n");
+                  "2:1: error: %n is defined already, and a value cannot change; use another "
+                  "name\n1:54: note: previous definition is here\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 { %a = neg %i }\n%b = neg %a"),
-                  "3:10: error: %a is not defined\n");
+                  "3:10: error: %a is defined only inside a region that has ended; hand it on with "
+                  "`yield`, or define it before the region\n2:26: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%i = neg %n\nfor %i = 0 to 4 step 1 { }"),
-                  "3:5: error: %i is defined twice\n2:1: note: previous definition is here\n");
+                  "3:5: error: %i is defined already, and a value cannot change; use another "
+                  "name\n2:1: note: previous definition is here\n");
     check_accepted(TEXT_KERNEL("for %i = 0 to 4 step 1 { }\nfor %i = 0 to 4 step 1 { }"));
     check_refused(TEXT_KERNEL("%a, %b = neg %n"),
                   "2:1: error: 'neg' has 1 result, but 2 names are given\n");
@@ -65,7 +70,7 @@ Test(parse, names) {
     check_refused("kernel @k() grid [1] warps 4 {}\nkernel @k() grid [1] warps 4 {}",
                   "2:8: error: there is a function @k already\n1:8: note: it is here\n");
     check_refused("compute @c(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %c = neg %a }",
-                  "1:9: error: the result %b is never computed\n");
+                  "1:9: error: the result %b is never computed; write `%b = ..` in the body\n");
 }
 
 Test(parse, operands) {
@@ -76,8 +81,8 @@ Test(parse, operands) {
     check_refused(TEXT_KERNEL("%a = neg %n[0]"),
                   "2:10: error: neg: operand 'src' must be written without brackets\n");
     check_refused(TEXT_KERNEL("%a = min(%n)"), "2:6: error: 'min' takes 2 operands, not 1\n");
-    check_refused(TEXT_KERNEL("%a = %n + %x"),
-                  "2:9: error: add: both operands must have the same type, not i32 and f32\n");
+    check_refused(TEXT_KERNEL("%a = %n + %x"), "2:9: error: add: both operands must have the same "
+                                               "type, not i32 and f32; cast it: `f32(%n)`\n");
     check_refused(TEXT_KERNEL("%a = %n + 1 : i64"), "2:6: error: the expression is i32, not i64\n");
     check_refused(TEXT_KERNEL("%a = i8(200)"), "2:6: error: 200 does not fit i8\n");
     check_refused(TEXT_KERNEL("%a = i8(%p)"),
@@ -90,21 +95,24 @@ Test(parse, operands) {
                   "2:6: error: this number is too large\n");
     check_refused(TEXT_KERNEL("%a = %n && %n"),
                   "2:9: error: there is no '&&'; use '&', which binds weaker than comparisons\n");
-    check_refused(TEXT_KERNEL("wait_group %n"), "2:1: error: wait_group: operand 'pending' must be "
-                                                "a constant i32, not i32\n");
+    check_refused(TEXT_KERNEL("wait_group %n"),
+                  "2:1: error: wait_group: operand 'pending' must be a constant i32, not i32\n");
     check_refused(TEXT_KERNEL("%a = splat 0.5 : tile<T[4]>"),
                   "2:12: error: 'T' may be an integer type: the constant must be an integer\n");
 }
 
 Test(parse, statements) {
-    check_refused(TEXT_KERNEL("sync %n"), "2:6: error: expected '=' after %n; if it is an operand, "
-                                          "the operation before it takes no more\n");
-    check_refused(TEXT_KERNEL("%n + 1"), "2:1: error: expected '=' after %n; if it is an operand, "
-                                         "the operation before it takes no more\n");
+    check_refused(TEXT_KERNEL("sync %n"),
+                  "2:6: error: a statement begins with an operation or with `%x = `, not with the "
+                  "value %n; if it is an operand, the operation before it takes no more\n");
+    check_refused(TEXT_KERNEL("%n + 1"),
+                  "2:1: error: a statement begins with an operation or with `%x = `, not with the "
+                  "value %n; if it is an operand, the operation before it takes no more\n");
     check_refused(TEXT_KERNEL("min(%n, 1)"),
                   "2:1: error: the result of an expression needs a name: %x = ...\n");
-    check_refused(TEXT_KERNEL("%a = if q { yield 1 }"),
-                  "2:6: error: an `if` with results needs `else`\n");
+    check_refused(
+        TEXT_KERNEL("%a = if q { yield 1 }"),
+        "2:6: error: an `if` with results needs `else { yield .. }`, with as many values\n");
     check_refused(TEXT_KERNEL("%a = if q { yield 1 } else { yield 1.0 }"),
                   "2:30: error: value 1 of `yield` is f32, but `if` carries i32\n");
     check_refused(TEXT_KERNEL("for %i = 0 to 4 step 1 pipelnied (2) { }"),
@@ -119,14 +127,17 @@ Test(parse, statements) {
 Test(parse, constants_of_headers) {
     check_refused("kernel @k(%n: i32) grid [%m] warps 4 {}", "1:26: error: %m is not defined\n");
     check_refused("kernel @k(%n: i32) grid [1] warps %n {}",
-                  "1:35: error: this must be known at compile time\n");
+                  "1:35: error: %n is known only when the kernel runs; write a number or a "
+                  "parameter, which is declared after the kernel's name: <block: int = 128>\n");
     check_refused("kernel @k(%x: f32) grid [%x] warps 4 {}",
-                  "1:26: error: only integer arguments can be used here\n");
-    check_refused("kernel @k() grid [1.5] warps 4 {}", "1:19: error: an integer is needed here\n");
+                  "1:26: error: %x cannot be used here: only integer arguments can\n");
+    check_refused("kernel @k() grid [1.5] warps 4 {}",
+                  "1:19: error: expected an integer, found a number with a point\n");
     check_refused("kernel @k() grid [1] grid [2] warps 4 {}",
                   "1:22: error: 'grid' is given twice\n");
     check_refused("kernel @k<a: int>() tune (a, b) in [(1, 2)] grid [1] warps 4 {}",
-                  "1:30: error: there is no parameter 'b'\n");
+                  "1:30: error: there is no parameter 'b'; declare it after the name of the "
+                  "kernel: <b: int>\n");
     check_refused("kernel @k<a: int, b: int>() tune (a, b) in [(1, 2, 3)] grid [1] warps 4 {}",
                   "1:45: error: this point has 3 values for 2 parameters\n");
     check_refused("compute @c<p: word>(%a: tensor<f32[4]>) -> (%b: tensor<f32[4]>) { %b = neg %a }",
@@ -180,17 +191,17 @@ Test(parse, layouts) {
     check_refused("#a = layout {offset = [[1, 2], [3]]}\n",
                   "1:32: error: this entry has 1 coordinates, the entries before it have 2\n");
     check_refused(TEXT_KERNEL("%t = splat 0 : tile<i32[4], #b>"),
-                  "2:29: error: there is no layout #b\n");
+                  "2:29: error: there is no layout #b; write one of #plain, #mma_acc, #mma_lhs, "
+                  "#mma_rhs and #swizzle128, or define it before the kernel: `#b = layout {..}`\n");
 }
 
 Test(parse, goes_on_after_a_mistake) {
     check_refused(
         TEXT_KERNEL(
             "%a = lod %n\n%b = add %a, 1\n%c = neg %d\n%e = add %c,\n%f = neg %f\nsync sync ?"),
-        "2:6: error: unknown operation 'lod'; did you mean 'load'?\n"
-        "4:10: error: %d is not defined\n"
-        "6:1: error: %f is not defined\n"
-        "7:11: error: expected a statement, found '?'\n");
+        "2:6: error: unknown operation 'lod'; did you mean 'load'?\n4:10: error: %d is not "
+        "defined\n6:1: error: %f is not defined\n7:11: error: unexpected '?': write "
+        "`select(%condition, %yes, %no)`\n");
 }
 
 Test(parse, stops_after_twenty_errors) {

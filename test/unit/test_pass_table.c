@@ -179,8 +179,8 @@ typedef struct level_case {
 
 /* The manager alone looks at levels: it runs, leaves alone, or refuses. */
 Test(pass_table, passes_run_at_their_levels) {
-    static const char past[] = "2 @k is at level 3: 'tiles' and other passes of lower levels leave "
-                               "it as it is\n";
+    static const char past[] =
+        "2 @k is at level 3, which 'tiles' does not accept; run passes of that level only\n";
     static const level_case cases[] = {
         {NULL, 2, 2, "tiles", "tiles:k tiles:l ", NULL, TILE_OK},
         {NULL, 2, 3, "tiles", "tiles:k ", "@l is at level 3", TILE_OK},

@@ -20,7 +20,7 @@ Test(while_loop, text_that_is_refused) {
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b, %c) { yield 1 }"),
                   "2:43: error: expected ')', found ','\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %a }"),
-                  "2:53: error: %a is not defined\n");
+                  "2:53: error: %a is defined only inside a region that has ended; hand it on with `yield`, or define it before the region\n2:13: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%r, %s = while iter (%a = 1) { yield q, %a } do (%b) { yield 1 }"),
                   "2:1: error: 'while' has 1 result, but 2 names are given\n");
     check_refused(TEXT_KERNEL("while { sync } do { sync }"),
@@ -72,7 +72,7 @@ Test(while_loop, regions_nest_as_deep_as_the_text_can) {
     cr_expect_eq(tile_build_if_else(&b, yes, NULL, 0).id, 0u);
     tile_value one = tile_build_int(&b, 1);
     cr_expect_eq(tile_build_for_loop(&b, one, one, one, NULL, 0).id, 0u);
-    const char *message = "1:8: error: more than 200 regions stand inside each other; compute "
+    const char *message = "1:8: error: more than 200 regions are nested; compute "
                           "conditions first, with `&` and `select`\n";
     cr_expect_eq(strncmp(x.messages, message, strlen(message)), 0, "%s", x.messages);
     cr_expect_eq(x.errors, 3u);

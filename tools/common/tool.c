@@ -207,7 +207,7 @@ bool tool_remarks_option(tool_arguments *arguments, tool_remarks *remarks, bool 
     if (*kind && *kind != '=') return false;
     *ok = !*kind || strcmp(kind, "=error") == 0;
     *remarks = *kind ? TOOL_REMARKS_ERROR : TOOL_REMARKS_ALL;
-    if (!*ok) fprintf(stderr, "error: --remarks stands alone or with =error, not '%s'\n", word);
+    if (!*ok) fprintf(stderr, "error: --remarks takes no value or =error, not '%s'\n", word);
     arguments->next++;
     return true;
 }

@@ -462,12 +462,14 @@ static bool run_kernel(run *r) {
     double limit;
     double since = seconds();
     if (o->trace && (o->repeats || o->tuning.tune))
-        return !fail("--trace", "changes what takes how long: without --time and --tune");
+        return !fail("--trace", "changes the timing; leave out --time and --tune");
     if (!tune_check(&o->tuning)) return false;
     if (o->tuning.tune && o->level == 1)
         return !fail("--tune", "does not apply at level 1: a compute has no points");
     if (o->target && o->level == 1)
-        return !fail("--target", "does not apply at level 1: a compute runs as it is");
+        return !fail(
+            "--target",
+            "does not apply at level 1, where a compute is evaluated directly; leave it out");
     if (o->with_reference && o->level == 1)
         return !fail("--check", "at level 1 the compute itself runs: give OUT=EXPR");
     if (o->with_reference && !reference_open(&r->reference, r->module, r->function, o->bindings,

@@ -63,7 +63,7 @@ bool tune_check(const tune_options *o) {
                   {o->budget > 0, "--budget"}, {o->timeout > 0, "--timeout"},
                   {o->jobs > 0, "--jobs"},     {o->retune != TILE_RETUNE_MISSING, "--retune"}};
     for (size_t i = 0; i < sizeof others / sizeof *others && !o->tune; i++)
-        if (others[i].given) return fail(others[i].name, "says how to tune: give --tune, too");
+        if (others[i].given) return fail(others[i].name, "applies to tuning only; add --tune");
     return true;
 }
 

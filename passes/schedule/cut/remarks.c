@@ -45,7 +45,7 @@ static bool is_of_product(const handed *h) {
 }
 
 static const char walk[] =
-    "a walk computes exp(%x - reduce_max(%x)), its sums, quotients by what is the same for a row, "
+    "one kernel can compute exp(%x - reduce_max(%x)), its sums, quotients by values of the row, "
     "and products with it: give the computation that form, or write a kernel (`of @c`)";
 
 /* What the product's kernel multiplies. */
@@ -57,10 +57,9 @@ static cause of_operand(const handed *h) {
             "give the extents along which both add up, up to 256, as in "
             "schedule{d=128}, or leave it: two kernels are often as fast"};
     if (h->writer->kind == SCHED_ROWS && is_of_product(h))
-        return (cause){
-            "the two products and the reductions between them are not one walk along the rows; "
-            "a remark \"not online\" says why if little is missing",
-            walk};
+        return (cause){"the two products and the reductions between them do not become one kernel; "
+                       "a remark \"not online\" says why if little is missing",
+                       walk};
     if (h->writer->kind == SCHED_ROWS)
         return (cause){
             "it is an operand of a product, whose blocks have a part of a row at a time, "
@@ -84,26 +83,23 @@ static cause of_rows(const handed *h) {
         return (cause){"the next kernel wants it in another shape, as a reshape or a transpose of "
                        "what is computed",
                        "reshape arguments before all arithmetic"};
-    return (cause){
-        "the product and the reductions of its rows are not one walk along them; a remark "
-        "\"not online\" says why if little is missing",
-        walk};
+    return (cause){"the product and the reductions of its rows do not become one kernel; a remark "
+                   "\"not online\" says why if little is missing",
+                   walk};
 }
 
 static cause find_cause(const handed *h) {
     if (h->writer->apart)
-        return (cause){"rows are few and long, so that all blocks share each reduction, and what "
-                       "needs it waits for all of them",
+        return (cause){"rows are few and long, so all blocks share each reduction, and code that "
+                       "needs its result waits for all blocks",
                        NULL};
     if (is_operand(h)) return of_operand(h);
     if (is_product(h->reader) && is_product(h->writer))
-        return (cause){"a kernel computes one product, and this one stands beside another one",
+        return (cause){"a kernel computes one product, and there is another one",
                        "write a kernel with both `dot`s in one loop (`of @c`), where the trip "
                        "through memory costs more than a few percent"};
     if (is_product(h->reader))
-        return (cause){"the product's kernel reads it beside the sums, and computes no reductions "
-                       "of its own",
-                       NULL};
+        return (cause){"the product's kernel reads its result and computes no reductions", NULL};
     if (h->reader->kind == SCHED_ROWS) return of_rows(h);
     return (cause){"the kernel that reads it has other dims, and its blocks would each compute it "
                    "again",

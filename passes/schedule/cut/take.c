@@ -71,7 +71,7 @@ static bool take_extents(chain_finder *f, tile_op op) {
     sched_online *o = f->o;
     enum { WIDEST = 256 };
     static const char remedy[] =
-        "say the extent, as in schedule{d=128}, and keep it to 256, or several kernels remain";
+        "give the extent, as in schedule{d=128}, at most 256; otherwise several kernels remain";
     o->deep = o->wide = 1;
     for (unsigned i = 0; i < o->inner_count; i++) {
         const tile_value lhs = tile_operand_lhs(s->compute, o->inner[i].op);
@@ -165,8 +165,8 @@ static bool explain_root(chain_finder *f) {
     if (f->guard.id)
         return takes_none(
             f, f->guard,
-            "where this one chooses 0, there may be NaN in what the whole row is corrected by, as "
-            "exp(-inf - -inf) is, and 0 / 0",
+            "where this select chooses 0, the factor that corrects the row may be NaN, such as "
+            "exp(-inf - -inf) or 0 / 0",
             "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or several "
             "kernels remain");
     return f->uncast.id &&
@@ -186,7 +186,7 @@ bool sched_take_online(schedule *s, sched_group *g, tile_op op, const sched_doma
     if (!take_root(&f, op)) return explain_root(&f);
     if (!o->inner_count || tile_expr_is(o->extent, 1)) return false;
     if (is_given_otherwise(s, o, op))
-        return takes_none(&f, op, "its attributes ask for a kernel of its own",
+        return takes_none(&f, op, "its attributes ask for a separate kernel",
                           "leave out `split`, `strategy` and `raster`");
     if (!o->exp_count && !do_agree(s, o, op)) return false;
     take_others(&f, value, map);

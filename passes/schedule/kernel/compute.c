@@ -97,11 +97,11 @@ bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, cons
         if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
     if (places == SCHED_MOST_PLACES) {
         const char *name = tile_value_at(s->compute, value)->name;
-        SCHED_FAIL(
-            s, tile_value_def(s->compute, value),
-            "%%%s is wanted at more than %d places for one element of a result; begin a "
-            "compute of its own behind it, or behind one of those that take it several times",
-            name ? name : "?", SCHED_MOST_PLACES);
+        SCHED_FAIL(s, tile_value_def(s->compute, value),
+                   "%%%s is used at more than %d places for one element of a result; end the "
+                   "compute after it, or after an operation that uses it several times, and start "
+                   "a separate compute",
+                   name ? name : "?", SCHED_MOST_PLACES);
         return false;
     }
     visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,

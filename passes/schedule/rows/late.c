@@ -328,6 +328,6 @@ void rows_remark_walks(rows *r) {
                 r->k.s->compute, rows_op(r, i), "not in one walk",
                 "sums of products of exp(x - reduce_max(x)), differences from the mean and factors "
                 "of the row need not wait",
-                "it needs what another reduction of the same rows gives, so that these are read "
-                "again for it");
+                "it needs the result of another reduction of the same rows, so the rows are read "
+                "again");
 }

@@ -59,8 +59,8 @@ static bool may_be_parts(rows *r, size_t index) {
         return miss(r, op, "a value of 64 bits and its place are handed on as no one number",
                     "reduce values of 32 bits, or take reduce_max or reduce_min");
     if (r->levels[index] > 1)
-        return miss(r, op, "it needs what another reduction of the same rows gives",
-                    "compute that one in a compute of its own");
+        return miss(r, op, "it needs the result of another reduction of the same rows",
+                    "put the other reduction into a separate compute");
     return true;
 }
 
@@ -71,7 +71,7 @@ static bool is_alone(rows *r) {
         if (!rows_is_long(r, &r->k.g->outputs[i])) continue;
         const char *why = tile_arena_format(
             s->arena, "the same kernel goes along the axis again, for %s", name_of(r, value));
-        return miss(r, rows_op(r, 0), why, "compute the reduction in a compute of its own");
+        return miss(r, rows_op(r, 0), why, "put the reduction into a separate compute");
     }
     return true;
 }

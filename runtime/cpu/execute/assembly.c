@@ -48,8 +48,8 @@ void cpu_decode_asm(cpu_decoder *d, tile_op op) {
     const char *name = tile_op_attr_text(d->f, op, TILE_ATTR_reference);
     if (!name) {
         CPU_FAIL(d, tile_op_loc(d->f, op),
-                 "asm: inline PTX cannot run at this level; say what it computes, "
-                 "`reference = @compute`");
+                 "asm: the CPU device cannot execute inline PTX; give it an equivalent, `reference "
+                 "= @compute`");
         return;
     }
     cpu_insn *insn = cpu_add_op(d, op, cpu_run_asm);

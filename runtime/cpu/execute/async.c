@@ -65,8 +65,8 @@ CPU_HANDLER(cpu_run_copy_async) {
 
 static bool fault_changed(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane) {
     cpu_fault(run, agent, insn, lane,
-              "what it copies has been written again before the copy was waited for: `wait_group` "
-              "comes first");
+              "its source has been overwritten before the copy completed: put `wait_group` before "
+              "the write");
     return false;
 }
 

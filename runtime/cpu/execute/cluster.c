@@ -227,7 +227,7 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     else if (block->ended)
         why = tile_arena_format(&scratch,
                                 "%s has ended, and its shared memory with it; put `cluster_arrive` "
-                                "and `cluster_wait` behind the last access",
+                                "and `cluster_wait` after the last access",
                                 cpu_block_name(&scratch, block));
     if (why)
         cpu_fault(run, agent, insn, lane, "%s", why);
@@ -265,7 +265,7 @@ bool cpu_may_end(cpu_run *run, cpu_block *block) {
         tile_arena scratch = {0};
         cpu_fault(run, agent, visit->insn, visit->lane,
                   "%s may have ended before this, and its shared memory with it; put "
-                  "`cluster_arrive` and `cluster_wait` behind the last access",
+                  "`cluster_arrive` and `cluster_wait` after the last access",
                   cpu_block_name(&scratch, block));
         tile_arena_reset(&scratch);
         return false;

@@ -102,9 +102,9 @@ static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, i
                          "may not be initialised yet: a barrier between its mbarrier_init and this "
                          "is missing");
     return at.owner == agent->block || b->fenced ||
-           fault_use(run, agent, insn, lane, at,
-                     "belongs to another block, for which mbarrier_fence is missing behind its "
-                     "mbarrier_init");
+           fault_use(
+               run, agent, insn, lane, at,
+               "belongs to another block, which needs mbarrier_fence after its mbarrier_init");
 }
 
 static bool find_place(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -375,9 +375,9 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
                           cpu_mbarrier_at at, int64_t bytes, cpu_known *known) {
     cpu_mbarrier *b = at.barrier;
     if (!b->fenced)
-        return fault_use(run, agent, insn, lane, at,
-                         "is not seen by copies in the background: mbarrier_fence is missing "
-                         "behind its mbarrier_init");
+        return fault_use(
+            run, agent, insn, lane, at,
+            "is not visible to asynchronous copies: add mbarrier_fence after its mbarrier_init");
     b->bytes -= bytes;
     b->under_way -= bytes;
     cpu_clock_acquire(&b->arriving, known);

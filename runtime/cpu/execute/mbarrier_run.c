@@ -207,7 +207,7 @@ static void report_phase(cpu_run *run, cpu_agent *agent, cpu_mbarrier_at at, boo
                     insn->name, at.index, cpu_agent_name(&scratch, run, b->last_agent));
     else
         tile_report(run->context, TILE_NOTE, b->init->loc,
-                    "nobody has arrived at %%%s[%u] since it was initialised", insn->name,
+                    "no thread has arrived at %%%s[%u] since its initialization", insn->name,
                     at.index);
     tile_arena_reset(&scratch);
 }

@@ -55,7 +55,7 @@ bool cpu_is_mixed(cpu_decoder *d, tile_function *f) {
         if (!opcode || !is_of_threads(opcode)) continue;
         if (!is_explicit(f)) return true;
         CPU_FAIL(d, f->ops[id].loc,
-                 "%s: what threads do in `roles` or under `sync explicit` can be executed at level "
+                 "%s: operations of threads in `roles` or `sync explicit` can be executed at level "
                  "3 only",
                  tile_op_get_info(opcode)->name);
         return false;
@@ -366,8 +366,8 @@ CPU_HANDLER(cpu_run_check_fragment) {
     for (uint32_t i = 0; i < insn->count; i++)
         if (memcmp(tile + place[i] * insn->size, own + i * insn->size, insn->size) != 0)
             return cpu_fault(run, agent, insn, (int)(i % CPU_LANES),
-                             "element %u of this thread differs from what another one has, which "
-                             "holds the same element of the tile",
+                             "element %u of this thread differs from the copy in another thread, "
+                             "which holds the same element of the tile",
                              i / CPU_LANES);
     return CPU_NEXT;
 }

@@ -163,8 +163,8 @@ static bool land_in(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, cpu_b
     char row_bytes[MAX_ROW];
     if (all_ended(run, block)) {
         cpu_fault(run, agent, t->insn, (int)t->lane,
-                  "the block has ended, and a copy to its shared memory is under way: nobody has "
-                  "waited for its barrier");
+                  "the block has ended while a copy to its shared memory is in flight: wait for "
+                  "its barrier before the end");
         return false;
     }
     for (uint32_t row = 0; row < t->rows; row++) {
@@ -293,8 +293,8 @@ static bool land_share(cpu_run *run, cpu_agent *agent, const counted *c, const c
     uint32_t at = c->target + c->begin, size = c->end - c->begin;
     if (all_ended(run, block)) {
         cpu_fault(run, agent, c->insn, -1,
-                  "the block has ended, and a copy to its shared memory is under way: nobody has "
-                  "waited for its barrier");
+                  "the block has ended while a copy to its shared memory is in flight: wait for "
+                  "its barrier before the end");
         return false;
     }
     memcpy(block->shared + at, bytes + c->begin, size);

@@ -261,7 +261,7 @@ static bool fault_proxy(walk *w, uint64_t address, const cpu_event *event) {
         "have written it",
         address - range->begin, *range->name ? "%" : "", *range->name ? range->name : "memory");
     tile_report(w->run->context, TILE_NOTE, insn->loc,
-                "written here: %s, in %s; load it with threads, or in a launch behind this one",
+                "written here: %s, in %s; load it with ordinary loads, or in a later launch",
                 tile_op_get_info(insn->opcode)->name, describe_agent(&scratch, w, event->agent));
     tile_arena_reset(&scratch);
     return false;

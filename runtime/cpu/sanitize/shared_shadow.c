@@ -153,9 +153,9 @@ static bool fault_in_flight(const access *a, const char *what, const cpu_shadow 
                     "the copy: %s, complete where its phase of %%%s has been waited for", name,
                     copy->at_barrier->name);
     else
-        tile_report(a->run->context, TILE_NOTE, copy->loc,
-                    "the copy: %s, complete behind the wait_group that covers it and a barrier",
-                    name);
+        tile_report(
+            a->run->context, TILE_NOTE, copy->loc,
+            "the copy: %s; it is complete after the wait_group that covers it and a barrier", name);
     tile_arena_reset(&scratch);
     return false;
 }
@@ -311,12 +311,12 @@ static bool fault_fence(const access *a, uint16_t thread, uint32_t number, uint3
     tile_arena scratch = {0};
     const char *name = cpu_agent_name(&scratch, a->run, find_agent(a, thread));
     fault_at(a,
-             tile_arena_format(&scratch,
-                               "%s reads what no fence_async has shown to the async proxy",
-                               tile_op_get_info(a->insn->opcode)->name),
+             tile_arena_format(
+                 &scratch, "%s reads data that no fence_async has made visible to the async proxy",
+                 tile_op_get_info(a->insn->opcode)->name),
              granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc,
-                "written here: %s, by %s; put a fence_async behind it, in the thread that writes "
+                "written here: %s, by %s; put a fence_async after it, in the thread that writes "
                 "and before the barrier",
                 tile_op_get_info(insn->opcode)->name, name);
     tile_arena_reset(&scratch);
