@@ -321,6 +321,8 @@ Test(null, compiling) {
     int64_t grid[3], bytes[2], shape[TILE_MAX_RANK];
     size_t printed = 0;
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
+    cr_expect_eq(tile_annotate(NULL, &blob, &blob), TILE_INVALID);
+    cr_expect_eq(tile_annotate(&(tile_dump_options){0}, NULL, &blob), TILE_INVALID);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0), TILE_INVALID);
     tile_note_fitting_point(NULL, NULL, NULL, 0, NULL);
     cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);

@@ -12,7 +12,7 @@ import sys
 import shares
 
 # What needs a parameter that has no default and no points is said so, and is nobody's to choose.
-GIVEN = ("; it needs one", "is open: say which one")
+GIVEN = ("has no value: write", "has no value; give it a default", "is open: say which one")
 
 
 def compiles(file, name, target):

@@ -17,7 +17,7 @@ import sys
 
 PLAIN = re.compile(r"[\w.,:+*/~-]+|%\w+|\W+|[A-Z_]+=\w+|"
                    r"\w+_<\w+>(\(f, op\))?|\w+\.\[\w+\]|"
-                   r"(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup|test/\S+\.py) .*|--.*")
+                   r"(build/bin/.*|tile-\w+|tilec|lit-22|cmake|apt-get|ptxas|tools/setup|test/\S+\.py) .*|--.*|// (?!NAME).*")
 
 
 def pieces(text):
