@@ -12,7 +12,7 @@ import sys
 import shares
 
 # What needs a parameter that has no default and no points is said so, and is nobody's to choose.
-GIVEN = ("; it needs one", "is open: say which one")
+GIVEN = ("; give it a default in the text", "has no value: write schedule{")
 
 
 def compiles(file, name, target):
