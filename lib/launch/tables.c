@@ -197,7 +197,7 @@ static int32_t blocks_of(const tile_abi *abi, const tile_launch_facts *facts, in
     tile_take_options(&known, sizeof known, facts);
     if (known.num_sms > 0) return (int32_t)(known.num_sms < tiles ? known.num_sms : tiles);
     tile_report(abi->context, TILE_ERROR, abi->loc,
-                "@%s: tiles are distributed to num_sms blocks, which the launch's facts must say",
+                "@%s: num_sms is missing in the launch's facts, and the tile schedule needs it",
                 abi->entry);
     return 0;
 }

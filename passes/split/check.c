@@ -274,8 +274,8 @@ static void check_together(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (!c->ok || !(tile_op_effects(f, op) & TILE_EFFECT_CLUSTER)) return;
     FAIL(c, tile_op_loc(f, op),
-         "%s comes after a loop that is split, where the blocks of a cluster do not come "
-         "together with the strategy %s; take workspace",
+         "%s comes after a split loop, where the blocks of a cluster do not arrive together with "
+         "the strategy %s; use workspace",
          tile_op_name(f, op), split_info(c->s->strategy)->word);
     note_split(c);
 }
@@ -368,8 +368,8 @@ static void check_behind(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
         FAIL(c, tile_op_loc(f, op),
-             "alloc_barrier comes after a loop that is split, and only one part would reach "
-             "it; move it before the loop");
+             "alloc_barrier cannot follow a split loop: only one block per tile executes the code "
+             "after the loop; move it before the loop");
         note_split(c);
     }
     tile_access accesses[TILE_MAX_ACCESSES];

@@ -20,7 +20,8 @@ Test(while_loop, text_that_is_refused) {
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b, %c) { yield 1 }"),
                   "2:43: error: expected ')', found ','\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %a }"),
-                  "2:53: error: %a is defined only inside a region that has ended; hand it on with `yield`, or define it before the region\n2:13: note: it is defined here\n");
+                  "2:53: error: %a is defined only inside a region that has ended; hand it on with "
+                  "`yield`, or define it before the region\n2:13: note: it is defined here\n");
     check_refused(TEXT_KERNEL("%r, %s = while iter (%a = 1) { yield q, %a } do (%b) { yield 1 }"),
                   "2:1: error: 'while' has 1 result, but 2 names are given\n");
     check_refused(TEXT_KERNEL("while { sync } do { sync }"),
@@ -30,7 +31,8 @@ Test(while_loop, text_that_is_refused) {
                   "2:23: error: the first region of `while` yields its condition first, a scalar "
                   "i1, not i32\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q } do (%b) { yield 1 }"),
-                  "2:23: error: `while` has 1 results, but its region yields 0\n");
+                  "2:23: error: `while` has 1 result, but its region yields 0 values; end the "
+                  "region with `yield` and one value for each result\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %x } do (%b) { yield 1 }"),
                   "2:23: error: value 2 of `yield` is f32, but `while` carries i32\n");
     check_refused(TEXT_KERNEL("while iter (%a = 1) { yield q, %a } do (%b) { yield %x }"),

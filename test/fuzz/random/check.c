@@ -40,8 +40,8 @@ static bool is_limit(const char *reports) {
                                          "one thread's code exceeds",
                                          "the code of one thread has more than",
                                          "split-k: ",
-                                         "a loop that is split",
-                                         "has clusters of its own",
+                                         "a split loop",
+                                         "has a `cluster` clause",
                                          "needs thread block clusters"};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (strstr(reports, limits[i])) return true;
