@@ -19,7 +19,7 @@ typedef struct manager {
     tile_pipeline pipeline;
     tile_function **roots;
     size_t root_count, root_capacity;
-    bool left_alone;    /* it has been said that a function is beyond its passes */
+    bool skipped;       /* it has been said that a function is beyond its passes */
     uint32_t seen;      /* what tile_function.seen of a function in the module is now */
     tile_arena arena;   /* of the pipeline and the roots */
     tile_arena scratch; /* of one run of a pass */
@@ -148,16 +148,16 @@ static tile_pass pass_of(manager *m, const tile_pipeline_step *step) {
                        .name = step->row->info.name};
 }
 /* What is to be shown and compared before a pass runs on a function. */
-static tile_text enter(manager *m, const tile_pipeline_step *step, const tile_function *f,
-                       tile_arena *texts) {
+static tile_text begin_pass(manager *m, const tile_pipeline_step *step, const tile_function *f,
+                            tile_arena *texts) {
     const tile_pass_options *o = &m->options;
     if (o->before) o->before(step->row->info.name, f, false, o->hook_user);
     return o->after && o->report_changes ? print_function(f, texts) : (tile_text){0};
 }
 
 /* And after it; before is NULL for a function that the pass has added. */
-static tile_status leave(manager *m, const tile_pipeline_step *step, const tile_function *f,
-                         const tile_text *before, tile_arena *texts) {
+static tile_status end_pass(manager *m, const tile_pipeline_step *step, const tile_function *f,
+                            const tile_text *before, tile_arena *texts) {
     const tile_pass_options *o = &m->options;
     if (verify(m, step, f) != TILE_OK) return TILE_FAILED;
     if (!o->after) return TILE_OK;
@@ -173,10 +173,10 @@ static tile_status leave(manager *m, const tile_pipeline_step *step, const tile_
 static tile_status run_on_function(manager *m, const tile_pipeline_step *step, tile_function *f) {
     tile_pass pass = pass_of(m, step);
     tile_arena texts = {0};
-    tile_text before = enter(m, step, f, &texts);
+    tile_text before = begin_pass(m, step, f, &texts);
     tile_status status = step->row->run(&pass, f);
     tile_arena_reset(&m->scratch);
-    if (status == TILE_OK) status = leave(m, step, f, &before, &texts);
+    if (status == TILE_OK) status = end_pass(m, step, f, &before, &texts);
     tile_arena_reset(&texts);
     return status;
 }
@@ -186,13 +186,14 @@ static tile_status run_on_module(manager *m, const tile_pipeline_step *step) {
     tile_arena texts = {0};
     size_t count = m->root_count;
     tile_text *before = TILE_NEW_ARRAY(&texts, tile_text, count + 1);
-    for (size_t i = 0; i < count; i++) before[i] = enter(m, step, m->roots[i], &texts);
+    for (size_t i = 0; i < count; i++) before[i] = begin_pass(m, step, m->roots[i], &texts);
     tile_roots roots = {m->roots, count};
     tile_status status = step->row->run_module(&pass, m->module, &roots);
     tile_arena_reset(&m->scratch);
     find_new_roots(m);
     for (size_t i = 0; i < count && status == TILE_OK; i++)
-        if (is_in_module(m, m->roots[i])) status = leave(m, step, m->roots[i], &before[i], &texts);
+        if (is_in_module(m, m->roots[i]))
+            status = end_pass(m, step, m->roots[i], &before[i], &texts);
     tile_arena_reset(&texts);
     return status;
 }
@@ -227,13 +228,13 @@ static bool refuse(manager *m, const tile_pipeline_step *step, const tile_functi
 }
 
 /* That nothing happens to a kernel is said once, not for each pass. */
-static void leave_alone(manager *m, const tile_pipeline_step *step, const tile_function *f) {
-    if (!m->left_alone)
+static void skip_function(manager *m, const tile_pipeline_step *step, const tile_function *f) {
+    if (!m->skipped)
         tile_remark_at(
             f, TILE_NO_OP,
             "@%s is at level %u, which '%s' does not accept; run passes of that level only",
             f->name, f->level, step->row->info.name);
-    m->left_alone = true;
+    m->skipped = true;
 }
 
 /* A module may hold computes and kernels, so that what is for others is no mistake, unless the
@@ -243,7 +244,7 @@ static bool check_levels(manager *m, const tile_pipeline_step *step) {
     for (size_t i = 0; i < m->root_count; i++) {
         relation here = relation_to(step, m->roots[i]);
         if (here == EARLY) return refuse(m, step, m->roots[i]);
-        if (here == LATE) leave_alone(m, step, m->roots[i]);
+        if (here == LATE) skip_function(m, step, m->roots[i]);
         others &= here == OTHER;
     }
     return !others || !m->options.kernel || refuse(m, step, m->roots[0]);
@@ -278,7 +279,7 @@ static tile_status run_on_roots(manager *m, const tile_pipeline_step *step) {
     }
     tile_arena texts = {0};
     for (size_t i = count; i < m->root_count && status == TILE_OK; i++)
-        status = leave(m, step, m->roots[i], NULL, &texts);
+        status = end_pass(m, step, m->roots[i], NULL, &texts);
     tile_arena_reset(&texts);
     drop_removed_roots(m);
     return status;

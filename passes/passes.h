@@ -50,7 +50,7 @@ bool tile_visit_points(const tile_function *f, const tile_pass_option *options,
                        unsigned option_count, const int64_t *sizes, tile_arena *arena,
                        tile_point_visit visit, void *user);
 /* Whether a `where` names arguments, so that which points there are depends on the launch. */
-bool tile_asks_sizes(const tile_function *f);
+bool tile_needs_sizes(const tile_function *f);
 /* Whether a `tune` clause names the parameter. */
 bool tile_is_tuned(const tile_function *f, const char *param);
 
@@ -74,7 +74,7 @@ void tile_remark_stored_elements(tile_function *kernel);
 /* Launches ------------------------------------------------------------------------------------- */
 
 /* Of an instantiated function: whether it is a plan, or split-k makes one of it. */
-bool tile_takes_steps(const tile_function *f);
+bool tile_becomes_plan(const tile_function *f);
 
 /* The kernel whose reduction loop is the one that bindings split: itself, or the only one with such
  * a loop of those that a plan launches, and then one of its launches. NULL if there is none, or

@@ -72,7 +72,7 @@ static bool is_inside(const tile_content *c, tile_region inner, tile_op outer) {
 }
 
 /* Whether a loop around the region brings control back to it with the same content. */
-static bool comes_back(const question *q, tile_region region) {
+static bool repeats(const question *q, tile_region region) {
     for (tile_op at = around(q->c, region); at.id; at = tile_op_parent(q->c->f, at))
         if (tile_repeats(q->c->f, at) && !is_inside(q->c, q->source, at)) return true;
     return false;
@@ -84,7 +84,7 @@ static bool is_reached(const question *q, tile_op reader) {
     for (tile_op x = q->at; x.id; x = tile_op_parent(c->f, x))
         for (tile_op y = reader; y.id; y = tile_op_parent(c->f, y)) {
             if (region_of(c, x).id != region_of(c, y).id) continue;
-            if (comes_back(q, region_of(c, x))) return true;
+            if (repeats(q, region_of(c, x))) return true;
             if (x.id != y.id) return c->begin[y.id] > c->begin[x.id];
             if (x.id == q->at.id) return q->moment == TILE_MOMENT_AT && y.id != reader.id;
             return tile_repeats(c->f, x); /* from one of its regions to another */
@@ -206,7 +206,7 @@ static tile_region source_of(const tile_content *c, tile_value value) {
 }
 
 /* Follows the name to the operation that computes the elements. */
-static bool ask(question *q, tile_value value, const elements *set) {
+static bool is_reached_read(question *q, tile_value value, const elements *set) {
     elements named;
     naming n = {.c = q->c, .op = tile_value_def(q->c->f, value)};
     const tile_values operands = named_operands(q->c, n.op);
@@ -217,7 +217,7 @@ static bool ask(question *q, tile_value value, const elements *set) {
     }
     unsigned r = value.id - tile_op_result(q->c->f, n.op, 0).id;
     for (; n.operand < operands.count; n.at += q->c->length[operands.at[n.operand++].id])
-        if (rename(&n, r, false, set, &named) && ask(q, operands.at[n.operand], &named))
+        if (rename(&n, r, false, set, &named) && is_reached_read(q, operands.at[n.operand], &named))
             return true;
     return false;
 }
@@ -229,5 +229,5 @@ bool tile_content_is_read(const tile_content *content, tile_value value, tile_op
     unsigned length = content->length[value.id];
     if (length > TILE_CONTENT_LIMIT) return true;
     for (unsigned i = 0; i < length; i++) add(&all, i);
-    return ask(&q, value, &all);
+    return is_reached_read(&q, value, &all);
 }

@@ -18,8 +18,8 @@ enum { TILE_CONTENT_LIMIT = 1024 };
 
 /* Whether anyone reads what value, a vector, holds: */
 typedef enum tile_moment {
-    TILE_MOMENT_AT,     /* when op has read it, once, before its regions run */
-    TILE_MOMENT_BEHIND, /* when op is done */
+    TILE_MOMENT_AT,    /* when op has read it, once, before its regions run */
+    TILE_MOMENT_AFTER, /* when op is done */
 } tile_moment;
 bool tile_content_is_read(const tile_content *content, tile_value value, tile_op op,
                           tile_moment moment);

@@ -16,7 +16,7 @@ enum { LINE = 2, ACCESS = 1, BARRIERS = 32 };
 
 static unsigned memory_cost(const tile_type *tile, const tile_layout *to) {
     unsigned bytes = tile_scalar_bytes(tile->scalar);
-    tile_layout between = tile_layout_between(tile->layout, to, bytes);
+    tile_layout between = tile_layout_exchange(tile->layout, to, bytes);
     tile_traffic stores = tile_traffic_shared(tile->layout, &between, bytes, false),
                  loads = tile_traffic_shared(to, &between, bytes, true);
     return BARRIERS + LINE * (stores.wavefronts + loads.wavefronts) +

@@ -41,13 +41,13 @@ static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsi
     return (int64_t)dims[0] * dims[1] * bytes_of(dot, operand) / (128 * holders);
 }
 
-int64_t tile_dot_crowded(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
-                         int64_t held) {
-    enum { BLOCK_REGISTERS = 65536, MOST_OF_THREAD = 255, OTHER_REGISTERS = 24 };
+int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
+                                  int64_t held) {
+    enum { BLOCK_REGISTERS = 65536, MAX_THREAD_REGISTERS = 255, OTHER_REGISTERS = 24 };
     int64_t others = held / (128 * (int64_t)warps);
     int64_t sums = tile_dot_registers(dot) * dot->warps / warps + others;
     int64_t there = BLOCK_REGISTERS / (32 * (int64_t)dot->warps);
-    there = (there < MOST_OF_THREAD ? there : MOST_OF_THREAD) - OTHER_REGISTERS;
+    there = (there < MAX_THREAD_REGISTERS ? there : MAX_THREAD_REGISTERS) - OTHER_REGISTERS;
     bool in_registers = !dot->operand[first_of(row_dim)].shared;
     int64_t first = in_registers ? first_registers(dot, row_dim, warps) : 0;
     return sums + first <= there ? 0 : sums + first;
@@ -61,7 +61,7 @@ static bool admits(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) 
 }
 
 static bool admits_any(const tile_dot_facts *dot, unsigned warps) {
-    return admits(dot, TILE_WGMMA_PLAIN, warps) || admits(dot, TILE_WGMMA_EXCHANGED, warps);
+    return admits(dot, TILE_WGMMA_PLAIN, warps) || admits(dot, TILE_WGMMA_SWAPPED, warps);
 }
 
 bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim) {
@@ -69,8 +69,8 @@ bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim) {
 }
 
 uint32_t tile_dot_most_columns(const tile_dot_facts *dot, unsigned warps) {
-    int64_t left = TILE_WGMMA_MOST_REGISTERS - tile_dot_sum_registers(dot, warps);
-    if (!tile_dot_promotes(dot)) return TILE_WGMMA_MOST_COLUMNS;
+    int64_t left = TILE_WGMMA_MAX_REGISTERS - tile_dot_sum_registers(dot, warps);
+    if (!tile_dot_promotes(dot)) return TILE_WGMMA_MAX_COLUMNS;
     return left > 0 ? 2 * (uint32_t)left : 0;
 }
 
@@ -78,17 +78,17 @@ static unsigned better_row_dim(const tile_dot_facts *dot, unsigned warps) {
     const uint32_t dims[2] = {dot->query.m, dot->query.n};
     uint32_t most = tile_dot_most_columns(dot, warps);
     tile_scalar acc = dot->query.acc;
-    if (!admits(dot, TILE_WGMMA_EXCHANGED, warps)) return TILE_WGMMA_PLAIN;
-    if (!admits(dot, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_EXCHANGED;
-    return tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, acc, most) <
+    if (!admits(dot, TILE_WGMMA_SWAPPED, warps)) return TILE_WGMMA_PLAIN;
+    if (!admits(dot, TILE_WGMMA_PLAIN, warps)) return TILE_WGMMA_SWAPPED;
+    return tile_wgmma_reads(dims, TILE_WGMMA_SWAPPED, warps, acc, most) <
                    tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, acc, most)
-               ? TILE_WGMMA_EXCHANGED
+               ? TILE_WGMMA_SWAPPED
                : TILE_WGMMA_PLAIN;
 }
 
 unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot) {
     if (!dot->operand[TILE_MMA_LHS].shared) return TILE_WGMMA_PLAIN;
-    return dot->operand[TILE_MMA_RHS].shared ? 2 : TILE_WGMMA_EXCHANGED;
+    return dot->operand[TILE_MMA_RHS].shared ? 2 : TILE_WGMMA_SWAPPED;
 }
 
 unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsigned shared_by_3,
@@ -103,12 +103,13 @@ unsigned tile_dot_prefer_row_dim(const tile_dot_facts *dot, unsigned warps, unsi
 
 tile_wgmma_obstacle tile_find_wgmma_obstacle(const tile_dot_facts *dot) {
     const tile_mma_query *q = &dot->query;
-    if (!tile_wgmma_multiplies(q)) return TILE_WGMMA_LACKS_TYPES;
-    if (dot->warps % TILE_WARPGROUP || dot->first % TILE_WARPGROUP) return TILE_WGMMA_LACKS_WARPS;
-    if (!admits_any(dot, dot->warps)) return TILE_WGMMA_LACKS_ROWS;
-    if (tile_layout_part_extent(q->k) % tile_wgmma_depth(q->lhs)) return TILE_WGMMA_LACKS_DEPTH;
-    if (tile_dot_registers(dot) > TILE_WGMMA_MOST_REGISTERS) return TILE_WGMMA_LACKS_REGISTERS;
-    return q->acc_layout ? TILE_WGMMA_LACKS_FREEDOM : TILE_WGMMA_FITS;
+    if (!tile_wgmma_multiplies(q)) return TILE_WGMMA_OBSTACLE_TYPES;
+    if (dot->warps % TILE_WARPGROUP || dot->first % TILE_WARPGROUP)
+        return TILE_WGMMA_OBSTACLE_WARPS;
+    if (!admits_any(dot, dot->warps)) return TILE_WGMMA_OBSTACLE_ROWS;
+    if (tile_layout_part_extent(q->k) % tile_wgmma_depth(q->lhs)) return TILE_WGMMA_OBSTACLE_K;
+    if (tile_dot_registers(dot) > TILE_WGMMA_MAX_REGISTERS) return TILE_WGMMA_OBSTACLE_REGISTERS;
+    return q->acc_layout ? TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT : TILE_WGMMA_NO_OBSTACLE;
 }
 
 /* The second operand's share of an instruction at the least (warpgroup_find_plan). */
@@ -134,23 +135,24 @@ static tile_wgmma_obstacle check_operands(const tile_dot_facts *dot, unsigned ro
                                           unsigned *operand) {
     unsigned first = first_of(row_dim);
     *operand = 1 - first;
-    if (!dot->operand[1 - first].shared) return TILE_WGMMA_LACKS_SHARED;
-    if (!is_named(dot, 1 - first, least_columns(dot, row_dim))) return TILE_WGMMA_LACKS_MATRIX;
+    if (!dot->operand[1 - first].shared) return TILE_WGMMA_OBSTACLE_NOT_SHARED;
+    if (!is_named(dot, 1 - first, least_columns(dot, row_dim)))
+        return TILE_WGMMA_OBSTACLE_DESCRIPTOR;
     *operand = first;
     bool named = !dot->operand[first].shared || is_named(dot, first, TILE_WGMMA_ROWS);
-    return named ? TILE_WGMMA_FITS : TILE_WGMMA_LACKS_MATRIX;
+    return named ? TILE_WGMMA_NO_OBSTACLE : TILE_WGMMA_OBSTACLE_DESCRIPTOR;
 }
 
-tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool said, unsigned *row_dim,
+tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool is_given, unsigned *row_dim,
                                         unsigned *operand) {
-    tile_wgmma_obstacle found = TILE_WGMMA_LACKS_EXCHANGE;
+    tile_wgmma_obstacle found = TILE_WGMMA_OBSTACLE_ROW_DIM;
     unsigned preferred = *row_dim, at;
-    for (unsigned i = 0; i < (said ? 1u : 2u); i++) {
+    for (unsigned i = 0; i < (is_given ? 1u : 2u); i++) {
         *row_dim = i ? 1 - preferred : preferred;
         if (!tile_dot_admits(dot, *row_dim)) continue;
         tile_wgmma_obstacle reason = check_operands(dot, *row_dim, &at);
-        if (reason == TILE_WGMMA_FITS) return TILE_WGMMA_FITS;
-        if (found == TILE_WGMMA_LACKS_EXCHANGE) found = reason, *operand = at;
+        if (reason == TILE_WGMMA_NO_OBSTACLE) return TILE_WGMMA_NO_OBSTACLE;
+        if (found == TILE_WGMMA_OBSTACLE_ROW_DIM) found = reason, *operand = at;
     }
     return found;
 }
@@ -158,26 +160,26 @@ tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool said, un
 /* Consumers ----------------------------------------------------------------------------------- */
 
 bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim) {
-    enum { MOST_SUMS = 96 /* registers of a thread */ };
+    enum { MAX_SUMS = 96 /* registers of a thread */ };
     uint32_t dims[2] = {dot->query.m, dot->query.n};
     bool equal = dims[row_dim] % TILE_COOPERATIVE_3 == 0 && !tile_dot_promotes(dot);
     dims[row_dim] /= TILE_COOPERATIVE_3;
     return equal && tile_wgmma_admits(dims, row_dim, TILE_WARPGROUP) &&
-           tile_dot_sum_registers(dot, TILE_WARPGROUP * TILE_COOPERATIVE_3) <= MOST_SUMS;
+           tile_dot_sum_registers(dot, TILE_WARPGROUP * TILE_COOPERATIVE_3) <= MAX_SUMS;
 }
 
-tile_refusal tile_dot_refuses_turns(const tile_dot_facts *dot) {
+tile_rejection tile_dot_rejects_ping_pong(const tile_dot_facts *dot) {
     if (!admits_any(dot, TILE_WARPGROUP))
-        return (tile_refusal){"4 warps alone cannot compute its tile", NULL};
-    if (TILE_PING_PONG * tile_dot_registers(dot) > TILE_WGMMA_MOST_REGISTERS)
-        return (tile_refusal){"the sums of its tile do not fit the registers of 4 warps alone",
-                              "use a smaller tile"};
-    return (tile_refusal){NULL, NULL};
+        return (tile_rejection){"4 warps alone cannot compute its tile", NULL};
+    if (TILE_PING_PONG * tile_dot_registers(dot) > TILE_WGMMA_MAX_REGISTERS)
+        return (tile_rejection){"the sums of its tile do not fit the registers of 4 warps alone",
+                                "use a smaller tile"};
+    return (tile_rejection){NULL, NULL};
 }
 
-unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_turns) {
-    bool turns = asks_turns && dot->warps == TILE_PING_PONG * TILE_WARPGROUP &&
-                 !tile_dot_refuses_turns(dot).why;
+unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_ping_pong) {
+    bool turns = asks_ping_pong && dot->warps == TILE_PING_PONG * TILE_WARPGROUP &&
+                 !tile_dot_rejects_ping_pong(dot).why;
     return turns ? TILE_WARPGROUP : dot->warps;
 }
 
@@ -187,50 +189,50 @@ static bool has_wgmma(const tile_loop_facts *loop) {
     return tile_target_has(loop->target, TILE_FEATURE_wgmma);
 }
 
-tile_refusal tile_loop_refuses_roles(const tile_loop_facts *loop) {
+tile_rejection tile_loop_rejects_roles(const tile_loop_facts *loop) {
     if (loop->stages < 2)
-        return (tile_refusal){"one stage cannot be filled while it is read",
-                              "give `pipelined` 2 or more"};
+        return (tile_rejection){"one stage cannot be filled while it is read",
+                                "give `pipelined` 2 or more"};
     if (loop->ordered)
-        return (tile_refusal){"`order` and `stage` say what one set of warps does in turn",
-                              "leave them out"};
+        return (tile_rejection){"`order` and `stage` say what one set of warps does in turn",
+                                "leave them out"};
     if (loop->is_explicit)
-        return (tile_refusal){
+        return (tile_rejection){
             "it is marked `sync explicit`, and the compiler inserts no barriers in it",
             "leave `sync explicit` out, or write `roles`"};
     if (loop->warps != TILE_WARPGROUP && loop->warps != 2 * TILE_WARPGROUP)
-        return (tile_refusal){"the kernel's warps are not one or two warpgroups",
-                              "say `warps 4` or `warps 8`"};
-    return (tile_refusal){NULL, NULL};
+        return (tile_rejection){"the kernel's warps are not one or two warpgroups",
+                                "say `warps 4` or `warps 8`"};
+    return (tile_rejection){NULL, NULL};
 }
 
-tile_refusal tile_loop_refuses_dot(const tile_loop_facts *loop, bool wgmma, bool mma) {
+tile_rejection tile_loop_rejects_dot(const tile_loop_facts *loop, bool wgmma, bool mma) {
     if (has_wgmma(loop) && !wgmma)
-        return (tile_refusal){"warpgroups do not compute it", "see why it takes no wgmma"};
-    if (!has_wgmma(loop) && !mma) return (tile_refusal){"no mma instruction computes it", NULL};
-    return (tile_refusal){NULL, NULL};
+        return (tile_rejection){"warpgroups do not compute it", "see why it takes no wgmma"};
+    if (!has_wgmma(loop) && !mma) return (tile_rejection){"no mma instruction computes it", NULL};
+    return (tile_rejection){NULL, NULL};
 }
 
-tile_refusal tile_loop_refuses_chain(const tile_loop_facts *loop) {
-    if (has_wgmma(loop)) return (tile_refusal){NULL, NULL};
-    return (tile_refusal){
+tile_rejection tile_loop_rejects_chain(const tile_loop_facts *loop) {
+    if (has_wgmma(loop)) return (tile_rejection){NULL, NULL};
+    return (tile_rejection){
         "a product by mma.sync takes what another one makes: the fragments of both would spill in "
         "the registers that a block with a copying warp has",
         NULL};
 }
 
-tile_refusal tile_loop_refuses_turns(const tile_loop_facts *loop) {
-    if (!has_wgmma(loop)) return (tile_refusal){"the target has no wgmma", NULL};
+tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop) {
+    if (!has_wgmma(loop)) return (tile_rejection){"the target has no wgmma", NULL};
     if (loop->warps != TILE_PING_PONG * TILE_WARPGROUP)
-        return (tile_refusal){"two groups of 4 warps take turns", "say `warps 8`"};
+        return (tile_rejection){"two groups of 4 warps take turns", "say `warps 8`"};
     if (!loop->over_tiles)
-        return (tile_refusal){"groups take turns at tiles, and a block has one",
-                              "make the kernel `persistent`"};
-    return (tile_refusal){NULL, NULL};
+        return (tile_rejection){"groups take turns at tiles, and a block has one",
+                                "make the kernel `persistent`"};
+    return (tile_rejection){NULL, NULL};
 }
 
 /* One whose warpgroups have set their registers is alone, too. */
-static bool keeps_residency(const tile_beside_facts *copies, int64_t bytes) {
+static bool preserves_occupancy(const tile_outer_ring_facts *copies, int64_t bytes) {
     const tile_target *target = copies->target;
     unsigned warps = copies->warps + TILE_WARPGROUP;
     return copies->alone || copies->warps > TILE_WARPGROUP ||
@@ -238,9 +240,9 @@ static bool keeps_residency(const tile_beside_facts *copies, int64_t bytes) {
                tile_target_residency(target, warps, 0, (unsigned)(bytes + copies->stage), NULL);
 }
 
-unsigned tile_choose_beside_stages(const tile_beside_facts *copies) {
+unsigned tile_choose_outer_ring_stages(const tile_outer_ring_facts *copies) {
     enum { PIECES = 2 * 64 * 128 /* bytes of a warpgroup's */ };
     int64_t bytes = copies->bytes + (int64_t)PIECES * (copies->warps / TILE_WARPGROUP);
     bool fits = bytes + copies->stage <= (int64_t)copies->target->max_shared_bytes;
-    return fits && keeps_residency(copies, bytes) ? 2 : 1;
+    return fits && preserves_occupancy(copies, bytes) ? 2 : 1;
 }

@@ -34,20 +34,21 @@ typedef struct tile_dot_facts {
 bool tile_dot_promotes(const tile_dot_facts *dot);
 
 /* Of a thread: so many may hold sums; with 256 ptxas ends each wgmma before the next. */
-enum { TILE_WGMMA_MOST_REGISTERS = 192 };
+enum { TILE_WGMMA_MAX_REGISTERS = 192 };
 /* How many hold its sums, spread over so many warps; and how many it takes itself at the least. */
 int64_t tile_dot_sum_registers(const tile_dot_facts *dot, unsigned warps);
 int64_t tile_dot_registers(const tile_dot_facts *dot);
 /* The registers of its sums, spread over so many warps, of `held` bytes beside them
- * (tile_held_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas spills
- * then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
-int64_t tile_dot_crowded(const tile_dot_facts *dot, unsigned row_dim, unsigned warps, int64_t held);
+ * (tile_live_across_bytes), and of its first operand as a tile, if wgmma has too few left: ptxas
+ * spills then, and ends each wgmma before the next (C7511, C7512). 0: it has enough. */
+int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps,
+                                  int64_t held);
 
 /* Whether the instruction's rows can lie in this dim of the sums. */
 bool tile_dot_admits(const tile_dot_facts *dot, unsigned row_dim);
 /* The warps that will share its sums: groups of consumers that take turns at tiles, if the loop
  * asks for them, have tiles of their own where these fit. */
-unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_turns);
+unsigned tile_dot_sum_warps(const tile_dot_facts *dot, bool asks_ping_pong);
 /* The dim of the sums that the instruction's rows must lie in, as an operand in registers is its
  * first one. 2: either. */
 unsigned tile_dot_row_dim_of_registers(const tile_dot_facts *dot);
@@ -62,23 +63,23 @@ uint32_t tile_dot_most_columns(const tile_dot_facts *dot, unsigned warps);
 
 /* What may be in the way of wgmma. */
 typedef enum tile_wgmma_obstacle {
-    TILE_WGMMA_FITS,
-    TILE_WGMMA_LACKS_TYPES, /* no instruction multiplies them */
-    TILE_WGMMA_LACKS_WARPS, /* they are no whole warpgroups */
-    TILE_WGMMA_LACKS_ROWS,  /* the sums are too small for the warps */
-    TILE_WGMMA_LACKS_DEPTH, /* k is no multiple of the instruction's */
-    TILE_WGMMA_LACKS_REGISTERS,
-    TILE_WGMMA_LACKS_FREEDOM,  /* the layout of the sums is given */
-    TILE_WGMMA_LACKS_EXCHANGE, /* the row dim that is asked for is too short */
-    TILE_WGMMA_LACKS_SHARED,   /* the second operand is in registers */
-    TILE_WGMMA_LACKS_MATRIX,   /* no descriptor names an operand as it lies in shared memory */
+    TILE_WGMMA_NO_OBSTACLE,
+    TILE_WGMMA_OBSTACLE_TYPES, /* no instruction multiplies them */
+    TILE_WGMMA_OBSTACLE_WARPS, /* they are no whole warpgroups */
+    TILE_WGMMA_OBSTACLE_ROWS,  /* the sums are too small for the warps */
+    TILE_WGMMA_OBSTACLE_K,     /* k is no multiple of the instruction's */
+    TILE_WGMMA_OBSTACLE_REGISTERS,
+    TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT, /* the layout of the sums is given */
+    TILE_WGMMA_OBSTACLE_ROW_DIM,      /* the row dim that is asked for is too short */
+    TILE_WGMMA_OBSTACLE_NOT_SHARED,   /* the second operand is in registers */
+    TILE_WGMMA_OBSTACLE_DESCRIPTOR, /* no descriptor names an operand as it lies in shared memory */
 } tile_wgmma_obstacle;
 
 /* The first one, whichever dim the rows lie in. */
 tile_wgmma_obstacle tile_find_wgmma_obstacle(const tile_dot_facts *dot);
 /* With *row_dim or, unless it is `said`, with the other dim: *row_dim becomes the one that fits. If
  * none does: what is in the way of the first one that is long enough, and at which operand. */
-tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool said, unsigned *row_dim,
+tile_wgmma_obstacle tile_choose_row_dim(const tile_dot_facts *dot, bool is_given, unsigned *row_dim,
                                         unsigned *operand);
 
 /* Whether mma.sync does as well: products of few rows, exchanged for either instruction, wait for
@@ -91,9 +92,9 @@ static inline bool tile_dot_is_flat(const tile_dot_facts *dot) {
 
 /* Why not, and what the user can write; remedy: NULL if nothing helps. why: NULL: nothing is in the
  * way. */
-typedef struct tile_refusal {
+typedef struct tile_rejection {
     const char *why, *remedy;
-} tile_refusal;
+} tile_rejection;
 
 enum {
     TILE_PING_PONG = 2,     /* groups that take turns at tiles */
@@ -104,7 +105,7 @@ enum {
  * that four warpgroups of a block have. */
 bool tile_dot_admits_cooperative_3(const tile_dot_facts *dot, unsigned row_dim);
 /* Of the loop's product, whose groups take turns at tiles. */
-tile_refusal tile_dot_refuses_turns(const tile_dot_facts *dot);
+tile_rejection tile_dot_rejects_ping_pong(const tile_dot_facts *dot);
 
 /* Loops --------------------------------------------------------------------------------------- */
 
@@ -119,25 +120,25 @@ typedef struct tile_loop_facts {
 } tile_loop_facts;
 
 /* Warps that only copy, beside those that compute. */
-tile_refusal tile_loop_refuses_roles(const tile_loop_facts *loop);
+tile_rejection tile_loop_rejects_roles(const tile_loop_facts *loop);
 /* A product in it. wgmma: warpgroups compute it; mma: some mma instruction could. */
-tile_refusal tile_loop_refuses_dot(const tile_loop_facts *loop, bool wgmma, bool mma);
+tile_rejection tile_loop_rejects_dot(const tile_loop_facts *loop, bool wgmma, bool mma);
 /* Products of which one takes what another one makes. */
-tile_refusal tile_loop_refuses_chain(const tile_loop_facts *loop);
+tile_rejection tile_loop_rejects_chain(const tile_loop_facts *loop);
 /* Groups that take turns at tiles. */
-tile_refusal tile_loop_refuses_turns(const tile_loop_facts *loop);
+tile_rejection tile_loop_rejects_ping_pong(const tile_loop_facts *loop);
 
 /* Copies before a loop that is inside a loop over tiles; they use a ring of their own. */
-typedef struct tile_beside_facts {
+typedef struct tile_outer_ring_facts {
     const tile_target *target;
     unsigned warps; /* that compute */
     bool alone;     /* a multiprocessor has one block at a time */
     int64_t bytes;  /* of shared memory that the block uses, with one stage of the ring */
     int64_t stage;  /* of that, bytes of the stage */
-} tile_beside_facts;
+} tile_outer_ring_facts;
 
 /* Two stages where shared memory has room beside everything else and two pieces of a result for
  * each warpgroup, and a multiprocessor holds as many blocks; otherwise one. */
-unsigned tile_choose_beside_stages(const tile_beside_facts *copies);
+unsigned tile_choose_outer_ring_stages(const tile_outer_ring_facts *copies);
 
 #endif

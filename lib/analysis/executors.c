@@ -26,15 +26,15 @@ static unsigned role_number(const tile_function *f, tile_values values, unsigned
 }
 
 tile_executors tile_executors_of_role(const tile_function *f, tile_op roles, unsigned r) {
-    tile_executors who = {.role = tile_op_region(f, roles, r)};
+    tile_executors executors = {.role = tile_op_region(f, roles, r)};
     for (unsigned i = 0; i <= r; i++) {
-        who.first += who.warps * who.groups;
-        who.warps = role_number(f, tile_operands_warps(f, roles), i, TILE_MAX_WARPS);
-        who.groups = role_number(f, tile_operands_groups(f, roles), i, TILE_MAX_WARPS);
-        if (!who.groups) who.warps = 0;
-        if (!who.warps) break;
+        executors.first += executors.warps * executors.groups;
+        executors.warps = role_number(f, tile_operands_warps(f, roles), i, TILE_MAX_WARPS);
+        executors.groups = role_number(f, tile_operands_groups(f, roles), i, TILE_MAX_WARPS);
+        if (!executors.groups) executors.warps = 0;
+        if (!executors.warps) break;
     }
-    return who;
+    return executors;
 }
 
 bool tile_is_grouped(const tile_function *f, tile_op op) {
@@ -45,11 +45,12 @@ bool tile_is_grouped(const tile_function *f, tile_op op) {
 
 tile_executors tile_executors_of_loop(const tile_function *f, tile_op loop) {
     unsigned block = tile_executors_of_block(f).warps;
-    tile_executors who = {.role = tile_op_region(f, loop, 0)};
+    tile_executors executors = {.role = tile_op_region(f, loop, 0)};
     int64_t groups = tile_op_attr_int(f, loop, TILE_ATTR_groups, 0);
-    who.groups = groups > 0 && groups <= TILE_MAX_WARPS ? (unsigned)groups : 0;
-    who.warps = who.groups && block % who.groups == 0 ? block / who.groups : 0;
-    return who;
+    executors.groups = groups > 0 && groups <= TILE_MAX_WARPS ? (unsigned)groups : 0;
+    executors.warps =
+        executors.groups && block % executors.groups == 0 ? block / executors.groups : 0;
+    return executors;
 }
 
 bool tile_op_needs_cluster(tile_opcode opcode) {
@@ -84,7 +85,7 @@ bool tile_sets_registers(const tile_function *f) {
     return any;
 }
 
-bool tile_takes_registers_of_sm(const tile_function *f) {
+bool tile_uses_all_sm_registers(const tile_function *f) {
     unsigned warps = tile_executors_of_block(f).warps;
     return tile_sets_registers(f) && 2 * LANES * warps * tile_entry_registers(warps) > REGISTERS;
 }
@@ -113,9 +114,9 @@ tile_executors tile_executors_of_value(const tile_function *f, tile_value value)
     return tile_executors_of_block(f);
 }
 
-unsigned tile_warp_bits(tile_executors who) {
+unsigned tile_warp_bits(tile_executors executors) {
     unsigned bits = 0;
-    while (1u << bits < who.warps) bits++;
+    while (1u << bits < executors.warps) bits++;
     return bits;
 }
 
@@ -135,13 +136,13 @@ int64_t tile_alloc_bytes(const tile_function *f, tile_op alloc, int64_t *stride)
     return bytes < INT32_MAX ? bytes : INT32_MAX;
 }
 
-unsigned tile_turns_of(tile_executors who) {
-    return who.warps / TILE_WARPS_OF_TURN * who.groups;
+unsigned tile_ordered_warpgroups(tile_executors executors) {
+    return executors.warps / TILE_WARPS_PER_ORDERED_GROUP * executors.groups;
 }
 
 /* What counts warps ---------------------------------------------------------------------------- */
 
-static bool takes_turns(tile_opcode opcode) {
+static bool is_ordered_issue(tile_opcode opcode) {
     return opcode == TILE_OP_ordered_wait || opcode == TILE_OP_ordered_arrive;
 }
 
@@ -150,7 +151,7 @@ bool tile_numbers_warps(const tile_function *f, tile_op op) {
     bool named = (opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive) &&
                  tile_op_operand_count(f, op) > 0;
     return opcode == TILE_OP_thread_id || opcode == TILE_OP_warp_id || named ||
-           opcode == TILE_OP_barrier_arrive || takes_turns(opcode);
+           opcode == TILE_OP_barrier_arrive || is_ordered_issue(opcode);
 }
 
 static bool lays_out_warps(const tile_function *f, tile_value value) {
@@ -206,10 +207,10 @@ static void add_set(barrier_table *table, unsigned first, unsigned warps, tile_o
 /* The warps that meet at a barrier without a number. */
 static void set_of(const tile_function *f, tile_op op, unsigned group, unsigned *first,
                    unsigned *warps) {
-    tile_executors who = tile_executors_of(f, op);
+    tile_executors executors = tile_executors_of(f, op);
     bool all = tile_op_has_attr(f, op, TILE_ATTR_all);
-    *first = who.first + (all ? 0 : group * who.warps);
-    *warps = who.warps * (all ? who.groups : 1);
+    *first = executors.first + (all ? 0 : group * executors.warps);
+    *warps = executors.warps * (all ? executors.groups : 1);
 }
 
 static bool needs_number(const tile_function *f, unsigned warps) {
@@ -226,9 +227,9 @@ static void collect_named(const tile_function *f, tile_op op, tile_value number,
 }
 
 static void collect_barrier(const tile_function *f, tile_op op, barrier_table *table) {
-    if (takes_turns(tile_op_opcode(f, op)))
-        collect_named(f, op, tile_operand_first(f, op), tile_turns_of(tile_executors_of(f, op)),
-                      table);
+    if (is_ordered_issue(tile_op_opcode(f, op)))
+        collect_named(f, op, tile_operand_first(f, op),
+                      tile_ordered_warpgroups(tile_executors_of(f, op)), table);
     if (!is_barrier(tile_op_opcode(f, op))) return;
     if (is_named(f, op)) {
         collect_named(f, op, tile_operand_number(f, op), 1, table);
@@ -285,10 +286,10 @@ bool tile_check_barriers(const tile_function *f) {
 
 static void add_roles(barrier_table *table, const tile_function *f, tile_op roles) {
     for (unsigned r = 0; r < tile_op_at(f, roles)->region_count; r++) {
-        tile_executors who = tile_executors_of_role(f, roles, r);
-        for (unsigned g = 0; g < who.groups; g++)
-            if (needs_number(f, who.warps))
-                add_set(table, who.first + g * who.warps, who.warps, roles);
+        tile_executors executors = tile_executors_of_role(f, roles, r);
+        for (unsigned g = 0; g < executors.groups; g++)
+            if (needs_number(f, executors.warps))
+                add_set(table, executors.first + g * executors.warps, executors.warps, roles);
     }
 }
 
@@ -307,8 +308,8 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
     return left >= table.set_count + count ? first : 0;
 }
 
-void tile_build_sync_for(tile_builder *builder, tile_executors who) {
-    assert(who.role.id == tile_executors_in(builder->function, builder->region).role.id);
-    (void)who;
+void tile_build_sync_for(tile_builder *builder, tile_executors executors) {
+    assert(executors.role.id == tile_executors_in(builder->function, builder->region).role.id);
+    (void)executors;
     tile_build_sync(builder, TILE_NO_VALUE, TILE_NO_VALUE);
 }

@@ -46,10 +46,10 @@ unsigned tile_entry_registers(unsigned warps);
 /* Whether some role of the function sets its registers; and whether a block of it then begins with
  * so many that an SM has none for a second one. */
 bool tile_sets_registers(const tile_function *f);
-bool tile_takes_registers_of_sm(const tile_function *f);
+bool tile_uses_all_sm_registers(const tile_function *f);
 
 /* Bits of the number of a warp in its set; for sets that tile operations take: 2^n warps. */
-unsigned tile_warp_bits(tile_executors who);
+unsigned tile_warp_bits(tile_executors executors);
 
 /* Whether the operation gives a shared buffer its memory. */
 bool tile_op_is_alloc(tile_opcode opcode);
@@ -70,12 +70,12 @@ tile_barrier tile_barrier_of(const tile_function *f, tile_op op, unsigned group)
 enum {
     TILE_MAX_BARRIERS = 16, /* of a block: numbers 0 to 15 */
     TILE_WARP_BARRIER = 16, /* in place of a number: one warp, which needs none */
-    TILE_WARPS_OF_TURN =
+    TILE_WARPS_PER_ORDERED_GROUP =
         4, /* ordered_wait, ordered_arrive: a warpgroup; so many barriers as of them */
 };
 
 /* The warpgroups that take turns where these execute it: of all groups, one behind the other. */
-unsigned tile_turns_of(tile_executors who);
+unsigned tile_ordered_warpgroups(tile_executors executors);
 
 /* Whether there are numbers enough. False after a diagnostic that lists who takes them. */
 bool tile_check_barriers(const tile_function *f);
@@ -86,7 +86,7 @@ unsigned tile_find_barriers(const tile_function *f, uint32_t taken, unsigned cou
 
 /* The only maker of barriers: all threads of the set meet at the builder's place, which is one of
  * the set's. */
-void tile_build_sync_for(tile_builder *builder, tile_executors who);
+void tile_build_sync_for(tile_builder *builder, tile_executors executors);
 
 /* Whether it means as many warps as its set has: another set could not run it. It tells a thread
  * which of them it is in, or how many come to a barrier. */

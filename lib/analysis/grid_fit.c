@@ -79,7 +79,7 @@ const tile_expr *tile_grid_counted(const tile_expr *expr, tile_grid_excess *exce
     int64_t most, value;
     if (expr->kind != TILE_EXPR_OP || expr->opcode != TILE_OP_select ||
         !tile_expr_is_int(expr->args[1], &value) ||
-        (value != TILE_EXCESS_TILES && value != TILE_EXCESS_ITERATIONS))
+        (value != TILE_TOO_MANY_TILES && value != TILE_TOO_MANY_ITERATIONS))
         return NULL;
     const tile_expr *many = expr->args[0];
     if (many->kind != TILE_EXPR_OP || many->opcode != TILE_OP_gt ||

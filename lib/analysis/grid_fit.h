@@ -29,8 +29,8 @@ int64_t tile_grid_limit(unsigned d);
 /* What there is too much of for loops, which count in an i32, with their last step
  * (TILE_MAX_TILES): what a grid is then, which no launch has. */
 typedef enum tile_grid_excess {
-    TILE_EXCESS_TILES = -1,
-    TILE_EXCESS_ITERATIONS = -2, /* of all tiles together */
+    TILE_TOO_MANY_TILES = -1,
+    TILE_TOO_MANY_ITERATIONS = -2, /* of all tiles together */
 } tile_grid_excess;
 
 /* The blocks where the count is at most TILE_MAX_TILES, the excess where it is more. */

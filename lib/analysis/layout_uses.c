@@ -68,7 +68,7 @@ static bool has_layout(const tile_type *type, tile_type_kind kind) {
 
 /* Global memory -------------------------------------------------------------------------------- */
 
-static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
+static void visit_view(collecting *c, tile_op op, const tile_gather *g) {
     const tile_op_info *info = tile_op_get_info(tile_op_opcode(c->f, op));
     const tile_values element = tile_op_segment(c->f, op, g->operand);
     bool loads = info->operands[0].form != TILE_FORM_value;
@@ -84,7 +84,7 @@ static void look_at_view(collecting *c, tile_op op, const tile_gather *g) {
 }
 
 /* Threads' copies: what they load from the view, and store in the buffer. */
-static void look_at_copy(collecting *c, tile_op op) {
+static void visit_copy(collecting *c, tile_op op) {
     const char *remedy;
     const tile_values from = tile_operands_src(c->f, op), to = tile_operands_dst(c->f, op);
     bool in = tile_value_type(c->f, from.at[0])->kind == TILE_TYPE_VIEW;
@@ -95,7 +95,7 @@ static void look_at_copy(collecting *c, tile_op op) {
         return;
     tile_value source = tile_shared_source(c->f, buffer[0]);
     if (tile_target_has(c->target, TILE_FEATURE_tma) &&
-        !tile_view_lacks_map(c->f, view[0], &c->arena, &remedy)) {
+        !tile_view_cannot_have_map(c->f, view[0], &c->arena, &remedy)) {
         add_use(c, source, op, (tile_layout_use){.way = "the bulk tensor copy (TMA), if it fits"});
         return;
     }
@@ -113,7 +113,7 @@ static void look_at_copy(collecting *c, tile_op op) {
 
 /* Shared memory -------------------------------------------------------------------------------- */
 
-static void look_at_shared(collecting *c, tile_op op, bool loads) {
+static void visit_shared(collecting *c, tile_op op, bool loads) {
     tile_value tile = loads ? tile_op_result(c->f, op, 0) : tile_operand_src(c->f, op);
     tile_value buffer = (loads ? tile_operand_src(c->f, op) : tile_operand_dst(c->f, op));
     const tile_type *type = tile_value_type(c->f, tile), *memory = tile_value_type(c->f, buffer);
@@ -130,7 +130,7 @@ static void look_at_shared(collecting *c, tile_op op, bool loads) {
 }
 
 /* Fragments that mma takes from a buffer. */
-static void look_at_dot(collecting *c, tile_op op) {
+static void visit_dot(collecting *c, tile_op op) {
     bool warpgroup = tile_op_word(c->f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     tile_mma_query query = tile_product_query(c->f, op);
@@ -152,7 +152,7 @@ static void look_at_dot(collecting *c, tile_op op) {
 
 /* Conversions ---------------------------------------------------------------------------------- */
 
-static void look_at_conversion(collecting *c, tile_op op) {
+static void visit_conversion(collecting *c, tile_op op) {
     tile_shuffle_plan plan;
     tile_value source = tile_operand_src(c->f, op), result = tile_op_result(c->f, op, 0);
     const tile_type *from = tile_value_type(c->f, source), *to = tile_value_type(c->f, result);
@@ -178,18 +178,18 @@ static void look_at_conversion(collecting *c, tile_op op) {
     add_use(c, result, op, use);
 }
 
-static void look_at(collecting *c, tile_op op) {
+static void visit(collecting *c, tile_op op) {
     tile_function *f = c->f;
     tile_gather g;
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode == TILE_OP_load || opcode == TILE_OP_store) {
-        if (tile_gather_of(f, op, &g)) look_at_view(c, op, &g);
+        if (tile_gather_of(f, op, &g)) visit_view(c, op, &g);
     }
-    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) look_at_copy(c, op);
+    if (opcode == TILE_OP_copy || opcode == TILE_OP_copy_async) visit_copy(c, op);
     if (opcode == TILE_OP_load_shared || opcode == TILE_OP_store_shared)
-        look_at_shared(c, op, opcode == TILE_OP_load_shared);
-    if (opcode == TILE_OP_dot) look_at_dot(c, op);
-    if (opcode == TILE_OP_convert_layout) look_at_conversion(c, op);
+        visit_shared(c, op, opcode == TILE_OP_load_shared);
+    if (opcode == TILE_OP_dot) visit_dot(c, op);
+    if (opcode == TILE_OP_convert_layout) visit_conversion(c, op);
 }
 
 /* Values in the order of the text -------------------------------------------------------------- */
@@ -209,7 +209,7 @@ static unsigned inspect(tile_function *f, const char *name, const tile_target *t
     c.lists = TILE_NEW_ARRAY(&c.arena, use_list, f->value_count);
     if (f->kind == TILE_KERNEL && f->level == 2) {
         c.ranges = tile_range_analyse(f, &c.arena);
-        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(&c, op);
+        TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit(&c, op);
     }
     for (uint32_t id = 1; id < f->value_count; id++) {
         if (!is_wanted(&c, id, name)) continue;

@@ -17,8 +17,8 @@ typedef struct liveness {
     uint32_t *lifetime_of; /* by value: index + 1 */
     tile_op *waits;        /* those that leave nothing unfinished */
     unsigned wait_count;
-    tile_op *meetings; /* cluster_arrive and cluster_wait, in the order of the text */
-    unsigned meeting_count;
+    tile_op *cluster_barriers; /* cluster_arrive and cluster_wait, in the order of the text */
+    unsigned cluster_barrier_count;
     bool *mapped; /* by value: what map_shared gives */
 } liveness;
 
@@ -28,8 +28,9 @@ static void number_region(liveness *l, tile_region region) {
         for (unsigned r = 0; r < tile_op_at(l->f, op)->region_count; r++)
             number_region(l, tile_op_region(l->f, op, r));
         l->end[op.id] = l->next++;
-        if (tile_waits_for_all(l->f, op)) l->waits[l->wait_count++] = op;
-        if (tile_op_effects(l->f, op) & TILE_EFFECT_CLUSTER) l->meetings[l->meeting_count++] = op;
+        if (tile_waits_for_everything(l->f, op)) l->waits[l->wait_count++] = op;
+        if (tile_op_effects(l->f, op) & TILE_EFFECT_CLUSTER)
+            l->cluster_barriers[l->cluster_barrier_count++] = op;
     }
 }
 
@@ -53,7 +54,7 @@ static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
 
 /* A `sync all` of roles that have no other region: what groups do behind it none of them does
  * before all have done what is in front of it. */
-static bool is_meeting_of(const liveness *l, tile_op op, tile_op roles) {
+static bool is_cluster_barrier_of(const liveness *l, tile_op op, tile_op roles) {
     return tile_op_opcode(l->f, op) == TILE_OP_sync && tile_op_has_attr(l->f, op, TILE_ATTR_all) &&
            tile_op_at(l->f, roles)->region_count == 1 && tile_op_parent(l->f, op).id == roles.id;
 }
@@ -63,7 +64,7 @@ static void extend_to_groups(const liveness *l, tile_lifetime *lifetime, tile_op
                              tile_op roles) {
     uint32_t first = l->position[roles.id], last = l->end[roles.id];
     TILE_FOR_EACH_OP (l->f, op, tile_op_region(l->f, roles, 0)) {
-        if (!is_meeting_of(l, op, roles)) continue;
+        if (!is_cluster_barrier_of(l, op, roles)) continue;
         if (l->end[op.id] < l->position[use.id]) first = l->end[op.id];
         if (l->position[op.id] > l->end[use.id] && last > l->position[op.id])
             last = l->position[op.id];
@@ -115,9 +116,9 @@ static void extend_to_wait(liveness *l, tile_lifetime *lifetime, tile_op copy) {
 
 /* Whether meeting i is a cluster_arrive and the next one its cluster_wait, which together order
  * memory, in one region that holds op too: every path through op takes both or none. */
-static bool is_meeting_around(const liveness *l, unsigned i, tile_op op) {
-    if (i + 1 >= l->meeting_count) return false;
-    tile_op arrive = l->meetings[i], wait = l->meetings[i + 1];
+static bool is_cluster_barrier_around(const liveness *l, unsigned i, tile_op op) {
+    if (i + 1 >= l->cluster_barrier_count) return false;
+    tile_op arrive = l->cluster_barriers[i], wait = l->cluster_barriers[i + 1];
     tile_region region = tile_op_at(l->f, arrive)->parent;
     return tile_op_opcode(l->f, arrive) == TILE_OP_cluster_arrive &&
            !tile_op_has_attr(l->f, arrive, TILE_ATTR_relaxed) &&
@@ -127,13 +128,14 @@ static bool is_meeting_around(const liveness *l, unsigned i, tile_op op) {
 
 /* Another block may access the buffer from the moment when this one has arrived at the last cluster
  * barrier before the access until this one has waited at the first one behind it. */
-static void extend_to_meetings(liveness *l, tile_lifetime *lifetime, tile_op use) {
+static void extend_to_cluster_barriers(liveness *l, tile_lifetime *lifetime, tile_op use) {
     tile_op from = TILE_NO_OP, to = TILE_NO_OP;
     uint32_t position = l->position[use.id];
-    for (unsigned i = 0; i < l->meeting_count; i++) {
-        if (!is_meeting_around(l, i, use)) continue;
-        if (l->position[l->meetings[i + 1].id] < position) from = l->meetings[i];
-        if (l->position[l->meetings[i].id] > position && !to.id) to = l->meetings[i + 1];
+    for (unsigned i = 0; i < l->cluster_barrier_count; i++) {
+        if (!is_cluster_barrier_around(l, i, use)) continue;
+        if (l->position[l->cluster_barriers[i + 1].id] < position) from = l->cluster_barriers[i];
+        if (l->position[l->cluster_barriers[i].id] > position && !to.id)
+            to = l->cluster_barriers[i + 1];
     }
     if (from.id)
         extend_to_use(l, lifetime, from);
@@ -168,10 +170,11 @@ static void visit_free(liveness *l, tile_op op) {
     tile_function *f = l->f;
     if (tile_op_opcode(f, op) != TILE_OP_free_shared) return;
     uint32_t index = l->lifetime_of[tile_operand_buffer(f, op).id];
-    tile_executors who = tile_executors_of(f, op);
-    bool direct = who.role.id && tile_op_at(f, op)->parent.id == who.role.id && who.groups == 1;
+    tile_executors executors = tile_executors_of(f, op);
+    bool direct = executors.role.id && tile_op_at(f, op)->parent.id == executors.role.id &&
+                  executors.groups == 1;
     if (!index || !direct || l->lifetimes[index - 1].role.id) return;
-    l->lifetimes[index - 1].freed_in = who.role;
+    l->lifetimes[index - 1].freed_in = executors.role;
     l->lifetimes[index - 1].free = op;
 }
 
@@ -190,7 +193,7 @@ static void visit_use(liveness *l, tile_op op) {
         extend_to_use(l, lifetime, op);
         bool counted = lifetime->freed_in.id && tile_op_mechanism(f, op) == TILE_MECHANISM_BARRIER;
         if (async && !counted) extend_to_wait(l, lifetime, op); /* counted: the freer has waited */
-        if (l->mapped[data->operands[i].id]) extend_to_meetings(l, lifetime, op);
+        if (l->mapped[data->operands[i].id]) extend_to_cluster_barriers(l, lifetime, op);
         if (data->opcode == TILE_OP_map_shared) {
             l->mapped[data->first_result.id] = true;
             l->lifetime_of[data->first_result.id] = index;
@@ -207,7 +210,7 @@ static liveness find_lifetimes(tile_function *f, tile_arena *arena) {
     l.waits = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
     l.lifetimes = TILE_NEW_ARRAY(arena, tile_lifetime, f->op_count);
     l.lifetime_of = TILE_NEW_ARRAY(arena, uint32_t, f->value_count);
-    l.meetings = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
+    l.cluster_barriers = TILE_NEW_ARRAY(arena, tile_op, f->op_count);
     l.mapped = TILE_NEW_ARRAY(arena, bool, f->value_count);
     number_region(&l, f->body);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)

@@ -56,7 +56,7 @@ tile_mechanism tile_op_starts(const tile_function *f, tile_op op) {
                                                       : TILE_MECHANISM_NONE;
 }
 
-bool tile_waits_for_all(const tile_function *f, tile_op op) {
+bool tile_waits_for_everything(const tile_function *f, tile_op op) {
     unsigned pending = tile_op_opcode(f, op) == TILE_OP_dot_wait ? 1 : 0;
     return tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_WAITS &&
            tile_value_is(f, tile_op_operand(f, op, pending), 0);
@@ -130,7 +130,7 @@ static stage_form describe_stage(const tile_function *f, tile_value value) {
     return form;
 }
 
-bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b) {
+bool tile_stages_may_alias(const tile_function *f, tile_value a, tile_value b) {
     if (!a.id || !b.id || a.id == b.id) return true;
     stage_form x = describe_stage(f, a), y = describe_stage(f, b);
     if (x.base.id != y.base.id) return true;
@@ -149,7 +149,7 @@ static bool find_distance(const tile_function *f, tile_value a, tile_value b, in
     return x.base.id == y.base.id && !x.modulus && !y.modulus;
 }
 
-bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b) {
+bool tile_stores_may_alias(const tile_function *f, tile_op a, tile_op b) {
     bool stores = tile_op_opcode(f, a) == TILE_OP_store && tile_op_opcode(f, b) == TILE_OP_store;
     if (!stores || !tile_is_plain_access(f, a) || !tile_is_plain_access(f, b)) return true;
     const tile_values x = tile_operands_dst(f, a), y = tile_operands_dst(f, b);

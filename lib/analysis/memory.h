@@ -31,7 +31,7 @@ tile_value tile_shared_source(const tile_function *f, tile_value buffer);
 tile_mechanism tile_op_starts(const tile_function *f, tile_op op);
 
 /* True for a wait that leaves nothing of its mechanism unfinished. */
-bool tile_waits_for_all(const tile_function *f, tile_op op);
+bool tile_waits_for_everything(const tile_function *f, tile_op op);
 
 /* What a view or pointer is made of: an argument or a scratch buffer; none where that is not known.
  */
@@ -49,11 +49,11 @@ bool tile_same_memory(const tile_function *f, tile_value a, tile_value b);
 /* False only if two stage indices, both values of the same moment, are never equal: different
  * constants, or `x` and `mod(x + c, stages)` where c is no multiple of stages. The sum is taken not
  * to leave i32: a counter that does has run 2^31 times. */
-bool tile_stages_may_meet(const tile_function *f, tile_value a, tile_value b);
+bool tile_stages_may_alias(const tile_function *f, tile_value a, tile_value b);
 
 /* Whether an element may be written by both: false for stores of adjacent tiles in one
  * view whose rows follow each other. */
-bool tile_stores_may_meet(const tile_function *f, tile_op a, tile_op b);
+bool tile_stores_may_alias(const tile_function *f, tile_op a, tile_op b);
 
 /* The operation directly in region that op is or is inside of; 0 if op is elsewhere. */
 tile_op tile_ancestor_in(const tile_function *f, tile_op op, tile_region region);

@@ -29,7 +29,7 @@ typedef struct search {
     bool *indices;     /* by value: it tells where others are accessed */
     finding *findings; /* one for each argument */
     const tile_range *ranges;
-    unsigned asked;
+    unsigned asked_values;
 } search;
 
 /* Whether no thread has so many elements of the tile along its dim. any: at no point of the space.
@@ -76,8 +76,9 @@ static unsigned common_multiple(unsigned declared, unsigned power_of_two) {
 
 /* The width if the arguments in `uses` were divisible by `most` as well, and `arg` by `divisor`
  * instead. */
-static unsigned ask(search *s, tile_op op, const tile_value *element, const bool *uses,
-                    unsigned most, unsigned arg, unsigned divisor, bool any) {
+static unsigned find_argument_divisor(search *s, tile_op op, const tile_value *element,
+                                      const bool *uses, unsigned most, unsigned arg,
+                                      unsigned divisor, bool any) {
     tile_function *f = s->f;
     unsigned *declared = TILE_NEW_ARRAY(&s->arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) {
@@ -86,26 +87,27 @@ static unsigned ask(search *s, tile_op op, const tile_value *element, const bool
     }
     unsigned width = find_width(s, tile_range_analyse(f, &s->arena), op, element, any);
     for (unsigned i = 0; i < f->arg_count; i++) f->args[i].divisible = declared[i];
-    s->asked++;
+    s->asked_values++;
     return width;
 }
 
-static void look_at(search *s, tile_op op, const tile_value *element) {
+static void check_access(search *s, tile_op op, const tile_value *element) {
     tile_function *f = s->f;
     unsigned bytes = tile_scalar_bytes(tile_value_type(f, element[0])->scalar);
     unsigned width = find_width(s, s->ranges, op, element, false), most = WIDEST / bytes;
     size_t operand = tile_view_operand(f, element[0]);
-    if (tile_op_effects(f, op) & TILE_EFFECT_ATOMIC && !tile_atomic_takes_neighbours(f, op)) return;
-    if (!width || width >= most || operand == f->arg_count || s->asked > ASK_LIMIT) return;
+    if (tile_op_effects(f, op) & TILE_EFFECT_ATOMIC && !tile_atomic_allows_vectors(f, op)) return;
+    if (!width || width >= most || operand == f->arg_count || s->asked_values > ASK_LIMIT) return;
     bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
     tile_mark_view_integers(f, element[0], uses);
-    unsigned here = ask(s, op, element, uses, most, 0, most, false);
-    unsigned possible = ask(s, op, element, uses, most, 0, most, true);
+    unsigned here = find_argument_divisor(s, op, element, uses, most, 0, most, false);
+    unsigned possible = find_argument_divisor(s, op, element, uses, most, 0, most, true);
     for (unsigned arg = 0; arg < f->arg_count && here > width; arg++) {
         const tile_arg_decl *decl = &f->args[arg];
         unsigned divisor = 1;
         if (!uses[arg] || decl->is_const) continue;
-        while (divisor < most && ask(s, op, element, uses, most, arg, divisor, true) < possible)
+        while (divisor < most &&
+               find_argument_divisor(s, op, element, uses, most, arg, divisor, true) < possible)
             divisor *= 2;
         if (divisor == 1) continue; /* it is not this one's fault */
         divisor = common_multiple(decl->divisible, divisor);
@@ -128,7 +130,7 @@ static void visit(search *s, tile_op op) {
         if (!tile_form_has_brackets(info->operands[o].form)) continue;
         const tile_values element = tile_op_segment(f, op, o);
         if (element.count > 1 && tile_value_type(f, element.at[0])->kind == TILE_TYPE_VIEW)
-            look_at(s, op, element.at);
+            check_access(s, op, element.at);
     }
 }
 

@@ -46,7 +46,7 @@ void tile_mark_dot_operands(const tile_function *f, tile_region region, bool *fe
     }
 }
 
-static void look_at_body(planner *p) {
+static void scan_body(planner *p) {
     enum { NO_STATEMENT = TILE_EFFECT_ALLOC | TILE_EFFECT_TERMINATOR };
     uint32_t next = 1;
     p->feeds_dot = TILE_NEW_ARRAY(p->arena, bool, p->f->value_count);
@@ -136,12 +136,12 @@ static obstacle check_branches(const planner *p, tile_op op) {
     return found;
 }
 
-static bool takes_stage(tile_opcode opcode) {
+static bool is_staged_operand(tile_opcode opcode) {
     return opcode == TILE_OP_dot || opcode == TILE_OP_load_shared || opcode == TILE_OP_copy;
 }
 
 /* One operation that uses the buffer. */
-static obstacle judge_use(const planner *p, tile_op copy, tile_value buffer, tile_op op) {
+static obstacle check_use(const planner *p, tile_op copy, tile_value buffer, tile_op op) {
     tile_opcode opcode = tile_op_opcode(p->f, op);
     tile_region region = tile_op_at(p->f, copy)->parent;
     if (op.id == copy.id || opcode == TILE_OP_free_shared) return (obstacle){0};
@@ -160,7 +160,7 @@ static obstacle judge_use(const planner *p, tile_op copy, tile_value buffer, til
     if (p->position[op.id] < p->position[copy.id])
         return (obstacle){"its buffer is read before the copy, so it holds the iteration before",
                           "put the copy first", op};
-    if (takes_stage(opcode)) return (obstacle){0};
+    if (is_staged_operand(opcode)) return (obstacle){0};
     return (obstacle){"its buffer is used by an operation that cannot take a stage",
                       "read it by `load_shared` or `dot`", op};
 }
@@ -174,7 +174,7 @@ static obstacle check_buffer(const planner *p, tile_op copy, tile_value buffer) 
         return (obstacle){"its buffer already has stages", "leave these to `pipelined`", alloc};
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) {
         obstacle found = {0};
-        if (tile_op_uses(p->f, op, buffer)) found = judge_use(p, copy, buffer, op);
+        if (tile_op_uses(p->f, op, buffer)) found = check_use(p, copy, buffer, op);
         if (found.reason) return found;
     }
     return (obstacle){0};
@@ -269,7 +269,8 @@ static bool orders_memory(const tile_function *f, tile_op op) {
            (TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_BARRIER);
 }
 
-static bool accesses_meet(const tile_function *f, const tile_access *a, const tile_access *b) {
+static bool accesses_may_conflict(const tile_function *f, const tile_access *a,
+                                  const tile_access *b) {
     if (a->shared != b->shared || !(a->write || b->write)) return false;
     return a->shared ? tile_shared_source(f, a->memory).id == tile_shared_source(f, b->memory).id
                      : tile_may_alias(f, a->memory, b->memory);
@@ -290,7 +291,8 @@ static const char *memory_edge(const tile_function *f, tile_op earlier, tile_op 
         edge = "that orders memory accesses";
     for (unsigned i = 0; i < here_count; i++)
         for (unsigned k = 0; k < there_count; k++)
-            if (accesses_meet(f, &here[i], &there[k])) edge = edge_between(&here[i], &there[k]);
+            if (accesses_may_conflict(f, &here[i], &there[k]))
+                edge = edge_between(&here[i], &there[k]);
     return edge;
 }
 
@@ -511,7 +513,7 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, bool 
     planner p = {
         .f = f, .context = tile_function_context(f), .arena = arena, .loop = loop, .quiet = quiet};
     p.body = tile_op_region(f, loop, 0);
-    look_at_body(&p);
+    scan_body(&p);
     *plan = (tile_pipeline_plan){.loop = loop};
     plan->stages = (unsigned)tile_op_attr_int(f, loop, TILE_ATTR_pipelined, 1);
     plan->distance = plan->stages - 1;
@@ -540,7 +542,7 @@ bool tile_plan_pipeline(tile_function *f, tile_op loop, tile_arena *arena, bool 
     return !has_order || plan_order(&p, &s, plan);
 }
 
-bool tile_is_beside_pipelined(const tile_function *f, tile_op copy) {
+bool tile_precedes_pipelined(const tile_function *f, tile_op copy) {
     if (tile_op_opcode(f, copy) != TILE_OP_copy ||
         tile_value_type(f, tile_operand_dst(f, copy))->kind != TILE_TYPE_SHARED)
         return false;

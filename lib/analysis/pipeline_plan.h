@@ -64,7 +64,7 @@ static inline bool tile_shares_copies(const tile_target *target) {
 
 /* Whether a copy to a shared buffer stands before a pipelined loop, in the same region: where that
  * one's are copied in the background, it is, too. */
-bool tile_is_beside_pipelined(const tile_function *f, tile_op copy);
+bool tile_precedes_pipelined(const tile_function *f, tile_op copy);
 
 /* Whether a loop around op is pipelined. */
 bool tile_is_pipelined(const tile_function *f, tile_op op);

@@ -46,13 +46,13 @@ const tile_mma *tile_product_instruction(const tile_function *f, tile_op mma) {
     return tile_mma_of_fragments(&query, counts);
 }
 
-bool tile_takes_product(const tile_function *f, tile_op op, tile_region region, bool *seen) {
+bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, bool *seen) {
     bool found = false;
     for (unsigned i = 0; i < tile_op_operand_count(f, op) && !found; i++) {
         tile_op def = tile_value_def(f, tile_op_operand(f, op, i));
         if (!def.id || tile_op_at(f, def)->parent.id != region.id || seen[def.id]) continue;
         seen[def.id] = true;
-        found = tile_op_opcode(f, def) == TILE_OP_dot || tile_takes_product(f, def, region, seen);
+        found = tile_op_opcode(f, def) == TILE_OP_dot || tile_consumes_dot(f, def, region, seen);
     }
     return found;
 }
@@ -64,7 +64,7 @@ bool tile_dots_are_chained(const tile_function *f, tile_region region, tile_aren
             bool *seen = TILE_NEW_ARRAY(arena, bool, f->op_count);
             tile_op def = tile_value_def(f, tile_op_segment(f, op, i).at[0]);
             chained |= def.id && tile_op_at(f, def)->parent.id == region.id &&
-                       tile_takes_product(f, def, region, seen);
+                       tile_consumes_dot(f, def, region, seen);
         }
     return chained;
 }

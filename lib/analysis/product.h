@@ -25,7 +25,7 @@ tile_layout tile_product_fragment(const tile_mma *row, const tile_layout *acc, u
 
 /* Whether sums of a dot directly in the region go into op, through other operations there. seen: by
  * operation, false. */
-bool tile_takes_product(const tile_function *f, tile_op op, tile_region region, bool *seen);
+bool tile_consumes_dot(const tile_function *f, tile_op op, tile_region region, bool *seen);
 /* Whether a dot directly in the region multiplies what another one there has made. */
 bool tile_dots_are_chained(const tile_function *f, tile_region region, tile_arena *arena);
 

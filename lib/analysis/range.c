@@ -381,13 +381,13 @@ static tile_range range_of_rank(const tile_function *f) {
     return tighten((tile_range){0, blocks - 1, 1, 0});
 }
 
-static tile_range range_of_thread(tile_executors who) {
-    int64_t warps = who.warps ? who.warps : TILE_MAX_WARPS;
+static tile_range range_of_thread(tile_executors executors) {
+    int64_t warps = executors.warps ? executors.warps : TILE_MAX_WARPS;
     return (tile_range){0, warps * 32 - 1, 1, 0};
 }
 
-static tile_range range_of_group(tile_executors who) {
-    int64_t groups = who.groups ? who.groups : TILE_MAX_WARPS;
+static tile_range range_of_group(tile_executors executors) {
+    int64_t groups = executors.groups ? executors.groups : TILE_MAX_WARPS;
     return tighten((tile_range){0, groups - 1, 1, 0});
 }
 
@@ -480,9 +480,9 @@ static void analyse_region(analysis *a, tile_region region);
 static tile_range range_of_carried(const analysis *a, tile_op op, int to, unsigned i) {
     tile_range found = {0, 0, 0, 0};
     bool known = false;
-    TILE_FOR_EACH_PLACE (a->f, op, from) {
-        bool later = a->round == 1 && to != TILE_AROUND && from >= to;
-        if (later || !tile_goes(a->f, op, from, to)) continue;
+    TILE_FOR_EACH_BRANCH_POINT (a->f, op, from) {
+        bool later = a->round == 1 && to != TILE_PARENT_OP && from >= to;
+        if (later || !tile_control_flows(a->f, op, from, to)) continue;
         tile_range range = a->ranges[tile_carried_sent(a->f, op, from, i).id];
         found = known ? join(found, range) : range;
         known = true;
@@ -502,7 +502,8 @@ static void analyse_regions(analysis *a, tile_op op) {
     unsigned carried = tile_carried_count(a->f, op);
     if (tile_shape_of(a->f, op) == TILE_SHAPE_LOOP) {
         const tile_range *bounds[3];
-        for (unsigned i = 0; i < 3; i++) bounds[i] = &a->ranges[tile_decision(a->f, op, i).id];
+        for (unsigned i = 0; i < 3; i++)
+            bounds[i] = &a->ranges[tile_control_operand(a->f, op, i).id];
         set_range(a, tile_region_arg(a->f, tile_op_region(a->f, op, 0), 0),
                   range_of_induction(bounds[0], bounds[1], bounds[2]));
     }
@@ -521,8 +522,8 @@ static void analyse_regions(analysis *a, tile_op op) {
         analyse_region(a, tile_op_region(a->f, op, r));
     }
     for (unsigned i = 0; i < carried; i++)
-        set_range(a, tile_carried_received(a->f, op, TILE_AROUND, i),
-                  range_of_carried(a, op, TILE_AROUND, i));
+        set_range(a, tile_carried_received(a->f, op, TILE_PARENT_OP, i),
+                  range_of_carried(a, op, TILE_PARENT_OP, i));
 }
 
 static bool is_up_to_date(const analysis *a, tile_op id, const tile_op_data *op) {

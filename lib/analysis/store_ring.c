@@ -9,7 +9,7 @@ enum { WIDEST = 128, NARROWEST = 32 /* bytes of a swizzle */, FEWEST_ROWS = 8 };
 /* In the exchanged form a piece is 64 elements wide, and has so many rows. */
 static unsigned narrowest(const tile_store_query *q) {
     unsigned rows = FEWEST_ROWS * q->element_bytes;
-    return q->row_dim == TILE_WGMMA_EXCHANGED && rows < NARROWEST ? rows : NARROWEST;
+    return q->row_dim == TILE_WGMMA_SWAPPED && rows < NARROWEST ? rows : NARROWEST;
 }
 
 /* Bytes of the block's rings of so many stages a group. */
@@ -27,7 +27,7 @@ static bool cut(const tile_store_query *q, unsigned bytes, uint32_t extents[2],
     return extents[1 - q->row_dim] > 0 && tile_pieces_cut(&acc, extents, pieces);
 }
 
-bool tile_suits_store_ring(const tile_store_query *query, const uint32_t extents[2]) {
+bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[2]) {
     tile_pieces pieces;
     if (!tile_wgmma_admits(query->dims, query->row_dim, query->warps)) return false;
     tile_layout acc = tile_wgmma_accumulator(query->dims, query->row_dim, query->warps);

@@ -35,6 +35,6 @@ bool tile_choose_store_ring(const tile_target *target, const tile_store_query *q
                             tile_store_ring *ring);
 
 /* Whether the tile can go through a ring whose stages have these extents. */
-bool tile_suits_store_ring(const tile_store_query *query, const uint32_t extents[2]);
+bool tile_fits_store_ring(const tile_store_query *query, const uint32_t extents[2]);
 
 #endif

@@ -5,21 +5,21 @@
 enum { UNIT = 16, MAX_BOX = 256 };
 static const int64_t max_stride = INT64_C(1) << 40;
 
-static tile_truth truth(bool holds) {
+static tile_tristate truth(bool holds) {
     return holds ? TILE_YES : TILE_NO;
 }
 
-static tile_truth both(tile_truth a, tile_truth b) {
+static tile_tristate both(tile_tristate a, tile_tristate b) {
     return a < b ? a : b;
 }
 
 /* bytes: of what the number counts. */
-static tile_truth is_multiple(tile_number number, int64_t bytes) {
+static tile_tristate is_multiple(tile_number number, int64_t bytes) {
     if (number.known) return truth(number.value % UNIT * bytes % UNIT == 0);
     return number.divisor % UNIT * bytes % UNIT == 0 ? TILE_YES : TILE_AT_LAUNCH;
 }
 
-static tile_truth is_from(tile_number number, int64_t low, int64_t high) {
+static tile_tristate is_from(tile_number number, int64_t low, int64_t high) {
     return number.known ? truth(number.value >= low && number.value <= high) : TILE_AT_LAUNCH;
 }
 
@@ -27,47 +27,47 @@ static int64_t row_bytes(const tile_map_facts *m) {
     return m->box[m->rank - 1] * tile_scalar_bytes(m->scalar);
 }
 
-static tile_truth rule_rank(const tile_map_facts *m) {
+static tile_tristate rule_rank(const tile_map_facts *m) {
     return truth(m->rank >= 1 && m->rank <= TILE_MAX_MAP_RANK);
 }
 
-static tile_truth rule_element(const tile_map_facts *m) {
+static tile_tristate rule_element(const tile_map_facts *m) {
     unsigned bits = tile_scalar_bits(m->scalar);
     return truth(bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-static tile_truth rule_box_extents(const tile_map_facts *m) {
+static tile_tristate rule_box_extents(const tile_map_facts *m) {
     bool fits = true;
     for (unsigned d = 0; d < m->rank; d++) fits &= m->box[d] >= 1 && m->box[d] <= MAX_BOX;
     return truth(fits);
 }
 
-static tile_truth rule_box_rows(const tile_map_facts *m) {
+static tile_tristate rule_box_rows(const tile_map_facts *m) {
     return truth(row_bytes(m) % UNIT == 0);
 }
 
-static tile_truth rule_swizzle(const tile_map_facts *m) {
+static tile_tristate rule_swizzle(const tile_map_facts *m) {
     return truth(!m->swizzle || row_bytes(m) == m->swizzle);
 }
 
-static tile_truth rule_inner_stride(const tile_map_facts *m) {
+static tile_tristate rule_inner_stride(const tile_map_facts *m) {
     return is_from(m->strides[m->rank - 1], 1, 1);
 }
 
-static tile_truth rule_address(const tile_map_facts *m) {
+static tile_tristate rule_address(const tile_map_facts *m) {
     return is_multiple(m->address, 1);
 }
 
-static tile_truth rule_extents(const tile_map_facts *m) {
-    tile_truth all = TILE_YES;
+static tile_tristate rule_extents(const tile_map_facts *m) {
+    tile_tristate all = TILE_YES;
     for (unsigned d = 0; d < m->rank; d++)
         all = both(all, is_from(m->extents[d], 1, INT64_C(1) << 32));
     return all;
 }
 
-static tile_truth rule_strides(const tile_map_facts *m) {
+static tile_tristate rule_strides(const tile_map_facts *m) {
     int64_t bytes = tile_scalar_bytes(m->scalar);
-    tile_truth all = TILE_YES;
+    tile_tristate all = TILE_YES;
     for (unsigned d = 0; d + 1 < m->rank; d++)
         all = both(all, both(is_multiple(m->strides[d], bytes),
                              is_from(m->strides[d], 1, (max_stride - 1) / bytes)));
@@ -80,11 +80,11 @@ static const tile_map_rule rules[] = {
 };
 
 /* A rule may rely on those before it. */
-tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken) {
+tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_rule **broken) {
     const tile_map_rule *worst = NULL;
-    tile_truth all = TILE_YES;
+    tile_tristate all = TILE_YES;
     for (unsigned i = 0; i < sizeof rules / sizeof *rules && all != TILE_NO; i++) {
-        tile_truth here = rules[i].holds(facts);
+        tile_tristate here = rules[i].holds(facts);
         if (here >= all) continue;
         all = here;
         worst = &rules[i];
@@ -115,7 +115,7 @@ static const tile_map_rule *broken_along(const tile_arg_decl *arg, unsigned inne
         step.known &= facts.extents[at].known &&
                       !__builtin_mul_overflow(step.value, facts.extents[at].value, &step.value);
     }
-    return tile_map_judge(&facts, &broken) == TILE_NO ? broken : NULL;
+    return tile_map_rule_holds(&facts, &broken) == TILE_NO ? broken : NULL;
 }
 
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
@@ -130,8 +130,8 @@ const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg) {
     return worst ? worst : broken;
 }
 
-const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
-                                const char **remedy) {
+const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                      const char **remedy) {
     const tile_value_data *data = tile_value_at(f, view);
     if (data->kind != TILE_VALUE_ARG) {
         *remedy = "make the view an argument";

@@ -30,28 +30,28 @@ typedef struct tile_map_facts {
     tile_number strides[TILE_MAX_RANK]; /* elements */
 } tile_map_facts;
 
-typedef enum tile_truth {
+typedef enum tile_tristate {
     TILE_NO,
     TILE_AT_LAUNCH, /* what is known does not tell */
     TILE_YES,
-} tile_truth;
+} tile_tristate;
 
 /* A row of tensor_map.def. */
 typedef struct tile_map_rule {
     const char *name, *words;
-    tile_truth (*holds)(const tile_map_facts *facts);
+    tile_tristate (*holds)(const tile_map_facts *facts);
 } tile_map_rule;
 
 /* All rules together; *broken, if it is not NULL, is the first one that does not hold, or not yet:
  * NULL after TILE_YES. */
-tile_truth tile_map_judge(const tile_map_facts *facts, const tile_map_rule **broken);
+tile_tristate tile_map_rule_holds(const tile_map_facts *facts, const tile_map_rule **broken);
 
 /* Which rule no launch's array can keep, by what the argument's type says for all of them; NULL:
  * some may be one that a tensor map describes. */
 const tile_map_rule *tile_view_broken_rule(const tile_arg_decl *arg);
 /* NULL if a tensor map describes the view, which is an argument then, or why none is known to;
  * *remedy: what to write, or NULL. */
-const char *tile_view_lacks_map(const tile_function *f, tile_value view, tile_arena *arena,
-                                const char **remedy);
+const char *tile_view_cannot_have_map(const tile_function *f, tile_value view, tile_arena *arena,
+                                      const char **remedy);
 
 #endif

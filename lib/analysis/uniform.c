@@ -31,8 +31,8 @@ static bool any_operand(const spread *s, tile_op op) {
 
 static bool decides_separately(const tile_function *f, const bool *divergent, tile_op op) {
     bool found = false;
-    for (unsigned i = 0; i < tile_decision_count(f, op); i++)
-        found |= divergent[tile_decision(f, op, i).id];
+    for (unsigned i = 0; i < tile_control_operand_count(f, op); i++)
+        found |= divergent[tile_control_operand(f, op, i).id];
     return found;
 }
 
@@ -47,10 +47,10 @@ static void visit_regions(spread *s, tile_op op) {
             mark(s, tile_region_arg(s->f, region, i), own);
     }
     for (unsigned i = 0; i < tile_carried_count(s->f, op); i++)
-        TILE_FOR_EACH_PLACE (s->f, op, to) {
+        TILE_FOR_EACH_BRANCH_POINT (s->f, op, to) {
             bool found = apart;
-            TILE_FOR_EACH_PLACE (s->f, op, from)
-                if (tile_goes(s->f, op, from, to))
+            TILE_FOR_EACH_BRANCH_POINT (s->f, op, from)
+                if (tile_control_flows(s->f, op, from, to))
                     found |= s->divergent[tile_carried_sent(s->f, op, from, i).id];
             mark(s, tile_carried_received(s->f, op, to, i), found);
         }

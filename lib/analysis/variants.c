@@ -205,7 +205,7 @@ static bool is_result(const tile_function *f, tile_op op) {
 static void visit_around(derivation *d, tile_op op) {
     const tile_function *f = d->f;
     if (is_result(f, op)) mark_map(d, tile_operand_dst(f, op));
-    if (tile_is_beside_pipelined(f, op) && tile_is_plain_access(f, op))
+    if (tile_precedes_pipelined(f, op) && tile_is_plain_access(f, op))
         mark_map(d, tile_operand_src(f, op));
 }
 

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "lib/builder/fill.h"
-#include "lib/builder/rebits.h"
+#include "lib/builder/bitcast_width.h"
 #include "lib/ir/regions.h"
 #include "lib/ir/function.h"
 #include "lib/builder/infer.h"
 #include "lib/builder/infer_rules.h"
-#include "lib/builder/stretch.h"
+#include "lib/builder/broadcast_operands.h"
 
 tile_builder tile_builder_at_end(tile_function *function, tile_region region) {
     tile_builder builder = {.function = function, .region = region};
@@ -176,7 +176,7 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
         is_known(builder, segments[0].head) && has_place(builder) &&
         tile_changes_width(builder, segments[0].head, type))
         return tile_value_def(builder->function,
-                              tile_build_rebits(builder, segments[0].head, type));
+                              tile_build_bitcast_width(builder, segments[0].head, type));
     if (opcode == TILE_OP_fill && segment_count == 2 && segments[0].head.id &&
         segments[1].head.id && builder->function->kind == TILE_KERNEL &&
         is_known(builder, segments[0].head) && is_known(builder, segments[1].head) &&
@@ -204,10 +204,10 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
     tile_op op = TILE_NO_OP;
     if (flatten(builder, info, segments, segment_count, operands, sizes) &&
         (!tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
-         tile_stretch_operands(builder, opcode, operands, segment_count)) &&
+         tile_broadcast_operands(builder, opcode, operands, segment_count)) &&
         (!tile_op_has_trait(opcode, TILE_TRAIT_GATHERS) ||
-         (tile_spread_scalars(builder, opcode, operands, sizes) &&
-          tile_stretch_predicate(builder, opcode, operands, sizes, type)))) {
+         (tile_splat_scalars(builder, opcode, operands, sizes) &&
+          tile_broadcast_predicate(builder, opcode, operands, sizes, type)))) {
         tile_infer infer = {.function = builder->function,
                             .opcode = opcode,
                             .loc = builder->loc,

@@ -135,7 +135,7 @@ static const tile_expr *sum_of(const tile_infer *infer, const tile_expr *a, cons
 }
 
 /* Whether an operand of concat has the first one's element type and extents, but for the axis. */
-static bool goes_beside(const tile_type *first, const tile_type *type, unsigned axis) {
+static bool is_concatenated_along(const tile_type *first, const tile_type *type, unsigned axis) {
     bool fits = type->kind == first->kind && type->rank == first->rank && same_element(first, type);
     for (unsigned d = 0; d < first->rank && fits; d++)
         fits = d == axis || type->dims[d] == first->dims[d];
@@ -168,7 +168,7 @@ bool tile_infer_concat_arrays(tile_infer *infer) {
     tile_type draft = *first;
     for (unsigned i = 1; i < count; i++) {
         const tile_type *type = tile_value_type(infer->function, values[i]);
-        if (!goes_beside(first, type, (unsigned)axis))
+        if (!is_concatenated_along(first, type, (unsigned)axis))
             return fail(infer, "the operands may differ in their extent along the axis only, not",
                         first, " and", type);
         draft.dims[axis] = sum_of(infer, draft.dims[axis], type->dims[axis]);

@@ -25,7 +25,7 @@ static bool fail_types(const tile_infer *infer, const tile_type *const types[3])
 
 static bool check_columns(const tile_infer *infer, const tile_type *acc) {
     int64_t columns = 2 * tile_type_elements(acc);
-    if (columns > 0 && columns <= TILE_WGMMA_MOST_COLUMNS &&
+    if (columns > 0 && columns <= TILE_WGMMA_MAX_COLUMNS &&
         tile_wgmma_admits_columns((uint32_t)columns, acc->scalar))
         return true;
     return fail(infer, "acc holds half of n, and n is a multiple of 8 up to 256", NULL,

@@ -69,13 +69,13 @@ static void check_set(checker *c, tile_op op) {
 /* There are turns, and a barrier for each warpgroup. */
 static void check_turn(checker *c, tile_op op) {
     int64_t first;
-    tile_executors who = tile_executors_of(c->f, op);
-    unsigned count = tile_turns_of(who);
+    tile_executors executors = tile_executors_of(c->f, op);
+    unsigned count = tile_ordered_warpgroups(executors);
     const char *name = tile_op_name(c->f, op);
     check_set(c, op);
-    if (who.warps && (who.warps % TILE_WARPS_OF_TURN || count < 2))
+    if (executors.warps && (executors.warps % TILE_WARPS_PER_ORDERED_GROUP || count < 2))
         c->ok = tile_error_at(c->f, op, "%s: two or more warpgroups take turns, not %u of %u warps",
-                              name, who.groups, who.warps);
+                              name, executors.groups, executors.warps);
     else if (tile_value_is_int(c->f, tile_operand_first(c->f, op), &first) &&
              (first < 1 || first > TILE_MAX_BARRIERS - (int64_t)count))
         c->ok =

@@ -24,23 +24,23 @@ static bool is_one_element(const tile_function *f, tile_op op) {
 }
 
 bool tile_verify_set(tile_function *f, tile_op op) {
-    tile_executors who = tile_executors_of(f, op);
+    tile_executors executors = tile_executors_of(f, op);
     bool tile = false;
     if (is_one_element(f, op)) return true;
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         tile |= tile_op_handles_tile(f, op, tile_op_operand(f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         tile |= tile_op_handles_tile(f, op, tile_op_result(f, op, i));
-    if (!tile || !(who.warps & (who.warps - 1))) return true;
+    if (!tile || !(executors.warps & (executors.warps - 1))) return true;
     tile_error_at(f, op,
                   "%s works on a tile, for which the number of warps must be 1, 2, 4, 8, 16 or "
                   "32; %u warps execute it",
-                  tile_op_name(f, op), who.warps);
-    if (!who.role.id)
+                  tile_op_name(f, op), executors.warps);
+    if (!executors.role.id)
         tile_note_at(f, TILE_NO_OP,
                      "@%s has `warps %u`; write another number, or give the tiles to some of the "
                      "warps in a region of `roles`",
-                     f->name, who.warps);
+                     f->name, executors.warps);
     return false;
 }
 
@@ -56,7 +56,7 @@ static tile_op divergent_control(checker *c, tile_op op) {
  * knows which warps come. */
 static void check_named_barrier(checker *c, tile_op op) {
     int64_t number, warps;
-    tile_executors who = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
+    tile_executors executors = tile_executors_of(c->f, op), block = tile_executors_of_block(c->f);
     const char *name = tile_op_name(c->f, op);
     if (tile_op_has_attr(c->f, op, TILE_ATTR_all))
         c->ok = tile_error_at(c->f, op, "%s: `all` and a number exclude each other", name);
@@ -70,16 +70,16 @@ static void check_named_barrier(checker *c, tile_op op) {
     if (block.warps && (warps < 1 || warps > block.warps))
         c->ok = tile_error_at(c->f, op, "%s: %lld warps cannot participate, the block has %u", name,
                               (long long)warps, block.warps);
-    else if (warps < who.warps && !divergent_control(c, op).id)
+    else if (warps < executors.warps && !divergent_control(c, op).id)
         c->ok = tile_error_at(
             c->f, op, "%s: %u warps arrive here together, more than the %lld of the barrier", name,
-            who.warps, (long long)warps);
+            executors.warps, (long long)warps);
 }
 
 /* All groups of the region must come, as often as each other. */
-static void check_meeting(checker *c, tile_op op) {
-    tile_executors who = tile_executors_of(c->f, op);
-    if (!who.role.id) return;
+static void check_cluster_barrier(checker *c, tile_op op) {
+    tile_executors executors = tile_executors_of(c->f, op);
+    if (!executors.role.id) return;
     if (!c->varying) c->varying = tile_group_varying_values(c->f, &c->scratch);
     tile_op control = tile_divergent_control(c->f, c->varying, op);
     if (!control.id) return;
@@ -135,17 +135,17 @@ static bool are_whole(const shares *s, unsigned first, unsigned end) {
 static void check_registers(checker *c, tile_op op, unsigned r, shares *s) {
     int64_t registers;
     if (!number_of(c, tile_operands_registers(c->f, op), r, &registers) || !registers) return;
-    tile_executors who = tile_executors_of_role(c->f, op, r);
+    tile_executors executors = tile_executors_of_role(c->f, op, r);
     if (registers < MIN_REGISTERS || registers > TILE_MAX_REGISTERS || registers % REGISTER_UNIT)
         c->ok = tile_error_at(
             c->f, op, "roles: region %u: registers takes a multiple of %d from %d to %d, not %lld",
             r + 1, REGISTER_UNIT, MIN_REGISTERS, TILE_MAX_REGISTERS, (long long)registers);
-    else if (!are_whole(s, who.first, who.first + who.warps * who.groups))
+    else if (!are_whole(s, executors.first, executors.first + executors.warps * executors.groups))
         c->ok = tile_error_at(
             c->f, op,
             "roles: region %u: registers are set for whole warpgroups, 4 warps from a multiple of "
             "4 on, not for %u from warp %u on; the regions that share a warpgroup take the same",
-            r + 1, who.warps, who.first);
+            r + 1, executors.warps, executors.first);
 }
 
 /* The block keeps what it begins with: who has more waits for it until others have less. */
@@ -179,9 +179,10 @@ static void check_role_numbers(checker *c, tile_op op) {
         return;
     }
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
-        tile_executors who = tile_executors_of_role(c->f, op, r);
-        for (unsigned w = 0; w < who.warps * who.groups && who.first + w < TILE_MAX_WARPS; w++)
-            s.of[who.first + w] = tile_role_registers(c->f, op, r);
+        tile_executors executors = tile_executors_of_role(c->f, op, r);
+        for (unsigned w = 0;
+             w < executors.warps * executors.groups && executors.first + w < TILE_MAX_WARPS; w++)
+            s.of[executors.first + w] = tile_role_registers(c->f, op, r);
     }
     for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) check_registers(c, op, r, &s);
     if (c->ok && block) check_sum(c, op, &s, block);
@@ -282,7 +283,7 @@ static void check_op(checker *c, tile_op op) {
     if (tile_op_has_attr(f, op, TILE_ATTR_groups)) check_groups(c, op);
     if (opcode != TILE_OP_sync && opcode != TILE_OP_sync_arrive) return;
     if (tile_op_operand_count(f, op)) check_named_barrier(c, op);
-    if (tile_op_has_attr(f, op, TILE_ATTR_all)) check_meeting(c, op);
+    if (tile_op_has_attr(f, op, TILE_ATTR_all)) check_cluster_barrier(c, op);
 }
 
 bool tile_verify_executors(tile_function *f) {

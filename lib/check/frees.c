@@ -56,7 +56,8 @@ static void walk_region(checker *c, tile_region region) {
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++) {
             size_t begin = c->count;
             walk_region(c, tile_op_region(c->f, op, r));
-            for (size_t i = begin; i < c->count && !tile_goes(c->f, op, (int)r, (int)r + 1); i++)
+            for (size_t i = begin;
+                 i < c->count && !tile_control_flows(c->f, op, (int)r, (int)r + 1); i++)
                 c->freed_by[c->freed[i].buffer.id] = TILE_NO_OP;
         }
         for (size_t i = before; i < c->count && tile_op_at(c->f, op)->region_count; i++)

@@ -16,9 +16,9 @@
 #include "lib/ir/level.h"
 #include "lib/ir/regions.h"
 
-/* What a value is, the worst first; between TAKEN and DONE it is pending: FIRST + its age. */
+/* What a value is, the worst first; between CONSUMED and DONE it is pending: FIRST + its age. */
 enum {
-    TAKEN = 0, /* its registers have gone on as another value */
+    CONSUMED = 0, /* its registers have gone on as another value */
     FIRST = 1,
     OLDEST = 100, /* age; and what is older */
     DONE = 200,
@@ -27,7 +27,8 @@ enum {
 
 typedef struct state {
     uint8_t *status; /* by value; NULL: control has not come here yet */
-    uint8_t *fresh;  /* by value, right behind them; entry NO_FENCE: none since the last branch */
+    uint8_t
+        *just_started; /* by value, right behind them; entry NO_FENCE: none since the last branch */
 } state;
 
 enum { NO_FENCE = 0 /* no value has this id */ };
@@ -36,7 +37,7 @@ typedef struct walk {
     tile_function *f;
     tile_arena scratch;
     state **arriving; /* by op with regions, by place + 1: the operation first */
-    bool dry;         /* nothing is reported */
+    bool dry_run;     /* nothing is reported */
     bool ok;
 } walk;
 
@@ -45,7 +46,7 @@ typedef struct walk {
 static state copy_state(walk *w, const state *from) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w->scratch, uint8_t, 2 * w->f->value_count);
     memcpy(bytes, from->status, w->f->value_count);
-    memcpy(bytes + w->f->value_count, from->fresh, w->f->value_count);
+    memcpy(bytes + w->f->value_count, from->just_started, w->f->value_count);
     return (state){bytes, bytes + w->f->value_count};
 }
 
@@ -58,9 +59,9 @@ static bool join(walk *w, state *to, const state *from) {
     }
     if (memcmp(to->status, from->status, 2 * w->f->value_count) == 0) return false;
     for (size_t i = 0; i < w->f->value_count; i++) {
-        worse |= from->status[i] < to->status[i] || from->fresh[i] > to->fresh[i];
+        worse |= from->status[i] < to->status[i] || from->just_started[i] > to->just_started[i];
         if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
-        to->fresh[i] |= from->fresh[i];
+        to->just_started[i] |= from->just_started[i];
     }
     return worse;
 }
@@ -76,8 +77,8 @@ static void note_origin(const walk *w, tile_value value, const char *what) {
     if (def.id) tile_note_at(w->f, def, "%s", what);
 }
 
-static void fail_taken(walk *w, tile_op op, tile_value value) {
-    if (w->dry) return;
+static void fail_consumed(walk *w, tile_op op, tile_value value) {
+    if (w->dry_run) return;
     w->ok = tile_error_of(
         w->f, op,
         "a pending accumulator is used once, and the registers of this one have gone on as "
@@ -91,10 +92,10 @@ static const char *wait_name(const walk *w, tile_value value) {
 }
 
 /* Any other use than those that go on with a pending value. */
-static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
+static void check_use(walk *w, const state *s, tile_op op, tile_value value) {
     uint8_t status = s->status[value.id];
-    if (status == TAKEN) fail_taken(w, op, value);
-    if (w->dry) return;
+    if (status == CONSUMED) fail_consumed(w, op, value);
+    if (w->dry_run) return;
     if (is_pending(status)) {
         w->ok = tile_error_of(
             w->f, op,
@@ -110,15 +111,15 @@ static void look_at(walk *w, const state *s, tile_op op, tile_value value) {
 /* Status of what op goes on with. */
 static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
     uint8_t status = s->status[value.id];
-    if (status == TAKEN) fail_taken(w, op, value);
-    if (is_pending(status)) s->status[value.id] = TAKEN;
+    if (status == CONSUMED) fail_consumed(w, op, value);
+    if (is_pending(status)) s->status[value.id] = CONSUMED;
     return status;
 }
 
 /* Operations ----------------------------------------------------------------------------------- */
 
 static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, const char *name) {
-    if (w->dry || !s->fresh[value.id]) return;
+    if (w->dry_run || !s->just_started[value.id]) return;
     w->ok = tile_error_at(w->f, op,
                           "wgmma: a wgmma_fence is missing between it and the operation that "
                           "writes the registers of its %s",
@@ -128,12 +129,12 @@ static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, 
 
 /* Said once in each stretch. */
 static void check_stretch(walk *w, state *s, tile_op op) {
-    if (s->fresh[NO_FENCE] && !w->dry)
+    if (s->just_started[NO_FENCE] && !w->dry_run)
         w->ok = tile_error_of(
             w->f, op,
             "no wgmma_fence stands between it and the beginning of its region, or the last "
             "operation with regions or that waits in a loop");
-    s->fresh[NO_FENCE] = 0;
+    s->just_started[NO_FENCE] = 0;
 }
 
 static void walk_wgmma(walk *w, state *s, tile_op op) {
@@ -141,20 +142,20 @@ static void walk_wgmma(walk *w, state *s, tile_op op) {
     check_fenced(w, s, op, tile_operand_lhs(w->f, op), "lhs");
     check_fenced(w, s, op, tile_operand_acc(w->f, op), "acc");
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
-        if (i != 2) look_at(w, s, op, tile_op_operand(w->f, op, i));
+        if (i != 2) check_use(w, s, op, tile_op_operand(w->f, op, i));
     take(w, s, op, tile_operand_acc(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
 }
 
 /* There is one more group. */
-static void let_age(const walk *w, const state *s) {
+static void age_commits(const walk *w, const state *s) {
     for (size_t i = 1; i < w->f->value_count; i++)
         if (is_pending(s->status[i]) && s->status[i] < FIRST + OLDEST) s->status[i]++;
 }
 
 static void walk_commit(walk *w, state *s, tile_op op) {
     check_stretch(w, s, op);
-    let_age(w, s);
+    age_commits(w, s);
 }
 
 /* A group is finished if its commit has more than `left` commits behind it, its own counted. */
@@ -171,10 +172,10 @@ static void walk_wait(walk *w, state *s, tile_op op) {
 /* A dot with `async` is a group of its own. */
 static void walk_async_dot(walk *w, state *s, tile_op op) {
     unsigned count = tile_op_operand_count(w->f, op);
-    for (unsigned i = 0; i + 1 < count; i++) look_at(w, s, op, tile_op_operand(w->f, op, i));
+    for (unsigned i = 0; i + 1 < count; i++) check_use(w, s, op, tile_op_operand(w->f, op, i));
     take(w, s, op, tile_op_operand(w->f, op, count - 1));
     s->status[tile_op_result(w->f, op, 0).id] = FIRST;
-    let_age(w, s);
+    age_commits(w, s);
 }
 
 static void walk_dot_wait(walk *w, state *s, tile_op op) {
@@ -186,7 +187,7 @@ static void walk_dot_wait(walk *w, state *s, tile_op op) {
 }
 
 /* Whether what is picked has the end of the operand: parts are taken in order, and then it is. */
-static bool takes_end(const walk *w, tile_op op) {
+static bool consumes_end(const walk *w, tile_op op) {
     int64_t first, last = tile_type_elements(tile_value_type(w->f, tile_operand_src(w->f, op))) - 1;
     const tile_attr *order = tile_op_attr(w->f, op, TILE_ATTR_order);
     for (unsigned i = 0; order && i < order->count; i++)
@@ -213,19 +214,19 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     bool scalar = tile_value_type(w->f, tile_op_result(w->f, op, 0))->kind == TILE_TYPE_SCALAR;
     if (youngest == DONE || scalar) return false; /* one element is read */
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
-    if (!whole && takes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
+    if (!whole && consumes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
-    s->fresh[tile_op_result(w->f, op, 0).id] = false;
+    s->just_started[tile_op_result(w->f, op, 0).id] = false;
     return true;
 }
 
 static void walk_other(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(w->f, op); i++)
-        look_at(w, s, op, tile_op_operand(w->f, op, i));
+        check_use(w, s, op, tile_op_operand(w->f, op, i));
     for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
         tile_value result = tile_op_result(w->f, op, i);
         s->status[result.id] = DONE;
-        s->fresh[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
+        s->just_started[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
     }
 }
 
@@ -250,23 +251,23 @@ static void walk_op(walk *w, state *s, tile_op op) {
         if (!tile_op_has_attr(w->f, op, TILE_ATTR_async)) break;
         walk_async_dot(w, s, op);
         return;
-    case TILE_OP_wgmma_fence: memset(s->fresh, 0, w->f->value_count); return;
+    case TILE_OP_wgmma_fence: memset(s->just_started, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
     case TILE_OP_extract:
     case TILE_OP_permute:
     case TILE_OP_concat:
         if (tile_op_opcode(w->f, op) == TILE_OP_extract && !tile_extract_is_name(w->f, op)) break;
-        if (tile_op_gives_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
+        if (tile_op_returns_tile(w->f, op)) break; /* at level 2 only a dot's sums are pending */
         if (walk_parts(w, s, op)) return;
         break;
-    case TILE_OP_yield: return; /* hand_over sees what it carries */
+    case TILE_OP_yield: return; /* replace_pending sees what it carries */
     default: break;
     }
     if (tile_shape_of(w->f, op) != TILE_SHAPE_NONE)
         walk_regions(w, s, op);
     else
         walk_other(w, s, op);
-    if (spins(w, op)) s->fresh[NO_FENCE] = 1;
+    if (spins(w, op)) s->just_started[NO_FENCE] = 1;
 }
 
 static bool is_yielded(const walk *w, tile_region region, tile_value value) {
@@ -294,21 +295,22 @@ static void check_end(walk *w, const state *s, tile_region region) {
 
 static void walk_region(walk *w, state *s, tile_region region) {
     TILE_FOR_EACH_OP (w->f, op, region) walk_op(w, s, op);
-    if (!w->dry && w->ok) check_end(w, s, region);
+    if (!w->dry_run && w->ok) check_end(w, s, region);
 }
 
 /* Regions -------------------------------------------------------------------------------------- */
 
 /* Control goes from one place of op to another, with what is carried. True if that makes what comes
  * there worse. */
-static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
+static bool replace_pending(walk *w, tile_op op, int from, int to, const state *s,
+                            state *arriving) {
     state next = copy_state(w, s);
-    next.fresh[NO_FENCE] = 1;
+    next.just_started[NO_FENCE] = 1;
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value sent = tile_carried_sent(w->f, op, from, i);
         tile_value received = tile_carried_received(w->f, op, to, i);
         if (!sent.id || !received.id) continue;
-        next.fresh[received.id] = next.fresh[sent.id];
+        next.just_started[received.id] = next.just_started[sent.id];
         next.status[received.id] = take(w, &next, op, sent);
     }
     return join(w, arriving, &next);
@@ -316,34 +318,34 @@ static bool hand_over(walk *w, tile_op op, int from, int to, const state *s, sta
 
 /* What the ends of the regions leave. True if the head of one got worse that had been walked
  * before. */
-static bool walk_round(walk *w, tile_op op, state *arriving) {
+static bool visit_loop_once(walk *w, tile_op op, state *arriving) {
     int count = (int)tile_op_at(w->f, op)->region_count;
     bool worse = false;
     for (int r = 0; r < count; r++) {
         if (!arriving[r + 1].status) continue;
         state s = copy_state(w, &arriving[r + 1]);
         walk_region(w, &s, tile_op_region(w->f, op, (unsigned)r));
-        for (int to = TILE_AROUND; to < count; to++)
-            if (tile_goes(w->f, op, r, to))
-                worse |= hand_over(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
+        for (int to = TILE_PARENT_OP; to < count; to++)
+            if (tile_control_flows(w->f, op, r, to))
+                worse |= replace_pending(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
     }
     return worse;
 }
 
 static void walk_regions(walk *w, state *s, tile_op op) {
     int count = (int)tile_op_at(w->f, op)->region_count;
-    bool dry = w->dry;
+    bool dry_run = w->dry_run;
     if (!w->arriving[op.id])
         w->arriving[op.id] = TILE_NEW_ARRAY(&w->scratch, state, (unsigned)count + 1u);
     state *arriving = w->arriving[op.id];
-    for (int to = TILE_AROUND; to < count; to++)
-        if (tile_goes(w->f, op, TILE_AROUND, to))
-            hand_over(w, op, TILE_AROUND, to, s, &arriving[to + 1]);
-    w->dry = true;
-    while (walk_round(w, op, arriving)) {
+    for (int to = TILE_PARENT_OP; to < count; to++)
+        if (tile_control_flows(w->f, op, TILE_PARENT_OP, to))
+            replace_pending(w, op, TILE_PARENT_OP, to, s, &arriving[to + 1]);
+    w->dry_run = true;
+    while (visit_loop_once(w, op, arriving)) {
     }
-    w->dry = dry;
-    if (!dry) walk_round(w, op, arriving);
+    w->dry_run = dry_run;
+    if (!dry_run) visit_loop_once(w, op, arriving);
     if (arriving[0].status) *s = copy_state(w, &arriving[0]);
 }
 
@@ -359,7 +361,7 @@ bool tile_verify_pending(tile_function *f) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
     state s = {bytes, bytes + f->value_count};
     memset(s.status, DONE, f->value_count);
-    s.fresh[NO_FENCE] = 1;
+    s.just_started[NO_FENCE] = 1;
     w.arriving = TILE_NEW_ARRAY(&w.scratch, state *, f->op_count);
     walk_region(&w, &s, f->body);
     tile_arena_reset(&w.scratch);

@@ -213,7 +213,8 @@ static bool is_memory(const tile_type *type) {
 static void check_carried_type(verifier *v, tile_op op, unsigned r, unsigned i) {
     tile_value sent = tile_carried_sent(v->f, op, (int)r, i);
     const tile_type *have = tile_value_type(v->f, sent);
-    const tile_type *want = tile_value_type(v->f, tile_carried_received(v->f, op, TILE_AROUND, i));
+    const tile_type *want =
+        tile_value_type(v->f, tile_carried_received(v->f, op, TILE_PARENT_OP, i));
     tile_op yield = tile_region_yield(v->f, tile_op_region(v->f, op, r));
     unsigned place = tile_shape_own_yields(tile_shape_of(v->f, op), r) + i + 1;
     bool receives = tile_shape_receives(tile_shape_of(v->f, op)); /* check_arguments */
@@ -283,7 +284,8 @@ static void check_arguments(verifier *v, tile_op op, unsigned r) {
         return;
     }
     for (unsigned i = 0; i < received; i++) {
-        const tile_type *init = tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_AROUND, i));
+        const tile_type *init =
+            tile_value_type(v->f, tile_carried_sent(v->f, op, TILE_PARENT_OP, i));
         const tile_type *carried =
             tile_value_type(v->f, tile_carried_received(v->f, op, (int)r, i));
         if (init != carried || is_memory(init))
@@ -365,7 +367,7 @@ static void check_level(verifier *v, tile_op op) {
     if (tile_op_opcode(f, op) == TILE_OP_alloc_shared && !tile_op_has_attr(f, op, TILE_ATTR_offset))
         FAIL(v, loc, "alloc_shared needs the attribute 'offset': @%s is at level 3", f->name);
     if (!tile_verify_offsets(f, op)) v->errors++;
-    if (tile_op_gives_tile(f, op))
+    if (tile_op_returns_tile(f, op))
         FAIL(v, loc, "%s has a tile as its result, and @%s is at level 3", info->name, f->name);
     if (tile_op_has_attr(f, op, TILE_ATTR_pipelined))
         FAIL(v, loc, "%s: @%s is at level 3, where no loop is to be pipelined any more", info->name,

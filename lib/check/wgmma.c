@@ -23,16 +23,16 @@ static bool verify_descriptor(const tile_function *f, tile_op op) {
 
 static bool verify_warpgroup(const tile_function *f, tile_op op) {
     enum { WARPGROUP = 4 };
-    tile_executors who = tile_executors_of(f, op);
+    tile_executors executors = tile_executors_of(f, op);
     if (f->level == 2 && !tile_sync_is_explicit(f, op))
         return tile_error_of(
             f, op,
             "the compiler inserts no barriers for memory that a descriptor names; put this code in "
             "`sync explicit { .. }`, or write the kernel at level 3");
-    if (who.warps % WARPGROUP == 0 && who.first % WARPGROUP == 0) return true;
+    if (executors.warps % WARPGROUP == 0 && executors.first % WARPGROUP == 0) return true;
     return tile_error_of(
         f, op, "warpgroups execute it, 4 warps from a multiple of 4 on, not %u from warp %u on",
-        who.warps, who.first);
+        executors.warps, executors.first);
 }
 
 static bool verify_wait(const tile_function *f, tile_op op) {

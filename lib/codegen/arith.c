@@ -143,7 +143,7 @@ static LLVMTypeRef twice_as_wide(LLVMTypeRef type) {
 /* LLVM makes one mul.hi of it. */
 static LLVMValueRef multiply_upper(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
     LLVMTypeRef type = LLVMTypeOf(args[0]), wide = twice_as_wide(type);
-    bool is_signed = !tile_op_manner(e->f, op).is_unsigned;
+    bool is_signed = !tile_op_arith_flags(e->f, op).is_unsigned;
     bool pair = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
     unsigned width = LLVMGetIntTypeWidth(pair ? LLVMGetElementType(type) : type);
     LLVMValueRef a = LLVMBuildIntCast2(e->builder, args[0], wide, is_signed, "");
@@ -201,7 +201,7 @@ static LLVMValueRef through_f32(tile_emitter *e, tile_op op, tile_machine machin
 static LLVMValueRef extreme(tile_emitter *e, tile_op op, tile_machine number, tile_machine nan,
                             const LLVMValueRef *args) {
     LLVMValueRef both[] = {args[0], args[1]};
-    return tile_machine_call(e, tile_op_manner(e->f, op).nan ? nan : number, both, 2);
+    return tile_machine_call(e, tile_op_arith_flags(e->f, op).nan ? nan : number, both, 2);
 }
 
 static LLVMValueRef least(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
@@ -224,7 +224,7 @@ tile_machine tile_machine_of_rounding(tile_rounding rounding) {
 }
 
 static LLVMValueRef whole(tile_emitter *e, tile_op op, const LLVMValueRef *args) {
-    tile_machine machine = tile_machine_of_rounding(tile_op_manner(e->f, op).rounding);
+    tile_machine machine = tile_machine_of_rounding(tile_op_arith_flags(e->f, op).rounding);
     return through_f32(e, op, machine, args[0]);
 }
 
@@ -426,7 +426,7 @@ static LLVMValueRef emit_part(tile_emitter *e, tile_op op, tile_opcode opcode,
     case HOW_OWN: return row->own(e, op, args);
     case HOW_FIRST: return args[0];
     case HOW_FALSE: return tile_llvm_int(e->i1, 0);
-    case HOW_NONE: break; /* tile_emit_lacks has refused it */
+    case HOW_NONE: break; /* tile_emit_is_missing has refused it */
     }
     assert(!"no code for these elements");
     return NULL;
@@ -437,7 +437,7 @@ LLVMValueRef tile_emit_int_op(tile_emitter *e, tile_opcode opcode, LLVMValueRef 
     return emit_part(e, TILE_NO_OP, opcode, args);
 }
 
-bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar) {
+bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar) {
     if (!emissions[opcode].arity) return false;
     const emission *row = tile_scalar_is_floating(scalar) ? &emissions[opcode].real
                           : scalar == TILE_i1             ? &emissions[opcode].truth

@@ -138,9 +138,9 @@ static LLVMValueRef offset_address(tile_emitter *e, const atomic_access *a, LLVM
 static void emit_one(tile_emitter *e, const atomic_access *a, const instruction *one,
                      LLVMValueRef address, LLVMValueRef predicate, LLVMValueRef *parts,
                      LLVMValueRef *old) {
-    enum { MOST_PARTS = 4 };
+    enum { MAX_PARTS = 4 };
     bool red = is_red(e->f, a);
-    LLVMTypeRef types[MOST_PARTS];
+    LLVMTypeRef types[MAX_PARTS];
     tile_ptx ptx = tile_ptx_begin(e, machine_of(e->f, a, one->parts, predicate != NULL));
     for (unsigned i = 0; i < one->parts; i++) types[i] = LLVMTypeOf(parts[i]);
     modify(&ptx, e, a, one);
@@ -273,7 +273,7 @@ static LLVMValueRef emit_swap(tile_emitter *e, const atomic_access *a, LLVMValue
     return element_in(e, a, &c, old);
 }
 
-/* The builder goes on where the predicate holds; emit_behind brings both ways together. */
+/* The builder goes on where the predicate holds; emit_after brings both ways together. */
 typedef struct branch {
     LLVMBasicBlockRef before, behind; /* NULL: there is no predicate */
 } branch;
@@ -287,7 +287,7 @@ static branch emit_where(tile_emitter *e, LLVMValueRef predicate) {
     return b;
 }
 
-static void emit_behind(tile_emitter *e, const branch *b, LLVMValueRef *old, unsigned count) {
+static void emit_after(tile_emitter *e, const branch *b, LLVMValueRef *old, unsigned count) {
     if (!b->behind) return;
     LLVMBasicBlockRef there = LLVMGetInsertBlock(e->builder);
     LLVMBuildBr(e->builder, b->behind);
@@ -311,7 +311,7 @@ static void emit_loops(tile_emitter *e, const atomic_access *a, LLVMValueRef add
     for (unsigned i = 0; i < count; i++)
         old[i] =
             emit_loop(e, a, offset_address(e, a, address, i), NULL, tile_get_element(e, src, i));
-    emit_behind(e, &b, old, count);
+    emit_after(e, &b, old, count);
     tile_set_elements(e, tile_op_result(e->f, a->op, 0), old);
 }
 
@@ -330,7 +330,7 @@ void tile_emit_atomic_thread(tile_emitter *e, tile_op op) {
     instruction one = choose(&a, e->options->target);
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
                  predicate = tile_get_predicate(e, op);
-    if (tile_is_never(predicate))
+    if (tile_is_always_false(predicate))
         set_nothing(e, &a);
     else if (one.type)
         emit_native(e, &a, &one, address, predicate);
@@ -342,7 +342,7 @@ void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
     atomic_access a = access_of(e->f, op, e->uses);
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
                  predicate = tile_get_predicate(e, op);
-    if (tile_is_never(predicate)) {
+    if (tile_is_always_false(predicate)) {
         set_nothing(e, &a);
         return;
     }
@@ -350,7 +350,7 @@ void tile_emit_atomic_cas_thread(tile_emitter *e, tile_op op) {
     LLVMValueRef old =
         emit_swap(e, &a, address, tile_get_scalar(e, tile_operand_expected(e->f, op)),
                   tile_get_scalar(e, tile_operand_desired(e->f, op)));
-    emit_behind(e, &b, &old, 1);
+    emit_after(e, &b, &old, 1);
     tile_set_scalar(e, tile_op_result(e->f, op, 0), old);
 }
 

@@ -61,19 +61,20 @@ static LLVMValueRef choose(tile_emitter *e, LLVMIntPredicate predicate, LLVMValu
 }
 
 /* What `most` and what is below it hold. */
-static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_manner manner, int64_t least,
-                              int64_t most) {
-    if (manner.is_unsigned) return choose(e, LLVMIntULT, src, most);
+static LLVMValueRef clamp_int(tile_emitter *e, LLVMValueRef src, tile_arith_flags arith_flags,
+                              int64_t least, int64_t most) {
+    if (arith_flags.is_unsigned) return choose(e, LLVMIntULT, src, most);
     return choose(e, LLVMIntSGT, choose(e, LLVMIntSLT, src, most), least);
 }
 
 static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                      tile_scalar from, tile_scalar scalar, tile_manner manner) {
+                                      tile_scalar from, tile_scalar scalar,
+                                      tile_arith_flags arith_flags) {
     enum { LARGEST_HALF = 65504 };
-    bool is_unsigned = manner.is_unsigned || from == TILE_i1;
+    bool is_unsigned = arith_flags.is_unsigned || from == TILE_i1;
     bool beyond = tile_scalar_bits(from) > 16 || (is_unsigned && tile_scalar_bits(from) == 16);
-    if (manner.saturates && scalar == TILE_f16 && beyond)
-        src = clamp_int(e, src, manner, -LARGEST_HALF, LARGEST_HALF);
+    if (arith_flags.saturates && scalar == TILE_f16 && beyond)
+        src = clamp_int(e, src, arith_flags, -LARGEST_HALF, LARGEST_HALF);
     /* before sm_90 LLVM goes through f32 and rounds twice; f64 holds every i32 */
     LLVMTypeRef f64 = LLVMDoubleTypeInContext(e->llvm);
     bool twice = scalar == TILE_bf16 && tile_scalar_bits(from) >= 32;
@@ -83,27 +84,30 @@ static LLVMValueRef cast_int_to_float(tile_emitter *e, LLVMValueRef src, LLVMTyp
 }
 
 static LLVMValueRef cast_from_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                  tile_scalar from, tile_scalar scalar, tile_manner manner) {
+                                  tile_scalar from, tile_scalar scalar,
+                                  tile_arith_flags arith_flags) {
     unsigned bits = tile_scalar_bits(scalar);
-    if (tile_scalar_is_floating(scalar)) return cast_int_to_float(e, src, to, from, scalar, manner);
+    if (tile_scalar_is_floating(scalar))
+        return cast_int_to_float(e, src, to, from, scalar, arith_flags);
     if (scalar == TILE_i1)
         return LLVMBuildICmp(e->builder, LLVMIntNE, src, tile_llvm_int(LLVMTypeOf(src), 0), "");
-    if (manner.saturates && tile_scalar_bits(from) > bits) {
+    if (arith_flags.saturates && tile_scalar_bits(from) > bits) {
         int64_t high = (INT64_C(1) << (bits - 1)) - 1;
-        src = clamp_int(e, src, manner, -high - 1, manner.is_unsigned ? 2 * high + 1 : high);
+        src = clamp_int(e, src, arith_flags, -high - 1,
+                        arith_flags.is_unsigned ? 2 * high + 1 : high);
     }
-    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1 && !manner.is_unsigned, "");
+    return LLVMBuildIntCast2(e->builder, src, to, from != TILE_i1 && !arith_flags.is_unsigned, "");
 }
 
 static LLVMValueRef cast_to_int(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                tile_manner manner) {
+                                tile_arith_flags arith_flags) {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(src));
-    if (manner.rounding && (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind))
+    if (arith_flags.rounding && (kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind))
         src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
-    if (manner.rounding)
-        src = tile_machine_call(e, tile_machine_of_rounding(manner.rounding), &src, 1);
+    if (arith_flags.rounding)
+        src = tile_machine_call(e, tile_machine_of_rounding(arith_flags.rounding), &src, 1);
     return tile_machine_call_typed(
-        e, manner.is_unsigned ? TILE_MACHINE_float_to_unsigned : TILE_MACHINE_float_to_int, to,
+        e, arith_flags.is_unsigned ? TILE_MACHINE_float_to_unsigned : TILE_MACHINE_float_to_int, to,
         &src, 1);
 }
 
@@ -132,27 +136,29 @@ static LLVMValueRef cut_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
 }
 
 static LLVMValueRef cast_from_float(tile_emitter *e, LLVMValueRef src, LLVMTypeRef to,
-                                    tile_scalar from, tile_scalar scalar, tile_manner manner) {
+                                    tile_scalar from, tile_scalar scalar,
+                                    tile_arith_flags arith_flags) {
     if (scalar == TILE_i1)
         return LLVMBuildFCmp(e->builder, LLVMRealUNE, src, LLVMConstNull(LLVMTypeOf(src)), "");
-    if (!tile_scalar_is_floating(scalar)) return cast_to_int(e, src, to, manner);
+    if (!tile_scalar_is_floating(scalar)) return cast_to_int(e, src, to, arith_flags);
     if (tile_scalar_bits(from) == 16 && tile_scalar_bits(scalar) == 16 && from != scalar)
         src = LLVMBuildFPExt(e->builder, src, f32_of(e), "");
     bool wider = tile_scalar_contains(scalar, from);
     if (wider) src = LLVMBuildFPExt(e->builder, src, to, "");
-    if (manner.saturates) src = clamp_float(e, src, scalar);
+    if (arith_flags.saturates) src = clamp_float(e, src, scalar);
     if (LLVMTypeOf(src) == to) return src;
-    return manner.rounding == TILE_ROUNDING_ZERO ? cut_float(e, src, to, scalar)
-                                                 : LLVMBuildFPTrunc(e->builder, src, to, "");
+    return arith_flags.rounding == TILE_ROUNDING_ZERO ? cut_float(e, src, to, scalar)
+                                                      : LLVMBuildFPTrunc(e->builder, src, to, "");
 }
 
-static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar, tile_manner manner) {
+static void cast_plain(tile_emitter *e, elements *x, tile_scalar scalar,
+                       tile_arith_flags arith_flags) {
     LLVMTypeRef to = tile_llvm_scalar(e, scalar);
-    bool same = x->scalar == scalar && !manner.saturates;
+    bool same = x->scalar == scalar && !arith_flags.saturates;
     for (unsigned i = 0; i < x->count && !same; i++)
         x->values[i] = tile_scalar_is_floating(x->scalar)
-                           ? cast_from_float(e, x->values[i], to, x->scalar, scalar, manner)
-                           : cast_from_int(e, x->values[i], to, x->scalar, scalar, manner);
+                           ? cast_from_float(e, x->values[i], to, x->scalar, scalar, arith_flags)
+                           : cast_from_int(e, x->values[i], to, x->scalar, scalar, arith_flags);
     x->scalar = scalar;
 }
 
@@ -198,7 +204,7 @@ static LLVMValueRef to_f32_odd(tile_emitter *e, LLVMValueRef src, tile_scalar fr
 
 static void to_f32(tile_emitter *e, elements *x) {
     if (tile_scalar_bits(x->scalar) < 32 || x->scalar == TILE_f32) {
-        cast_plain(e, x, TILE_f32, (tile_manner){.nan = false});
+        cast_plain(e, x, TILE_f32, (tile_arith_flags){.nan = false});
         return;
     }
     for (unsigned i = 0; i < x->count; i++) x->values[i] = to_f32_odd(e, x->values[i], x->scalar);
@@ -223,9 +229,9 @@ static LLVMValueRef keep_nan(tile_emitter *e, LLVMValueRef source, LLVMValueRef 
     return LLVMBuildSelect(e->builder, nan, tile_llvm_int(e->i32, 0x7fffffff), bits, "");
 }
 
-static void to_tf32(tile_emitter *e, elements *x, tile_manner manner) {
+static void to_tf32(tile_emitter *e, elements *x, tile_arith_flags arith_flags) {
     bool exact = tile_scalar_contains(TILE_tf32, x->scalar);
-    bool cuts = manner.rounding == TILE_ROUNDING_ZERO;
+    bool cuts = arith_flags.rounding == TILE_ROUNDING_ZERO;
     bool floats = tile_scalar_is_floating(x->scalar);
     LLVMValueRef *sources = TILE_NEW_ARRAY(&e->arena, LLVMValueRef, x->count + 1u);
     for (unsigned i = 0; i < x->count; i++) sources[i] = x->values[i];
@@ -414,31 +420,32 @@ tile_machine tile_cast_machine(tile_scalar from, tile_scalar to, const tile_targ
 
 /* What a detour through f32 does not know of: unsigned numbers become larger signed ones (beyond
  * those all small floats saturate), and tf32's limits are put in front. */
-static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to, tile_manner manner) {
+static void prepare_detour(tile_emitter *e, elements *x, tile_scalar to,
+                           tile_arith_flags arith_flags) {
     bool integer = !tile_scalar_is_floating(x->scalar) && x->scalar != TILE_i1;
     LLVMTypeRef i64 = LLVMInt64TypeInContext(e->llvm);
-    bool clamps = tile_scalar_is_floating(x->scalar) && manner.saturates && to == TILE_tf32;
+    bool clamps = tile_scalar_is_floating(x->scalar) && arith_flags.saturates && to == TILE_tf32;
     bool narrow = tile_scalar_bits(x->scalar) == 16;
     for (unsigned i = 0; i < x->count; i++) {
         LLVMValueRef *value = &x->values[i];
-        if (integer && manner.is_unsigned && x->scalar == TILE_i64)
+        if (integer && arith_flags.is_unsigned && x->scalar == TILE_i64)
             *value = choose(e, LLVMIntULT, *value, INT64_MAX);
-        else if (integer && manner.is_unsigned)
+        else if (integer && arith_flags.is_unsigned)
             *value = LLVMBuildZExt(e->builder, *value, i64, "");
         if (!clamps) continue;
         if (narrow) *value = LLVMBuildFPExt(e->builder, *value, f32_of(e), "");
         *value = clamp_float(e, *value, TILE_tf32);
     }
     if (clamps && narrow) x->scalar = TILE_f32;
-    if (integer && manner.is_unsigned) x->scalar = TILE_i64;
+    if (integer && arith_flags.is_unsigned) x->scalar = TILE_i64;
 }
 
 void tile_emit_cast(tile_emitter *e, tile_op op) {
     tile_value src = tile_operand_src(e->f, op), result = tile_op_result(e->f, op, 0);
     const tile_type *from = tile_value_type(e->f, src), *type = tile_value_type(e->f, result);
-    tile_manner manner = tile_op_manner(e->f, op);
-    bool plain = !manner.saturates && manner.rounding != TILE_ROUNDING_ZERO;
-    if (from->scalar == type->scalar && !manner.saturates) {
+    tile_arith_flags arith_flags = tile_op_arith_flags(e->f, op);
+    bool plain = !arith_flags.saturates && arith_flags.rounding != TILE_ROUNDING_ZERO;
+    if (from->scalar == type->scalar && !arith_flags.saturates) {
         tile_set_parts(e, result, tile_get_parts(e, src));
         return;
     }
@@ -456,15 +463,15 @@ void tile_emit_cast(tile_emitter *e, tile_op op) {
         for (unsigned i = 0; i < x.count; i++) x.values[i] = tile_get_element(e, src, i);
     if (x.scalar == TILE_tf32) from_tf32(e, &x);
     if (is_byte_float(type->scalar) || type->scalar == TILE_tf32)
-        prepare_detour(e, &x, type->scalar, manner);
+        prepare_detour(e, &x, type->scalar, arith_flags);
     if (is_byte_float(type->scalar)) {
         to_byte_floats(e, &x, result);
         return;
     }
     if (type->scalar == TILE_tf32)
-        to_tf32(e, &x, manner);
+        to_tf32(e, &x, arith_flags);
     else
-        cast_plain(e, &x, type->scalar, manner);
+        cast_plain(e, &x, type->scalar, arith_flags);
     tile_set_elements(e, result, x.values);
 }
 

@@ -46,7 +46,7 @@ static LLVMValueRef **take_sent(tile_emitter *e, tile_op op, int from) {
     unsigned carried = tile_carried_count(e->f, op);
     LLVMValueRef **parts = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
     for (unsigned i = 0; i < carried; i++) parts[i] = sent_parts(e, op, from, i);
-    tile_sums_forget(e);
+    tile_sums_drop_copies(e);
     return parts;
 }
 
@@ -57,7 +57,7 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
     LLVMBasicBlockRef head = new_block(e, "while"), body = new_block(e, "do");
     LLVMBasicBlockRef exit = new_block(e, "exit"), before = LLVMGetInsertBlock(e->builder);
     LLVMValueRef **phis = TILE_NEW_ARRAY(&e->arena, LLVMValueRef *, carried + 1);
-    LLVMValueRef **inits = take_sent(e, op, TILE_AROUND);
+    LLVMValueRef **inits = take_sent(e, op, TILE_PARENT_OP);
     LLVMBuildBr(e->builder, head);
     LLVMPositionBuilderAtEnd(e->builder, head);
     for (unsigned i = 0; i < carried; i++) {
@@ -69,7 +69,7 @@ void tile_emit_while(tile_emitter *e, tile_op op) {
     tile_emit_region(e, tile_op_region(e->f, op, 0));
     tile_lines_set(e, op);
     LLVMValueRef **asked = take_sent(e, op, 0);
-    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_decision(e->f, op, 0)), body, exit);
+    LLVMBuildCondBr(e->builder, tile_get_scalar(e, tile_control_operand(e->f, op, 0)), body, exit);
     /* The first region's end comes before both: no phis there. */
     for (unsigned i = 0; i < carried; i++) {
         tile_set_parts(e, tile_carried_received(e->f, op, 1, i), asked[i]);
@@ -251,7 +251,7 @@ bool tile_loop_is_periodic(const tile_function *f, tile_op loop, unsigned carrie
     tile_value next = tile_carried_sent(f, loop, 0, carried);
     const tile_type *type = tile_value_type(f, arg);
     if (type->kind != TILE_TYPE_SCALAR || type->scalar != TILE_i32 ||
-        !tile_value_is_int(f, tile_carried_sent(f, loop, TILE_AROUND, carried), value))
+        !tile_value_is_int(f, tile_carried_sent(f, loop, TILE_PARENT_OP, carried), value))
         return false;
     int64_t at = *value;
     for (int64_t i = 0; i < copies; i++)
@@ -283,7 +283,7 @@ static bool is_held(const tile_emitter *e, const loop *l, unsigned i) {
 }
 
 static LLVMValueRef *initial_parts(tile_emitter *e, const loop *l, unsigned i) {
-    return sent_parts(e, l->op, TILE_AROUND, i);
+    return sent_parts(e, l->op, TILE_PARENT_OP, i);
 }
 
 /* Whether the loop stands where something around it has asked what it would ask: sums then need no
@@ -435,5 +435,5 @@ void tile_emit_for(tile_emitter *e, tile_op op) {
     LLVMPositionBuilderAtEnd(e->builder, l.exit);
     for (unsigned i = 0; i < l.carried; i++)
         if (!is_held(e, &l, i)) tile_set_parts(e, tile_op_result(e->f, op, i), results[i]);
-    tile_renew_predicates(e, op);
+    tile_recompute_predicates(e, op);
 }

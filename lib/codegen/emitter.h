@@ -169,7 +169,7 @@ LLVMValueRef tile_get_operand(tile_emitter *e, tile_op op, tile_operand_name nam
 /* The operand `predicate`: NULL without one, or with one that is true anyway. */
 LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op);
 /* What never happens is not emitted. */
-bool tile_is_never(LLVMValueRef predicate);
+bool tile_is_always_false(LLVMValueRef predicate);
 LLVMValueRef tile_get_element(tile_emitter *e, tile_value value, unsigned index);
 void tile_set_parts(tile_emitter *e, tile_value value, LLVMValueRef *parts);
 void tile_set_scalar(tile_emitter *e, tile_value value, LLVMValueRef scalar);
@@ -200,7 +200,7 @@ void tile_emit_elementwise(tile_emitter *e, tile_op op);
  * some. False if there is no such row; else *next is the operation behind it, or none. */
 bool tile_emit_run(tile_emitter *e, tile_op first, tile_op *next);
 /* True if arith.def has nothing for elements of this type. */
-bool tile_emit_lacks(tile_opcode opcode, tile_scalar scalar);
+bool tile_emit_is_missing(tile_opcode opcode, tile_scalar scalar);
 void tile_emit_select(tile_emitter *e, tile_op op);
 void tile_emit_splat(tile_emitter *e, tile_op op);
 void tile_emit_bitcast(tile_emitter *e, tile_op op);
@@ -263,9 +263,9 @@ void tile_emit_barrier(tile_emitter *e, tile_op op, LLVMValueRef number);
  * warps: with roles, what is computed of it is uniform for ptxas. */
 LLVMValueRef tile_emit_masked(tile_emitter *e, tile_op op, LLVMValueRef number);
 
-/* renew.c: behind a loop, what is stored there is bounded by comparisons that are made again, where
- * the loop would have to hold more of them than there are predicate registers */
-void tile_renew_predicates(tile_emitter *e, tile_op loop);
+/* recompute_predicates.c: behind a loop, what is stored there is bounded by comparisons that are
+ * made again, where the loop would have to hold more of them than there are predicate registers */
+void tile_recompute_predicates(tile_emitter *e, tile_op loop);
 
 /* operation.c: one operation, and the whole body */
 void tile_emit_op(tile_emitter *e, tile_op op);

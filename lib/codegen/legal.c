@@ -65,7 +65,7 @@ static void check_arithmetic(checker *c, tile_op op) {
     if (is_opaque(opaque) && opcode != TILE_OP_cast)
         FAIL(c, tile_op_loc(c->f, op), "%s: %s has no arithmetic; cast to f32 first",
              op_name(c, op), tile_scalar_name(opaque));
-    else if (tile_emit_lacks(opcode, src->scalar))
+    else if (tile_emit_is_missing(opcode, src->scalar))
         FAIL(c, tile_op_loc(c->f, op), "%s: there is no instruction for %s; cast to %s first",
              op_name(c, op), tile_scalar_name(src->scalar),
              tile_scalar_is_floating(src->scalar) ? "f32" : "i32");

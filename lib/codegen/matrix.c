@@ -116,7 +116,7 @@ void tile_flush_mmas(tile_emitter *e) {
  * reads a sum. */
 static bool queue_held(tile_emitter *e, tile_op op) {
     bool copied;
-    const uint32_t *sum = tile_sum_take(e, op, tile_operand_acc(e->f, op), &copied);
+    const uint32_t *sum = tile_sum_acquire(e, op, tile_operand_acc(e->f, op), &copied);
     if (!sum) return false;
     if (tile_sum_registers(e, tile_operand_lhs(e->f, op)) ||
         tile_sum_registers(e, tile_operand_rhs(e->f, op)))
@@ -127,7 +127,7 @@ static bool queue_held(tile_emitter *e, tile_op op) {
         tile_flush_mmas(e);
     e->mmas = tile_arena_grow(&e->arena, e->mmas, e->mma_count, &e->mma_capacity, sizeof *e->mmas);
     e->mmas[e->mma_count++] = op;
-    tile_sum_hold(e, tile_op_result(e->f, op, 0), sum);
+    tile_sum_keep_in_registers(e, tile_op_result(e->f, op, 0), sum);
     return true;
 }
 

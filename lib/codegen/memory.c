@@ -200,7 +200,7 @@ static void emit_load(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src);
     LLVMValueRef predicate = tile_get_predicate(e, op);
     bool read_only = global && reads_read_only(e, op);
-    if (tile_is_never(predicate))
+    if (tile_is_always_false(predicate))
         for (unsigned w = 0; w < a.words; w++) words[w] = LLVMConstNull(a.word);
     else if (predicate || (global && says_something(hint_of(e, op, false))))
         load_inline(e, &a, op, address, predicate, words);
@@ -216,7 +216,7 @@ static void emit_store(tile_emitter *e, tile_op op) {
     LLVMValueRef words[MAX_WORDS];
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
                  predicate = tile_get_predicate(e, op);
-    if (tile_is_never(predicate)) return;
+    if (tile_is_always_false(predicate)) return;
     bool is_inline = predicate || says_something(hint_of(e, op, false));
     if (is_inline && tile_sum_registers(e, src) && a.words == tile_part_count(a.type)) {
         tile_flush_mmas(e);
@@ -255,7 +255,7 @@ void tile_emit_st_shared(tile_emitter *e, tile_op op) {
 void tile_emit_prefetch_l2_thread(tile_emitter *e, tile_op op) {
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_src),
                  predicate = tile_get_predicate(e, op);
-    if (tile_is_never(predicate)) return;
+    if (tile_is_always_false(predicate)) return;
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_prefetch_l2);
     tile_ptx_add_address(&ptx, address);
     add_predicate(&ptx, predicate);
@@ -269,7 +269,7 @@ void tile_emit_st_async(tile_emitter *e, tile_op op) {
     LLVMValueRef words[MAX_WORDS], predicate = tile_get_predicate(e, op);
     LLVMValueRef address = tile_emit_address(e, op, TILE_OPERAND_dst),
                  barrier = tile_emit_address(e, op, TILE_OPERAND_bar);
-    if (tile_is_never(predicate)) return;
+    if (tile_is_always_false(predicate)) return;
     split_words(e, &a, tile_get_parts(e, src), words);
     tile_ptx ptx = tile_ptx_begin(e, TILE_MACHINE_st_async);
     modify(&ptx, &a);

@@ -106,7 +106,7 @@ void tile_emit_region(tile_emitter *e, tile_region region) {
     tile_op next = tile_region_first(e->f, region);
     for (tile_op op = next; op.id; op = next) {
         next = tile_op_next(e->f, op);
-        tile_sums_forget(e);
+        tile_sums_drop_copies(e);
         if (!tile_emit_run(e, op, &next)) tile_emit_op(e, op);
     }
 }

@@ -49,15 +49,15 @@ static bool is_power_of_two(unsigned n) {
 /* In the executing set, the number of the first thread of this warp. Its set's warps have the low
  * bits of the block's numbers where sets begin at multiples of their size. */
 static LLVMValueRef emit_first_of_warp(tile_emitter *e, tile_op op) {
-    tile_executors who = tile_executors_of(e->f, op);
+    tile_executors executors = tile_executors_of(e->f, op);
     LLVMValueRef warp = e->warp;
-    bool cuts = is_power_of_two(who.warps);
-    if (who.role.id && !(cuts && who.first % who.warps == 0))
-        warp = LLVMBuildSub(e->builder, warp, tile_llvm_int(e->i32, who.first), "");
-    if (who.role.id && cuts)
-        warp = LLVMBuildAnd(e->builder, warp, tile_llvm_int(e->i32, who.warps - 1), "");
-    else if (who.role.id && who.groups > 1)
-        warp = LLVMBuildURem(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
+    bool cuts = is_power_of_two(executors.warps);
+    if (executors.role.id && !(cuts && executors.first % executors.warps == 0))
+        warp = LLVMBuildSub(e->builder, warp, tile_llvm_int(e->i32, executors.first), "");
+    if (executors.role.id && cuts)
+        warp = LLVMBuildAnd(e->builder, warp, tile_llvm_int(e->i32, executors.warps - 1), "");
+    else if (executors.role.id && executors.groups > 1)
+        warp = LLVMBuildURem(e->builder, warp, tile_llvm_int(e->i32, executors.warps), "");
     return LLVMBuildShl(e->builder, warp, tile_llvm_int(e->i32, TILE_LANE_BITS), "");
 }
 
@@ -117,8 +117,8 @@ static LLVMBasicBlockRef new_block(const tile_emitter *e, const char *name) {
 
 /* Groups have barriers of their own, each under a predicate. */
 void tile_emit_sync(tile_emitter *e, tile_op op) {
-    tile_executors who = tile_executors_of(e->f, op);
-    bool same = who.groups == 1 || tile_op_operand_count(e->f, op) ||
+    tile_executors executors = tile_executors_of(e->f, op);
+    bool same = executors.groups == 1 || tile_op_operand_count(e->f, op) ||
                 tile_op_has_attr(e->f, op, TILE_ATTR_all) ||
                 tile_barrier_of(e->f, op, 0).number == TILE_WARP_BARRIER;
     if (same) {
@@ -126,7 +126,7 @@ void tile_emit_sync(tile_emitter *e, tile_op op) {
         return;
     }
     LLVMValueRef group = tile_emit_group(e, op);
-    for (unsigned g = 0; g < who.groups; g++) {
+    for (unsigned g = 0; g < executors.groups; g++) {
         LLVMValueRef number = tile_llvm_int(e->i32, g);
         LLVMValueRef is_here = LLVMBuildICmp(e->builder, LLVMIntEQ, group, number, "");
         emit_sync_if(e, tile_barrier_of(e->f, op, g), is_here);
@@ -139,10 +139,11 @@ void tile_emit_sync_arrive(tile_emitter *e, tile_op op) {
 
 /* Roles ---------------------------------------------------------------------------------------- */
 
-static LLVMValueRef group_number(tile_emitter *e, tile_executors who) {
-    if (who.groups == 1) return tile_llvm_int(e->i32, 0);
-    LLVMValueRef warp = LLVMBuildSub(e->builder, e->warp, tile_llvm_int(e->i32, who.first), "");
-    return LLVMBuildUDiv(e->builder, warp, tile_llvm_int(e->i32, who.warps), "");
+static LLVMValueRef group_number(tile_emitter *e, tile_executors executors) {
+    if (executors.groups == 1) return tile_llvm_int(e->i32, 0);
+    LLVMValueRef warp =
+        LLVMBuildSub(e->builder, e->warp, tile_llvm_int(e->i32, executors.first), "");
+    return LLVMBuildUDiv(e->builder, warp, tile_llvm_int(e->i32, executors.warps), "");
 }
 
 /* Whether code may run behind the roles that all warps share. */
@@ -173,10 +174,10 @@ static LLVMBasicBlockRef branch_to(tile_emitter *e, tile_op op, unsigned end, co
                                    LLVMBasicBlockRef join) {
     LLVMBasicBlockRef here = new_block(e, name), next = join;
     if (end < tile_op_at(e->f, op)->region_count) {
-        tile_executors who = tile_executors_of_role(e->f, op, end);
+        tile_executors executors = tile_executors_of_role(e->f, op, end);
         next = new_block(e, "others");
-        LLVMValueRef is_here =
-            LLVMBuildICmp(e->builder, LLVMIntULT, e->warp, tile_llvm_int(e->i32, who.first), "");
+        LLVMValueRef is_here = LLVMBuildICmp(e->builder, LLVMIntULT, e->warp,
+                                             tile_llvm_int(e->i32, executors.first), "");
         LLVMBuildCondBr(e->builder, is_here, here, next);
     } else {
         LLVMBuildBr(e->builder, here);
@@ -187,8 +188,8 @@ static LLVMBasicBlockRef branch_to(tile_emitter *e, tile_op op, unsigned end, co
 
 static void emit_role(tile_emitter *e, tile_op op, unsigned r) {
     tile_region region = tile_op_region(e->f, op, r);
-    tile_executors who = tile_executors_of_role(e->f, op, r);
-    tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, who));
+    tile_executors executors = tile_executors_of_role(e->f, op, r);
+    tile_set_scalar(e, tile_region_arg(e->f, region, 0), group_number(e, executors));
     tile_emit_region(e, region);
     tile_lines_set(e, op);
 }

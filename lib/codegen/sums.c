@@ -148,7 +148,7 @@ LLVMValueRef *tile_sum_move_out(tile_emitter *e, tile_value value) {
     return move_out(e, s->registers[value.id], tile_value_type(e->f, value));
 }
 
-void tile_sums_forget(tile_emitter *e) {
+void tile_sums_drop_copies(tile_emitter *e) {
     tile_sums *s = e->sums;
     while (s->moved_count) e->parts[s->moved[--s->moved_count].id] = NULL;
 }
@@ -186,12 +186,12 @@ static void make_moves(moves *m) {
     for (unsigned i = 0; i < m->count; i++) m->parts[i] = tile_get_parts(m->e, m->from[i]);
     for (unsigned i = 0; i < m->count; i++)
         move_in(m->e, m->to[i], m->parts[i], part_count(m->e, m->from[i]));
-    tile_sums_forget(m->e);
+    tile_sums_drop_copies(m->e);
 }
 
 /* Names ---------------------------------------------------------------------------------------- */
 
-void tile_sum_hold(tile_emitter *e, tile_value value, const uint32_t *registers) {
+void tile_sum_keep_in_registers(tile_emitter *e, tile_value value, const uint32_t *registers) {
     e->sums->registers[value.id] = registers;
 }
 
@@ -200,15 +200,15 @@ bool tile_sum_extract(tile_emitter *e, tile_value from, unsigned first, tile_val
     const uint32_t *registers = e->sums->registers[from.id];
     unsigned pack = tile_pack(type);
     if (!registers || pack != tile_pack(tile_value_type(e->f, from)) || first % pack) return false;
-    tile_sum_hold(e, result, registers + first / pack);
+    tile_sum_keep_in_registers(e, result, registers + first / pack);
     return true;
 }
 
 /* Unless there are registers twice: then who writes over them would write more. */
-static bool hold_apart(tile_emitter *e, tile_value value, const uint32_t *registers) {
+static bool keep_apart(tile_emitter *e, tile_value value, const uint32_t *registers) {
     start_stamps(e);
     if (!are_apart(e->sums, registers, part_count(e, value))) return false;
-    tile_sum_hold(e, value, registers);
+    tile_sum_keep_in_registers(e, value, registers);
     return true;
 }
 
@@ -223,7 +223,7 @@ bool tile_sum_concat(tile_emitter *e, tile_op op) {
         if (!from || tile_pack(tile_value_type(e->f, part)) != tile_pack(type)) return false;
         for (unsigned k = 0; k < part_count(e, part); k++) registers[at++] = from[k];
     }
-    return hold_apart(e, result, registers);
+    return keep_apart(e, result, registers);
 }
 
 bool tile_sum_permute(tile_emitter *e, tile_op op) {
@@ -239,12 +239,12 @@ bool tile_sum_permute(tile_emitter *e, tile_op op) {
         for (unsigned k = 0; k < pack; k++)
             if (order[i * pack + k] != order[i * pack] + k || order[i * pack] % pack) return false;
     }
-    return hold_apart(e, result, chosen);
+    return keep_apart(e, result, chosen);
 }
 
 /* Products ------------------------------------------------------------------------------------- */
 
-const uint32_t *tile_sum_take(tile_emitter *e, tile_op op, tile_value acc, bool *copied) {
+const uint32_t *tile_sum_acquire(tile_emitter *e, tile_op op, tile_value acc, bool *copied) {
     const uint32_t *registers = e->sums->registers[acc.id];
     const tile_type *type = tile_value_type(e->f, acc);
     if (!registers) return NULL;
@@ -306,7 +306,7 @@ bool tile_sum_add(tile_emitter *e, tile_op op) {
             tile_ptx_add_inputs(&ptx, &parts[i], 1);
         }
         tile_ptx_call(&ptx, NULL);
-        tile_sum_hold(e, result, registers);
+        tile_sum_keep_in_registers(e, result, registers);
         return true;
     }
     return false;
@@ -331,7 +331,7 @@ static bool is_summed(const tile_emitter *e, tile_value value) {
             break;
         case TILE_OP_for:
             for (unsigned k = 0; k < tile_carried_count(e->f, reader); k++)
-                if (tile_carried_sent(e->f, reader, TILE_AROUND, k).id == value.id &&
+                if (tile_carried_sent(e->f, reader, TILE_PARENT_OP, k).id == value.id &&
                     is_summed(e, tile_carried_received(e->f, reader, 0, k)))
                     return true;
             break;
@@ -347,15 +347,15 @@ void tile_sums_enter_loop(tile_emitter *e, tile_op loop) {
     tile_sums *s = e->sums;
     moves m = begin_moves(e, tile_carried_count(e->f, loop));
     for (unsigned i = 0; i < tile_carried_count(e->f, loop); i++) {
-        tile_value init = tile_carried_sent(e->f, loop, TILE_AROUND, i);
+        tile_value init = tile_carried_sent(e->f, loop, TILE_PARENT_OP, i);
         tile_value arg = tile_carried_received(e->f, loop, 0, i);
         const uint32_t *registers = s->registers[init.id];
         if (!fits(tile_value_type(e->f, arg)) || !(registers || is_summed(e, arg))) continue;
         if (!registers || tile_content_is_read(s->content, init, loop, TILE_MOMENT_AT))
             registers = new_registers(e, part_count(e, arg));
         add_move(&m, init, registers);
-        tile_sum_hold(e, arg, registers);
-        tile_sum_hold(e, tile_op_result(e->f, loop, i), registers);
+        tile_sum_keep_in_registers(e, arg, registers);
+        tile_sum_keep_in_registers(e, tile_op_result(e->f, loop, i), registers);
     }
     make_moves(&m);
 }
@@ -379,8 +379,7 @@ static const uint32_t *choose_registers(tile_emitter *e, tile_op branch, unsigne
         tile_value sent = tile_carried_sent(e->f, branch, r, i);
         const uint32_t *registers = e->sums->registers[sent.id];
         held |= registers != NULL;
-        if (registers &&
-            !tile_content_is_read(e->sums->content, sent, branch, TILE_MOMENT_BEHIND) &&
+        if (registers && !tile_content_is_read(e->sums->content, sent, branch, TILE_MOMENT_AFTER) &&
             are_apart(e->sums, registers, count))
             return registers;
     }
@@ -390,10 +389,11 @@ static const uint32_t *choose_registers(tile_emitter *e, tile_op branch, unsigne
 void tile_sums_join(tile_emitter *e, tile_op branch, const LLVMBasicBlockRef ends[2]) {
     unsigned count = tile_op_result_count(e->f, branch);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(e->builder);
-    tile_sums_forget(e);
+    tile_sums_drop_copies(e);
     start_stamps(e);
     for (unsigned i = 0; i < count; i++)
-        tile_sum_hold(e, tile_op_result(e->f, branch, i), choose_registers(e, branch, i));
+        tile_sum_keep_in_registers(e, tile_op_result(e->f, branch, i),
+                                   choose_registers(e, branch, i));
     for (int r = 0; r < 2; r++) {
         moves m = begin_moves(e, count);
         for (unsigned i = 0; i < count; i++) {

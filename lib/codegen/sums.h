@@ -13,12 +13,12 @@ void tile_sums_end(tile_emitter *e);
 /* A register for each part of the value; NULL: LLVM has it. */
 const uint32_t *tile_sum_registers(const tile_emitter *e, tile_value value);
 /* The value lies in these registers from here on; kept, not copied. */
-void tile_sum_hold(tile_emitter *e, tile_value value, const uint32_t *registers);
+void tile_sum_keep_in_registers(tile_emitter *e, tile_value value, const uint32_t *registers);
 
 /* LLVM values for a held vector, for what stands here: tile_get_parts calls it. */
 LLVMValueRef *tile_sum_move_out(tile_emitter *e, tile_value value);
 /* Before the next operation, and where another block goes on: those values are gone. */
-void tile_sums_forget(tile_emitter *e);
+void tile_sums_drop_copies(tile_emitter *e);
 
 /* extract, permute, concat: true if the result is another name for the same registers. */
 bool tile_sum_extract(tile_emitter *e, tile_value from, unsigned first, tile_value result);
@@ -27,7 +27,7 @@ bool tile_sum_concat(tile_emitter *e, tile_op op);
 
 /* The registers that product op adds to and writes over, NULL if acc is not held; *copied: they
  * have been written before it. */
-const uint32_t *tile_sum_take(tile_emitter *e, tile_op op, tile_value acc, bool *copied);
+const uint32_t *tile_sum_acquire(tile_emitter *e, tile_op op, tile_value acc, bool *copied);
 
 /* A cast of f32 to pairs of 16 bits, an addition of f32 to what a loop or a branch goes on with:
  * true if they have been emitted, since src or an operand is held. */

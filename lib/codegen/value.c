@@ -95,7 +95,7 @@ LLVMValueRef tile_get_predicate(tile_emitter *e, tile_op op) {
                : predicate;
 }
 
-bool tile_is_never(LLVMValueRef predicate) {
+bool tile_is_always_false(LLVMValueRef predicate) {
     return predicate && LLVMIsNull(predicate);
 }
 

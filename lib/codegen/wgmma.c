@@ -267,12 +267,12 @@ static void flush_products(tile_emitter *e) {
 static void hold_sums(tile_emitter *e, tile_op op) {
     bool copied = false;
     tile_value result = tile_op_result(e->f, op, 0);
-    const uint32_t *held = tile_sum_take(e, op, tile_operand_acc(e->f, op), &copied);
+    const uint32_t *held = tile_sum_acquire(e, op, tile_operand_acc(e->f, op), &copied);
     if (e->product_count &&
         !held != !tile_sum_registers(e, tile_op_result(e->f, e->products[0], 0)))
         flush_products(e);
     e->fence_waits |= copied;
-    tile_sum_hold(e, result, held);
+    tile_sum_keep_in_registers(e, result, held);
 }
 
 void tile_emit_wgmma(tile_emitter *e, tile_op op) {
@@ -373,7 +373,7 @@ void tile_emit_wgmma_wait(tile_emitter *e, tile_op op) {
     for (unsigned i = 0; i < accs.count; i++) {
         tile_value result = tile_op_result(e->f, op, i);
         const uint32_t *held = tile_sum_registers(e, accs.at[i]);
-        tile_sum_hold(e, result, held);
+        tile_sum_keep_in_registers(e, result, held);
         if (held) continue;
         passed[seen] = accs.at[i];
         results[seen++] = result;

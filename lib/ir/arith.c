@@ -61,9 +61,9 @@ double tile_round_whole(tile_rounding rounding, double a) {
 
 /* A number wins over NaN unless `nan` says otherwise, and -0 is below 0, as for min and max of PTX.
  */
-static double smaller(tile_manner manner, double a, double b) {
-    if (isnan(a)) return manner.nan ? a : b;
-    if (isnan(b)) return manner.nan ? b : a;
+static double smaller(tile_arith_flags arith_flags, double a, double b) {
+    if (isnan(a)) return arith_flags.nan ? a : b;
+    if (isnan(b)) return arith_flags.nan ? b : a;
     if (a == b) return signbit(a) ? a : b;
     return a < b ? a : b;
 }
@@ -74,15 +74,15 @@ static double fused(tile_scalar scalar, double a, double b, double c) {
 }
 
 /* The machine's code reduces angles below this only. */
-static bool has_turns(tile_scalar scalar, double a) {
+static bool has_periods(tile_scalar scalar, double a) {
     return fabs(a) < (scalar == TILE_f64 ? 0x1p30 : 0x1p47);
 }
 
 typedef bool (*integer_meaning)(int64_t a, int64_t b, int64_t c, int64_t *result);
-typedef bool (*bits_meaning)(unsigned width, tile_manner manner, int64_t a, int64_t b,
+typedef bool (*bits_meaning)(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b,
                              int64_t *result);
-typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, double b, double c,
-                              double *result);
+typedef bool (*float_meaning)(tile_scalar scalar, tile_arith_flags arith_flags, double a, double b,
+                              double c, double *result);
 
 /* Not every row looks at all of these. */
 #define INTEGER_OPERANDS \
@@ -91,15 +91,15 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, 
 #define BITS_OPERANDS \
     uint64_t ones = width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX; \
     uint64_t ua = (uint64_t)a & ones, ub = (uint64_t)b & ones; \
-    (void)ua, (void)ub, (void)manner
-#define FLOAT_OPERANDS (void)scalar, (void)manner, (void)a, (void)b, (void)c
+    (void)ua, (void)ub, (void)arith_flags
+#define FLOAT_OPERANDS (void)scalar, (void)arith_flags, (void)a, (void)b, (void)c
 
 #define FLOAT_PARAMETERS \
-    tile_scalar scalar, tile_manner manner, double a, double b, double c, double *result
+    tile_scalar scalar, tile_arith_flags arith_flags, double a, double b, double c, double *result
 #define NO_BITS(name) \
-    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+    static bool bits_##name(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b, \
                             int64_t *result) { \
-        (void)width, (void)manner, (void)a, (void)b, (void)result; \
+        (void)width, (void)arith_flags, (void)a, (void)b, (void)result; \
         return false; \
     }
 
@@ -125,7 +125,7 @@ typedef bool (*float_meaning)(tile_scalar scalar, tile_manner manner, double a, 
         return false; \
     }
 #define DEFINE_INTEGER_BITS(name, expression) \
-    static bool bits_##name(unsigned width, tile_manner manner, int64_t a, int64_t b, \
+    static bool bits_##name(unsigned width, tile_arith_flags arith_flags, int64_t a, int64_t b, \
                             int64_t *result) { \
         BITS_OPERANDS; \
         *result = (expression); \
@@ -188,17 +188,17 @@ bool tile_fold_int(tile_opcode opcode, int64_t a, int64_t b, int64_t c, int64_t 
            meanings[opcode].integer(a, b, c, result);
 }
 
-bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manner, int64_t a,
-                       int64_t b, int64_t c, int64_t *result) {
+bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
+                       int64_t a, int64_t b, int64_t c, int64_t *result) {
     return tile_fold_int(opcode, a, b, c, result) ||
            ((unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].bits &&
-            meanings[opcode].bits(tile_scalar_bits(scalar), manner, a, b, result));
+            meanings[opcode].bits(tile_scalar_bits(scalar), arith_flags, a, b, result));
 }
 
-bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
-                    double c, double *result) {
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags, double a,
+                    double b, double c, double *result) {
     return (unsigned)opcode < TILE_OPCODE_LIMIT && meanings[opcode].real &&
-           meanings[opcode].real(scalar, manner, a, b, c, result);
+           meanings[opcode].real(scalar, arith_flags, a, b, c, result);
 }
 
 tile_ranges tile_opcode_ranges(tile_opcode opcode) {
@@ -207,7 +207,7 @@ tile_ranges tile_opcode_ranges(tile_opcode opcode) {
 
 bool tile_fold_float(tile_opcode opcode, tile_scalar scalar, double a, double b, double c,
                      double *result) {
-    return tile_fold_real(opcode, scalar, (tile_manner){.nan = false}, a, b, c, result);
+    return tile_fold_real(opcode, scalar, (tile_arith_flags){.nan = false}, a, b, c, result);
 }
 
 /* Attributes ----------------------------------------------------------------------------------- */
@@ -226,9 +226,9 @@ static tile_rounding rounding_of(tile_word word) {
     }
 }
 
-tile_manner tile_op_manner(const tile_function *f, tile_op op) {
-    if (!tile_op_at(f, op)->attr_count) return (tile_manner){.nan = false};
-    return (tile_manner){
+tile_arith_flags tile_op_arith_flags(const tile_function *f, tile_op op) {
+    if (!tile_op_at(f, op)->attr_count) return (tile_arith_flags){.nan = false};
+    return (tile_arith_flags){
         .nan = tile_op_has_attr(f, op, TILE_ATTR_nan),
         .is_unsigned = tile_op_has_attr(f, op, TILE_ATTR_unsigned),
         .saturates = tile_op_has_attr(f, op, TILE_ATTR_saturate),

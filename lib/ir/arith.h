@@ -15,21 +15,21 @@ typedef enum tile_rounding {
 } tile_rounding;
 
 /* What an operation's attributes make of it. */
-typedef struct tile_manner {
+typedef struct tile_arith_flags {
     bool nan;         /* NaN wins */
     bool is_unsigned; /* integers are read as unsigned */
     bool saturates;   /* casts: clamped to what the result's type holds */
     tile_rounding rounding;
-} tile_manner;
+} tile_arith_flags;
 
-tile_manner tile_op_manner(const tile_function *f, tile_op op);
+tile_arith_flags tile_op_arith_flags(const tile_function *f, tile_op op);
 
 /* As tile_fold_int; scalar, the integers' type, counts where bits do. */
-bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_manner manner, int64_t a,
-                       int64_t b, int64_t c, int64_t *result);
+bool tile_fold_element(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
+                       int64_t a, int64_t b, int64_t c, int64_t *result);
 /* As tile_fold_float. */
-bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_manner manner, double a, double b,
-                    double c, double *result);
+bool tile_fold_real(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags, double a,
+                    double b, double c, double *result);
 
 /* Where the results lie when each float operand lies in a range: the column of arith.def. */
 typedef enum tile_ranges {

@@ -11,7 +11,7 @@ bool tile_op_is_allowed(const tile_op_info *info, unsigned level) {
     return false;
 }
 
-bool tile_op_gives_tile(const tile_function *f, tile_op op) {
+bool tile_op_returns_tile(const tile_function *f, tile_op op) {
     for (uint32_t i = 0; i < tile_op_result_count(f, op); i++)
         if (tile_value_type(f, tile_op_result(f, op, i))->kind == TILE_TYPE_TILE) return true;
     return false;
@@ -41,7 +41,7 @@ unsigned tile_function_level_by_ops(const tile_function *f) {
         tile_opcode opcode = tile_op_opcode(f, op);
         const tile_op_info *info = tile_op_get_info(opcode);
         if (opcode == TILE_OP_NONE) continue; /* erased */
-        if (!tile_op_is_allowed(info, 3) || tile_op_gives_tile(f, op)) return 2;
+        if (!tile_op_is_allowed(info, 3) || tile_op_returns_tile(f, op)) return 2;
         if (find_placed(f, op).id) return 2;
         thread_level |= !(info->levels & TILE_LEVEL_2);
         if (tile_op_has_attr(f, op, TILE_ATTR_pipelined)) return 2;

@@ -15,6 +15,6 @@ bool tile_op_is_allowed(const tile_op_info *info, unsigned level);
 /* At level 3 threads name memory by offsets: false after a diagnostic. */
 bool tile_verify_offsets(const tile_function *f, tile_op op);
 /* Operations of all levels give tiles too; at level 3 there are none. */
-bool tile_op_gives_tile(const tile_function *f, tile_op op);
+bool tile_op_returns_tile(const tile_function *f, tile_op op);
 
 #endif

@@ -62,7 +62,7 @@ static const tile_mma *find_row(const tile_type *type, unsigned operand) {
 }
 
 /* As many warps as there are fragments along this extent. */
-static uint32_t deal(uint32_t extent, uint32_t fragment, unsigned warps) {
+static uint32_t distribute_warps(uint32_t extent, uint32_t fragment, unsigned warps) {
     uint32_t most = tile_layout_part_extent(extent) / fragment;
     return most < 1 ? 1 : most < warps ? most : warps;
 }
@@ -80,11 +80,11 @@ static const char *resolve_fragment(const tile_type *type, unsigned operand, uns
         return NULL;
     }
     if (operand == TILE_MMA_LHS) {
-        along_m = deal(rows, row->m, warps);
+        along_m = distribute_warps(rows, row->m, warps);
         along_n = warps / along_m;
         columns = row->n;
     } else {
-        along_n = deal(columns, row->n, warps);
+        along_n = distribute_warps(columns, row->n, warps);
         along_m = warps / along_n;
         rows = row->m;
     }

@@ -82,13 +82,13 @@ static bool is_more(const tile_function *f, tile_value value, tile_value begin, 
     }
 }
 
-bool tile_surely_runs(const tile_function *f, tile_op loop) {
+bool tile_runs_at_least_once(const tile_function *f, tile_op loop) {
     tile_value begin = tile_operand_begin(f, loop);
     tile_value above = find_above(f, loop, begin);
     return is_more(f, tile_operand_end(f, loop), begin, above);
 }
 
-bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
+bool tile_control_flows(const tile_function *f, tile_op op, int from, int to) {
     switch (tile_shape_of(f, op)) {
     case TILE_SHAPE_NONE: return false;
     case TILE_SHAPE_LOOP: return true;
@@ -96,7 +96,7 @@ bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
         if (from == 0) return to != 0;
         return to == 0;
     case TILE_SHAPE_BRANCH:
-    case TILE_SHAPE_BODY: return (from == TILE_AROUND) != (to == TILE_AROUND);
+    case TILE_SHAPE_BODY: return (from == TILE_PARENT_OP) != (to == TILE_PARENT_OP);
     case TILE_SHAPE_ELEMENTS: return from == 0 || to == 0;
     }
     return false;
@@ -104,7 +104,8 @@ bool tile_goes(const tile_function *f, tile_op op, int from, int to) {
 
 /* The row of values in which `from` sends what is carried. */
 static tile_op sender(const tile_function *f, tile_op op, int from) {
-    return from == TILE_AROUND ? op : tile_region_yield(f, tile_op_region(f, op, (unsigned)from));
+    return from == TILE_PARENT_OP ? op
+                                  : tile_region_yield(f, tile_op_region(f, op, (unsigned)from));
 }
 
 /* The operation whose own values decide: itself, or for `while` the first region's yield. */
@@ -113,14 +114,14 @@ static tile_op decider(const tile_function *f, tile_op op) {
     return yields ? sender(f, op, 0) : op;
 }
 
-unsigned tile_decision_count(const tile_function *f, tile_op op) {
+unsigned tile_control_operand_count(const tile_function *f, tile_op op) {
     if (tile_shape_of(f, op) == TILE_SHAPE_NONE) return 0;
     unsigned operands = tile_op_operand_count(f, decider(f, op));
     unsigned carried = facts_of(f, op)->receives ? tile_carried_count(f, op) : 0;
     return operands > carried ? operands - carried : 0;
 }
 
-tile_value tile_decision(const tile_function *f, tile_op op, unsigned index) {
+tile_value tile_control_operand(const tile_function *f, tile_op op, unsigned index) {
     return tile_op_operand(f, decider(f, op), index);
 }
 
@@ -137,13 +138,13 @@ static unsigned place_in(const tile_function *f, tile_op op, unsigned row, unsig
 }
 
 tile_value tile_carried_sent(const tile_function *f, tile_op op, int from, unsigned i) {
-    if (from == TILE_AROUND && !facts_of(f, op)->receives) return TILE_NO_VALUE;
+    if (from == TILE_PARENT_OP && !facts_of(f, op)->receives) return TILE_NO_VALUE;
     tile_op row = sender(f, op, from);
     return tile_op_operand(f, row, place_in(f, op, tile_op_operand_count(f, row), i));
 }
 
 tile_value tile_carried_received(const tile_function *f, tile_op op, int to, unsigned i) {
-    if (to == TILE_AROUND)
+    if (to == TILE_PARENT_OP)
         return i < tile_carried_count(f, op) ? tile_op_result(f, op, i) : TILE_NO_VALUE;
     if (!facts_of(f, op)->receives) return TILE_NO_VALUE;
     tile_region region = tile_op_region(f, op, (unsigned)to);

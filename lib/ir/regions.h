@@ -29,11 +29,11 @@
     "`select`"
 
 /* Instead of a region's index: the operation itself, before and after its regions. */
-enum { TILE_AROUND = -1 };
+enum { TILE_PARENT_OP = -1 };
 
-/* for (int at = TILE_AROUND; ...): the operation, then each of its regions. */
-#define TILE_FOR_EACH_PLACE(f, op, at) \
-    for (int at = TILE_AROUND; at < (int)tile_op_at((f), (op))->region_count; at++)
+/* for (int at = TILE_PARENT_OP; ...): the operation, then each of its regions. */
+#define TILE_FOR_EACH_BRANCH_POINT(f, op, at) \
+    for (int at = TILE_PARENT_OP; at < (int)tile_op_at((f), (op))->region_count; at++)
 
 static inline tile_region_shape tile_shape_of(const tile_function *f, tile_op op) {
     return tile_op_get_info(tile_op_opcode(f, op))->shape;
@@ -50,13 +50,13 @@ bool tile_shape_receives(tile_region_shape shape);
 /* True if a region can run more than once each time the operation is reached. */
 bool tile_repeats(const tile_function *f, tile_op op);
 /* True if control comes to a `for` only where it has an iteration. */
-bool tile_surely_runs(const tile_function *f, tile_op loop);
-/* True if `to` can be what runs next after `from`; both are region indices or TILE_AROUND. */
-bool tile_goes(const tile_function *f, tile_op op, int from, int to);
+bool tile_runs_at_least_once(const tile_function *f, tile_op loop);
+/* True if `to` can be what runs next after `from`; both are region indices or TILE_PARENT_OP. */
+bool tile_control_flows(const tile_function *f, tile_op op, int from, int to);
 
 /* What decides which region runs next, and how often: bounds, conditions. */
-unsigned tile_decision_count(const tile_function *f, tile_op op);
-tile_value tile_decision(const tile_function *f, tile_op op, unsigned index);
+unsigned tile_control_operand_count(const tile_function *f, tile_op op);
+tile_value tile_control_operand(const tile_function *f, tile_op op, unsigned index);
 
 unsigned tile_carried_count(const tile_function *f, tile_op op);
 /* Carried value i as `from` sends it, and as `to` receives it; no value where it does not. */

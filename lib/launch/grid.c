@@ -61,8 +61,8 @@ static const tile_abi_extents *written_grid(const tile_abi *abi) {
     return abi->unfolded.rank ? &abi->unfolded : &abi->grid;
 }
 
-static void tell_no_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
-                         const tile_abi_extents *extents, unsigned d) {
+static void report_no_grid(const tile_abi *abi, const int64_t *args, const tile_launch_facts *facts,
+                           const tile_abi_extents *extents, unsigned d) {
     int64_t count;
     tile_grid_excess excess;
     const tile_expr *counted = tile_grid_counted(extents->at[d], &excess);
@@ -71,8 +71,8 @@ static void tell_no_grid(const tile_abi *abi, const int64_t *args, const tile_la
                     "@%s: these arguments give %" PRId64 " %s; a %s kernel counts at most %d of "
                     "them: make its tiles larger, or launch it for parts of the arrays",
                     abi->entry, count,
-                    excess == TILE_EXCESS_TILES ? "tiles" : "iterations of all tiles together",
-                    excess == TILE_EXCESS_TILES ? "`persistent`" : "`stream_k`", TILE_MAX_TILES);
+                    excess == TILE_TOO_MANY_TILES ? "tiles" : "iterations of all tiles together",
+                    excess == TILE_TOO_MANY_TILES ? "`persistent`" : "`stream_k`", TILE_MAX_TILES);
     else
         tile_report(abi->context, TILE_ERROR, abi->loc,
                     "@%s: these arguments give no grid: dim %u is %s", abi->entry, d,
@@ -86,7 +86,7 @@ static tile_status evaluate(const tile_abi *abi, const int64_t *args,
         grid[d] = 1;
         if (d >= extents->rank) continue;
         if (tile_abi_evaluate(abi, extents->at[d], args, facts, &grid[d]) && grid[d] >= 0) continue;
-        tell_no_grid(abi, args, facts, extents, d);
+        report_no_grid(abi, args, facts, extents, d);
         return TILE_INVALID;
     }
     return TILE_OK;

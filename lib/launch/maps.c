@@ -77,7 +77,7 @@ static bool check_rules(const tile_function *f, const tile_map *map) {
         facts.strides[d] = tile_expr_is_int(map->strides[d], &value) ? tile_number_of(value)
                                                                      : tile_number_unknown(1);
     }
-    if (tile_map_judge(&facts, &broken) != TILE_NO) return true;
+    if (tile_map_rule_holds(&facts, &broken) != TILE_NO) return true;
     return tile_error_at(f, map->op, "tensor_map: the hardware has no such map, which needs %s",
                          broken->words);
 }
@@ -191,5 +191,5 @@ const char *tile_tensor_map_fault(const tile_tensor_map *map) {
         facts.extents[d] = tile_number_of(map->extents[d]);
         facts.strides[d] = tile_number_of(map->strides[d] % bytes ? 0 : map->strides[d] / bytes);
     }
-    return tile_map_judge(&facts, &broken) == TILE_YES ? NULL : broken->words;
+    return tile_map_rule_holds(&facts, &broken) == TILE_YES ? NULL : broken->words;
 }

@@ -130,8 +130,8 @@ tile_status tile_abi_table_entries(const tile_abi *abi, unsigned index, const in
 }
 
 /* The costs of all tiles, by their numbers. */
-static bool price_tiles(const tile_abi *abi, unsigned index, const int64_t *args,
-                        const int64_t extents[3], int64_t *costs) {
+static bool compute_tile_costs(const tile_abi *abi, unsigned index, const int64_t *args,
+                               const int64_t extents[3], int64_t *costs) {
     int64_t at[3];
     int32_t tile = 0;
     for (at[2] = 0; at[2] < extents[2]; at[2]++)
@@ -155,40 +155,42 @@ typedef struct share {
     int32_t block;
 } share;
 
-static bool has_less(const share *a, const share *b) {
+static bool has_less_load(const share *a, const share *b) {
     return a->load < b->load || (a->load == b->load && a->block < b->block);
 }
 
 /* The first one has got more to do. */
-static void sink_first(share *heap, int32_t count) {
+static void sift_down(share *block_heap, int32_t count) {
     for (int32_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && has_less(&heap[child + 1], &heap[child])) child++;
-        if (!has_less(&heap[child], &heap[at])) return;
-        const share moved = heap[at];
-        heap[at] = heap[child];
-        heap[child] = moved;
+        if (child + 1 < count && has_less_load(&block_heap[child + 1], &block_heap[child])) child++;
+        if (!has_less_load(&block_heap[child], &block_heap[at])) return;
+        const share moved = block_heap[at];
+        block_heap[at] = block_heap[child];
+        block_heap[child] = moved;
     }
 }
 
 /* Where each block's tiles begin, where the last one's end, then the tiles; the rest is 0. */
-static void deal_tiles(const int64_t *costs, int32_t count, int32_t blocks, int32_t *entries) {
-    share *heap = tile_malloc(sizeof *heap * (size_t)blocks);
+static void balance_tiles(const int64_t *costs, int32_t count, int32_t blocks, int32_t *entries) {
+    share *block_heap = tile_malloc(sizeof *block_heap * (size_t)blocks);
     int32_t *owner = tile_malloc(sizeof *owner * (size_t)count);
     memset(entries, 0, sizeof *entries * (2 * (size_t)count + 1));
-    for (int32_t b = 0; b < blocks; b++) heap[b] = (share){0, b};
+    for (int32_t b = 0; b < blocks; b++) block_heap[b] = (share){0, b};
     for (int32_t i = 0; i < count; i++) {
         int64_t cost = costs[i] > 1 ? costs[i] : 1; /* a visit */
-        owner[i] = heap[0].block;
-        if (__builtin_add_overflow(heap[0].load, cost, &heap[0].load)) heap[0].load = INT64_MAX;
-        sink_first(heap, blocks);
+        owner[i] = block_heap[0].block;
+        if (__builtin_add_overflow(block_heap[0].load, cost, &block_heap[0].load))
+            block_heap[0].load = INT64_MAX;
+        sift_down(block_heap, blocks);
         entries[owner[i] + 1]++;
     }
     entries[0] = blocks + 1;
     for (int32_t b = 0; b < blocks; b++) entries[b + 1] += entries[b];
-    for (int32_t b = 0; b < blocks; b++) heap[b].block = entries[b]; /* where its next one goes */
-    for (int32_t i = 0; i < count; i++) entries[heap[owner[i]].block++] = i;
+    for (int32_t b = 0; b < blocks; b++)
+        block_heap[b].block = entries[b]; /* where its next one goes */
+    for (int32_t i = 0; i < count; i++) entries[block_heap[owner[i]].block++] = i;
     free(owner);
-    free(heap);
+    free(block_heap);
 }
 
 /* The blocks that share the tiles; 0 after a diagnostic. */
@@ -212,8 +214,8 @@ tile_status tile_abi_make_table(const tile_abi *abi, unsigned index, const int64
     int32_t blocks = blocks_of(abi, facts, (int64_t)count);
     if (!blocks) return TILE_INVALID;
     int64_t *costs = tile_malloc(sizeof *costs * count);
-    bool priced = price_tiles(abi, index, args, extents, costs);
-    if (priced) deal_tiles(costs, (int32_t)count, blocks, entries);
+    bool priced = compute_tile_costs(abi, index, args, extents, costs);
+    if (priced) balance_tiles(costs, (int32_t)count, blocks, entries);
     free(costs);
     return priced ? TILE_OK : TILE_INVALID;
 }

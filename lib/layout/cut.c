@@ -17,9 +17,9 @@ static bool low_bits_free(const uint32_t *offsets, unsigned reg_bits, uint32_t f
     return (others & low) == 0;
 }
 
-tile_cut tile_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
-                           unsigned widest) {
-    tile_cut cut = {0};
+tile_access_split tile_split_fragment_accesses(const tile_layout *layout, const uint32_t *offsets,
+                                               uint32_t fixed, unsigned widest) {
+    tile_access_split cut = {0};
     unsigned reg_bits = layout->reg_bits;
     bool taken[TILE_LAYOUT_MAX_BITS] = {false};
     for (unsigned bits = 1; 1u << bits <= widest && bits <= 4; bits++) {
@@ -34,7 +34,8 @@ tile_cut tile_cut_fragment(const tile_layout *layout, const uint32_t *offsets, u
     return cut;
 }
 
-tile_cut tile_cut_along(const tile_layout *layout, unsigned d, unsigned widest) {
+tile_access_split tile_split_accesses_along(const tile_layout *layout, unsigned d,
+                                            unsigned widest) {
     const uint32_t elsewhere = UINT32_C(1) << 31; /* what moves another dim is no neighbour */
     uint32_t offsets[TILE_LAYOUT_MAX_BITS], fixed = 0;
     for (unsigned bit = 0; bit < layout->reg_bits; bit++) {
@@ -46,10 +47,11 @@ tile_cut tile_cut_along(const tile_layout *layout, unsigned d, unsigned widest) 
         fixed |= tile_layout_coordinate(layout, layout->lane[i], d);
     for (unsigned i = 0; i < layout->warp_bits; i++)
         fixed |= tile_layout_coordinate(layout, layout->warp[i], d);
-    return tile_cut_fragment(layout, offsets, fixed, widest);
+    return tile_split_fragment_accesses(layout, offsets, fixed, widest);
 }
 
-unsigned tile_cut_register(const tile_cut *cut, unsigned index, unsigned element) {
+unsigned tile_access_split_register(const tile_access_split *cut, unsigned index,
+                                    unsigned element) {
     unsigned part = index >> cut->rest_bits;
     unsigned register_ = part << (cut->rest_bits + cut->width_bits);
     for (unsigned i = 0; i < cut->rest_bits; i++) register_ |= (index >> i & 1) << cut->rest[i];

@@ -9,21 +9,21 @@
 
 /* bits[i] is the register bit that stands for element offset 1 << i inside an access; the other
  * register bits enumerate the accesses of a part, one part after the other. */
-typedef struct tile_cut {
+typedef struct tile_access_split {
     unsigned count; /* of accesses */
     unsigned width_bits;
     unsigned bits[5];
     unsigned rest_bits;
     unsigned rest[TILE_LAYOUT_MAX_BITS];
-} tile_cut;
+} tile_access_split;
 
 /* For accesses of up to `widest` elements; offsets[b] is what register bit b adds to the linear
  * position, fixed the bits that other inputs contribute. */
-tile_cut tile_cut_fragment(const tile_layout *layout, const uint32_t *offsets, uint32_t fixed,
-                           unsigned widest);
+tile_access_split tile_split_fragment_accesses(const tile_layout *layout, const uint32_t *offsets,
+                                               uint32_t fixed, unsigned widest);
 /* For accesses along dim d of the tile. */
-tile_cut tile_cut_along(const tile_layout *layout, unsigned d, unsigned widest);
+tile_access_split tile_split_accesses_along(const tile_layout *layout, unsigned d, unsigned widest);
 /* Register number of access `index` of the cut, element `element`. */
-unsigned tile_cut_register(const tile_cut *cut, unsigned index, unsigned element);
+unsigned tile_access_split_register(const tile_access_split *cut, unsigned index, unsigned element);
 
 #endif

@@ -228,8 +228,8 @@ static unsigned bits_in_order(const tile_layout *layout, unsigned fastest, uint3
 }
 
 /* vec_bits of the coordinate bits in their order become registers, then come lanes and warps. */
-static void deal_out(tile_layout *layout, const uint32_t *bits, unsigned count, unsigned vec_bits,
-                     unsigned num_warps, bool shrinks) {
+static void distribute_bits(tile_layout *layout, const uint32_t *bits, unsigned count,
+                            unsigned vec_bits, unsigned num_warps, bool shrinks) {
     unsigned at = 0;
     layout->warp_bits = (uint8_t)tile_log2(num_warps);
     unsigned thread_bits = TILE_LANE_BITS + layout->warp_bits;
@@ -248,7 +248,7 @@ static tile_layout spread(const uint32_t *dims, unsigned rank, unsigned vec, uns
     uint32_t bits[TILE_LAYOUT_MAX_BITS + 12];
     unsigned count = bits_in_order(&layout, fastest, bits), vec_bits = tile_log2(vec);
     if (vec_bits > layout.dim_bits[fastest]) vec_bits = layout.dim_bits[fastest];
-    deal_out(&layout, bits, count, vec_bits, num_warps, shrinks);
+    distribute_bits(&layout, bits, count, vec_bits, num_warps, shrinks);
     return layout;
 }
 
@@ -335,7 +335,7 @@ tile_layout tile_layout_ordered(const tile_layout *order, const uint32_t *dims, 
         if (i == vec_bits && 1u << i < vec) vec_bits++;
         bits[count++] = tile_layout_index(&layout, coordinates);
     }
-    deal_out(&layout, bits, count, vec_bits, num_warps, true);
+    distribute_bits(&layout, bits, count, vec_bits, num_warps, true);
     return layout;
 }
 

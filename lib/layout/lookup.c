@@ -3,7 +3,7 @@
 #include "lib/layout/layout.h"
 
 /* More registers than are worth a shuffle or a select each, of any tile. */
-enum { MOST_ASKED = 2048 };
+enum { MAX_ASKED = 2048 };
 
 /* Whether two bases are the same coordinates but for the axis; extents along it may differ. */
 static bool same_others(const tile_layout *from, uint32_t a, const tile_layout *to, uint32_t b,
@@ -76,7 +76,7 @@ bool tile_lookup_find(const tile_layout *from, const tile_layout *to, unsigned a
     for (uint32_t left = plan->lanes; left; left &= left - 1) lanes++;
     plan->sources = tile_layout_extent(from, axis) >> lanes;
     uint64_t asked = (uint64_t)plan->sources * tile_layout_registers(to);
-    if (asked > MOST_ASKED || tile_layout_registers(from) > asked) return false;
+    if (asked > MAX_ASKED || tile_layout_registers(from) > asked) return false;
     for (uint32_t r = 0; r < tile_layout_registers(to); r++)
         if (count_sources(from, to, axis, r, plan->bits) != plan->sources) return false;
     return true;

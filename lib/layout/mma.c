@@ -55,7 +55,7 @@ const tile_mma *tile_mma_at(unsigned index) {
     return index < ROWS / 2 ? &table[2 * index] : NULL;
 }
 
-const tile_mma *tile_mma_exchange(const tile_mma *row) {
+const tile_mma *tile_mma_swap(const tile_mma *row) {
     return row->exchanged ? row - 1 : row + 1;
 }
 
@@ -203,7 +203,7 @@ tile_layout tile_mma_fragment(const tile_mma *row, unsigned operand, uint32_t ro
                               uint32_t columns) {
     if (!row->exchanged) return plain_fragment(row, operand, rows, columns);
     static const unsigned instead[] = {TILE_MMA_RHS, TILE_MMA_LHS, TILE_MMA_ACC};
-    tile_layout fragment = plain_fragment(tile_mma_exchange(row), instead[operand], columns, rows);
+    tile_layout fragment = plain_fragment(tile_mma_swap(row), instead[operand], columns, rows);
     return exchange_dims(&fragment);
 }
 

@@ -49,7 +49,7 @@ typedef struct tile_mma {
 /* The row as it is; NULL past the end. */
 const tile_mma *tile_mma_at(unsigned index);
 /* The row exchanged, or as it is. */
-const tile_mma *tile_mma_exchange(const tile_mma *row);
+const tile_mma *tile_mma_swap(const tile_mma *row);
 /* Of a row, exchanged or not. */
 unsigned tile_mma_index(const tile_mma *row);
 

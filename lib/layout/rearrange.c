@@ -109,8 +109,8 @@ static bool parts_follow(const uint32_t *dims, unsigned count) {
 
 /* Dims from the first one on whose products are the same; all of what is left if there is no end.
  */
-static void take_group(const uint32_t *a, unsigned a_count, const uint32_t *b, unsigned b_count,
-                       unsigned *a_taken, unsigned *b_taken) {
+static void take_dim_group(const uint32_t *a, unsigned a_count, const uint32_t *b, unsigned b_count,
+                           unsigned *a_taken, unsigned *b_taken) {
     uint64_t of_a = 1, of_b = 1;
     *a_taken = *b_taken = 0;
     do {
@@ -128,7 +128,7 @@ static bool keeps_parts(const uint32_t *a, unsigned a_count, const uint32_t *b, 
     bool keeps = true;
     while (a_count || b_count) {
         unsigned a_taken, b_taken;
-        take_group(a, a_count, b, b_count, &a_taken, &b_taken);
+        take_dim_group(a, a_count, b, b_count, &a_taken, &b_taken);
         bool same = a_taken == b_taken && memcmp(a, b, sizeof *a * a_taken) == 0;
         keeps &= same || (parts_follow(a, a_taken) && parts_follow(b, b_taken));
         a += a_taken, a_count -= a_taken;
@@ -173,8 +173,9 @@ static void take_bits(const tile_layout *layout, unsigned d, unsigned from, unsi
         bits[(*count)++] = UINT32_C(1) << (tile_layout_dim_shift(layout, d) + i);
 }
 
-tile_layout tile_layout_blocked_both(const uint32_t *dims, unsigned rank, unsigned d1, unsigned w1,
-                                     unsigned d2, unsigned w2, unsigned num_warps) {
+tile_layout tile_layout_blocked_two_dims(const uint32_t *dims, unsigned rank, unsigned d1,
+                                         unsigned w1, unsigned d2, unsigned w2,
+                                         unsigned num_warps) {
     enum { FIRST_LANES = 2, SECOND_LANES = 3 };
     tile_layout layout = tile_layout_blank(TILE_LAYOUT_REGISTER, dims, rank);
     uint32_t bits[TILE_LAYOUT_MAX_BITS];
@@ -213,7 +214,7 @@ typedef struct bit_set {
     bool single; /* of bits that stand alone in each register, lane and warp of both */
 } bit_set;
 
-static void look_at(bit_set *all, const uint32_t *bases, unsigned count) {
+static void collect_bits(bit_set *all, const uint32_t *bases, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         all->single &= !(bases[i] & (bases[i] - 1)) && !(all->bits & bases[i]);
         all->bits |= bases[i];
@@ -222,9 +223,9 @@ static void look_at(bit_set *all, const uint32_t *bases, unsigned count) {
 
 static bool is_of_single_bits(const tile_layout *layout) {
     bit_set all = {0, true};
-    look_at(&all, layout->reg, layout->reg_bits);
-    look_at(&all, layout->lane, TILE_LANE_BITS);
-    look_at(&all, layout->warp, layout->warp_bits);
+    collect_bits(&all, layout->reg, layout->reg_bits);
+    collect_bits(&all, layout->lane, TILE_LANE_BITS);
+    collect_bits(&all, layout->warp, layout->warp_bits);
     return all.single;
 }
 
@@ -298,8 +299,8 @@ static uint64_t cost_of(const tile_layout *tile, const tile_layout *memory,
     return accesses * (1000u * (least + tile_bank_conflicts(addresses, used, bytes)) + 1);
 }
 
-tile_layout tile_layout_between(const tile_layout *from, const tile_layout *to,
-                                unsigned element_bytes) {
+tile_layout tile_layout_exchange(const tile_layout *from, const tile_layout *to,
+                                 unsigned element_bytes) {
     uint32_t dims[TILE_MAX_RANK];
     for (unsigned d = 0; d < from->rank; d++) dims[d] = tile_layout_extent(from, d);
     tile_layout swizzled =

@@ -26,12 +26,12 @@ bool tile_layout_same_threads(const tile_layout *a, const tile_layout *b);
 
 /* In which threads hold `w1` neighbours along dim d1 and w2 along d2, powers of two that divide
  * the extents: registers for both, then four lanes along d1, eight along d2, then warps. */
-tile_layout tile_layout_blocked_both(const uint32_t *dims, unsigned rank, unsigned d1, unsigned w1,
-                                     unsigned d2, unsigned w2, unsigned num_warps);
+tile_layout tile_layout_blocked_two_dims(const uint32_t *dims, unsigned rank, unsigned d1,
+                                         unsigned w1, unsigned d2, unsigned w2, unsigned num_warps);
 
 /* In shared memory, for a tile that is stored as held by `from` and then loaded as by `to`: that of
  * tile_layout_shared_swizzled, or one with fewer bank conflicts. */
-tile_layout tile_layout_between(const tile_layout *from, const tile_layout *to,
-                                unsigned element_bytes);
+tile_layout tile_layout_exchange(const tile_layout *from, const tile_layout *to,
+                                 unsigned element_bytes);
 
 #endif

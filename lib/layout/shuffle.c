@@ -107,7 +107,7 @@ static void set_lane(search *s, unsigned bit, uint32_t lane, uint32_t rounds) {
 }
 
 /* A lane that can stay itself does; one that holds what others hold reads what they read. */
-static bool settle_lane(search *s, unsigned bit, uint32_t lane) {
+static bool assign_lane(search *s, unsigned bit, uint32_t lane) {
     uint32_t own = UINT32_C(1) << bit, difference = lane ^ own, rounds = 0;
     if (!(difference & ~s->from.idle)) {
         set_lane(s, bit, own, 0);
@@ -134,7 +134,7 @@ static bool is_new(const vector_space *known, uint32_t vector) {
 
 /* A lane for this one such that M stays one to one: with registers of another round, or of a lane
  * which has the same. */
-static bool take_other_lane(search *s, unsigned bit, uint32_t lane, vector_space *image) {
+static bool assign_other_lane(search *s, unsigned bit, uint32_t lane, vector_space *image) {
     if (is_new(image, lane)) {
         set_lane(s, bit, lane, 0);
         space_add(image, lane, 0);
@@ -157,7 +157,7 @@ static bool place_lanes(search *s) {
     uint32_t lanes[TILE_LANE_BITS], open = 0;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
         if (!lane_of(&s->from, s->to.layout->lane[i], &lanes[i])) return false;
-        if (settle_lane(s, i, lanes[i]))
+        if (assign_lane(s, i, lanes[i]))
             space_add(&image, s->plan->from[i], 0);
         else
             open |= UINT32_C(1) << i;
@@ -170,7 +170,7 @@ static bool place_lanes(search *s) {
     for (unsigned turn = 0; turn < 2; turn++)
         for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
             if (!(open >> i & 1) || (!turn && !is_new(&offsets, lanes[i]))) continue;
-            if (!take_other_lane(s, i, lanes[i], &image)) return false;
+            if (!assign_other_lane(s, i, lanes[i], &image)) return false;
             space_add(&offsets, lanes[i], 0);
             open &= ~(UINT32_C(1) << i);
         }

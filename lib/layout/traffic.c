@@ -73,7 +73,7 @@ tile_traffic tile_traffic_shared(const tile_layout *tile, const tile_layout *mem
     if (m.match) return matrix_traffic(tile, &m, element_bytes);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) fixed |= lane[i];
     for (unsigned i = 0; i < tile->warp_bits; i++) fixed |= warp[i];
-    tile_cut cut = tile_cut_fragment(tile, reg, fixed, 16 / element_bytes);
+    tile_access_split cut = tile_split_fragment_accesses(tile, reg, fixed, 16 / element_bytes);
     tile_traffic t = {.bytes = element_bytes << cut.width_bits, .accesses = cut.count};
     unsigned used = list_lanes(lane, element_bytes, addresses);
     unsigned least = t.bytes >= 16 ? 4 : t.bytes == 8 ? 2 : 1;
@@ -125,12 +125,13 @@ tile_traffic tile_traffic_global(const tile_layout *tile, unsigned d, unsigned w
                                  unsigned element_bytes) {
     enum { LOOKED_AT = 4 }; /* accesses: all are alike but where a sector has parts of two */
     unsigned widest = d < tile->rank ? width : 1;
-    tile_cut cut = tile_cut_along(tile, d < tile->rank ? d : tile->rank - 1u, widest);
+    tile_access_split cut =
+        tile_split_accesses_along(tile, d < tile->rank ? d : tile->rank - 1u, widest);
     tile_traffic t = {.bytes = element_bytes << cut.width_bits, .accesses = cut.count};
     unsigned looked = cut.count < LOOKED_AT ? cut.count : LOOKED_AT, least = 0;
     request sum = {0, 0, 0};
     for (unsigned i = 0; i < looked; i++) {
-        request r = count_request(tile, d, tile_cut_register(&cut, i, 0), element_bytes);
+        request r = count_request(tile, d, tile_access_split_register(&cut, i, 0), element_bytes);
         sum.sectors += r.sectors;
         sum.lines += r.lines;
         least += (r.held * t.bytes + TILE_SECTOR - 1) / TILE_SECTOR;

@@ -44,7 +44,7 @@ uint32_t tile_wgmma_depth(tile_scalar lhs) {
 
 bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc) {
     unsigned step = acc == TILE_i32 && columns > 32 ? 16 : 8;
-    return columns && columns % step == 0 && columns != 0 && columns <= TILE_WGMMA_MOST_COLUMNS;
+    return columns && columns % step == 0 && columns != 0 && columns <= TILE_WGMMA_MAX_COLUMNS;
 }
 
 /* Accumulators -------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static bool is_step(const tile_layout *acc, uint32_t basis, unsigned row_dim) {
 static uint32_t find_columns(const tile_layout *acc, unsigned row_dim, tile_scalar scalar) {
     unsigned d = 1 - row_dim, shift = tile_layout_dim_shift(acc, d);
     uint32_t run = 8;
-    for (bool longer = true; longer && run < TILE_WGMMA_MOST_COLUMNS;) {
+    for (bool longer = true; longer && run < TILE_WGMMA_MAX_COLUMNS;) {
         longer = false;
         for (unsigned i = 2; i < acc->reg_bits; i++) longer |= acc->reg[i] == run << shift;
         if (longer) run *= 2;

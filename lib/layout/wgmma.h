@@ -29,7 +29,7 @@
 #include "lib/layout/layout.h"
 #include "lib/layout/mma.h"
 
-enum { TILE_WGMMA_ROWS = 64, TILE_WGMMA_MOST_COLUMNS = 256, TILE_WARPGROUP = 4 };
+enum { TILE_WGMMA_ROWS = 64, TILE_WGMMA_MAX_COLUMNS = 256, TILE_WARPGROUP = 4 };
 
 /* Instructions -------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ bool tile_wgmma_admits_columns(uint32_t columns, tile_scalar acc);
 
 /* The dim of a product's accumulator that the instruction's rows lie in: 0, or 1 where C^T = B^T
  * A^T is computed, rhs being the instruction's first operand. */
-enum { TILE_WGMMA_PLAIN = 0, TILE_WGMMA_EXCHANGED = 1 };
+enum { TILE_WGMMA_PLAIN = 0, TILE_WGMMA_SWAPPED = 1 };
 
 /* Products of so many rows and fewer, which only the exchanged form computes, go by mma.sync where
  * nobody asks for wgmma (choose-instructions). */

@@ -25,7 +25,7 @@ tile_opcode tile_kind_opcode(tile_word kind) {
     }
 }
 
-bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op) {
+bool tile_atomic_allows_vectors(const tile_function *f, tile_op op) {
     tile_scalar scalar = tile_value_type(f, tile_moved_operand(f, op))->scalar;
     return tile_op_word(f, op, TILE_ATTR_kind) == TILE_WORD_kind_add &&
            tile_scalar_is_floating(scalar) && tile_scalar_bits(scalar) <= 32;

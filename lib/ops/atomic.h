@@ -13,7 +13,7 @@ bool tile_value_is_used(const tile_function *f, tile_value value);
 tile_opcode tile_kind_opcode(tile_word kind);
 
 /* Whether PTX has instructions that take neighbours together: sums of 16- and 32-bit floats. */
-bool tile_atomic_takes_neighbours(const tile_function *f, tile_op op);
+bool tile_atomic_allows_vectors(const tile_function *f, tile_op op);
 
 /* A condition of a wait, word by value. */
 bool tile_compare_holds(tile_word compare, int32_t word, int32_t value);

@@ -16,26 +16,26 @@ static uint64_t largest_unsigned(tile_scalar scalar) {
     return UINT64_MAX >> (64 - tile_scalar_bits(scalar));
 }
 
-static int64_t clamp(tile_scalar to, tile_manner manner, int64_t value) {
+static int64_t clamp(tile_scalar to, tile_arith_flags arith_flags, int64_t value) {
     int64_t high = largest_integer(to);
-    if (manner.is_unsigned)
+    if (arith_flags.is_unsigned)
         return (uint64_t)value > largest_unsigned(to) ? (int64_t)largest_unsigned(to) : value;
     return value > high ? high : value < -high - 1 ? -high - 1 : value;
 }
 
-void tile_cast_integer(tile_scalar from, tile_scalar to, tile_manner manner, int64_t value,
-                       void *dst) {
-    if (manner.is_unsigned) value = (int64_t)((uint64_t)value & largest_unsigned(from));
+void tile_cast_integer(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                       int64_t value, void *dst) {
+    if (arith_flags.is_unsigned) value = (int64_t)((uint64_t)value & largest_unsigned(from));
     if (to == TILE_i1) {
         tile_integer_write(to, dst, value != 0);
     } else if (!tile_scalar_is_floating(to)) {
-        tile_integer_write(to, dst, manner.saturates ? clamp(to, manner, value) : value);
+        tile_integer_write(to, dst, arith_flags.saturates ? clamp(to, arith_flags, value) : value);
     } else if (to == TILE_f32) { /* through a double it could be rounded twice */
-        float rounded = manner.is_unsigned ? (float)(uint64_t)value : (float)value;
+        float rounded = arith_flags.is_unsigned ? (float)(uint64_t)value : (float)value;
         memcpy(dst, &rounded, sizeof rounded);
     } else {
-        tile_cast_float(to, (tile_manner){.saturates = manner.saturates},
-                        manner.is_unsigned ? (double)(uint64_t)value : (double)value, dst);
+        tile_cast_float(to, (tile_arith_flags){.saturates = arith_flags.saturates},
+                        arith_flags.is_unsigned ? (double)(uint64_t)value : (double)value, dst);
     }
 }
 
@@ -67,11 +67,11 @@ static uint64_t unsigned_from_double(double value, uint64_t high) {
     return value >= (double)high ? high : (uint64_t)value;
 }
 
-static void cast_to_integer(tile_scalar to, tile_manner manner, double value, void *dst) {
+static void cast_to_integer(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst) {
     int64_t high = largest_integer(to);
-    if (manner.rounding) value = tile_round_whole(manner.rounding, value);
+    if (arith_flags.rounding) value = tile_round_whole(arith_flags.rounding, value);
     tile_integer_write(to, dst,
-                       manner.is_unsigned
+                       arith_flags.is_unsigned
                            ? (int64_t)unsigned_from_double(value, largest_unsigned(to))
                            : tile_integer_from_double(value, -high - 1, high));
 }
@@ -85,24 +85,25 @@ static void step_back(tile_scalar scalar, void *at) {
     memcpy(at, &bits, tile_scalar_bytes(scalar));
 }
 
-void tile_cast_float(tile_scalar to, tile_manner manner, double value, void *dst) {
+void tile_cast_float(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst) {
     double largest = tile_scalar_largest(to);
     if (to != TILE_i1 && !tile_scalar_is_floating(to)) {
-        cast_to_integer(to, manner, value, dst);
+        cast_to_integer(to, arith_flags, value, dst);
         return;
     }
-    if (manner.saturates) value = value > largest ? largest : value < -largest ? -largest : value;
+    if (arith_flags.saturates)
+        value = value > largest ? largest : value < -largest ? -largest : value;
     tile_scalar_write(to, dst, value);
-    if (manner.rounding == TILE_ROUNDING_ZERO && fabs(tile_scalar_read(to, dst)) > fabs(value))
+    if (arith_flags.rounding == TILE_ROUNDING_ZERO && fabs(tile_scalar_read(to, dst)) > fabs(value))
         step_back(to, dst);
 }
 
-void tile_cast_element(tile_scalar from, tile_scalar to, tile_manner manner, const void *src,
-                       void *dst) {
+void tile_cast_element(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                       const void *src, void *dst) {
     if (tile_scalar_is_floating(from))
-        tile_cast_float(to, manner, tile_scalar_read(from, src), dst);
+        tile_cast_float(to, arith_flags, tile_scalar_read(from, src), dst);
     else
-        tile_cast_integer(from, to, manner, tile_integer_read(from, src), dst);
+        tile_cast_integer(from, to, arith_flags, tile_integer_read(from, src), dst);
 }
 
 /* Checks --------------------------------------------------------------------------------------- */
@@ -112,24 +113,25 @@ static bool is_integer(tile_scalar scalar) {
 }
 
 /* Why the types have no such cast; NULL if they have. */
-static const char *reason_against(tile_scalar from, tile_scalar to, tile_manner manner) {
+static const char *reason_against(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags) {
     bool floats = tile_scalar_is_floating(from) && tile_scalar_is_floating(to);
     bool byte = tile_scalar_bits(to) == 8;
-    if (manner.rounding && !tile_scalar_is_floating(from))
+    if (arith_flags.rounding && !tile_scalar_is_floating(from))
         return "integers are rounded to nearest even; leave out `round`";
-    if (manner.rounding && to == TILE_i1) return "a cast to i1 compares with 0; leave out `round`";
-    if (manner.rounding > TILE_ROUNDING_ZERO && floats)
+    if (arith_flags.rounding && to == TILE_i1)
+        return "a cast to i1 compares with 0; leave out `round`";
+    if (arith_flags.rounding > TILE_ROUNDING_ZERO && floats)
         return "floats become others by `round = even` or `zero`";
-    if (manner.rounding == TILE_ROUNDING_ZERO && floats && byte)
+    if (arith_flags.rounding == TILE_ROUNDING_ZERO && floats && byte)
         return "8-bit floats are rounded to nearest even; leave out `round`";
-    if (manner.rounding == TILE_ROUNDING_EVEN && to == TILE_tf32)
+    if (arith_flags.rounding == TILE_ROUNDING_EVEN && to == TILE_tf32)
         return "tf32 is rounded to nearest, ties away from zero; leave out `round`, or write "
                "`zero`";
-    if (manner.is_unsigned && !is_integer(from) && !is_integer(to))
+    if (arith_flags.is_unsigned && !is_integer(from) && !is_integer(to))
         return "`unsigned` is for integers; leave it out";
-    if (manner.is_unsigned && from == TILE_i64 && to == TILE_tf32)
+    if (arith_flags.is_unsigned && from == TILE_i64 && to == TILE_tf32)
         return "an unsigned i64 becomes no tf32; cast it to f32 first";
-    if (manner.saturates && to == TILE_i1)
+    if (arith_flags.saturates && to == TILE_i1)
         return "a cast to i1 compares with 0; leave out `saturate`";
     return NULL;
 }
@@ -139,7 +141,7 @@ bool tile_verify_cast(const tile_function *f, tile_op op) {
     const tile_type *from = tile_value_type(f, tile_operand_src(f, op));
     const tile_type *to = tile_value_type(f, tile_op_result(f, op, 0));
     if (from->param || to->param) return true;
-    const char *reason = reason_against(from->scalar, to->scalar, tile_op_manner(f, op));
+    const char *reason = reason_against(from->scalar, to->scalar, tile_op_arith_flags(f, op));
     if (reason)
         tile_error_at(f, op, "cast from %s to %s: %s", tile_scalar_name(from->scalar),
                       tile_scalar_name(to->scalar), reason);

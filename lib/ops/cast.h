@@ -5,12 +5,12 @@
 #include "lib/ir/arith.h"
 
 /* The meaning of `cast`, of an element in memory. */
-void tile_cast_element(tile_scalar from, tile_scalar to, tile_manner manner, const void *src,
-                       void *dst);
+void tile_cast_element(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                       const void *src, void *dst);
 /* The same of a number that such an element has, or, of a float, that is still to be rounded. */
-void tile_cast_integer(tile_scalar from, tile_scalar to, tile_manner manner, int64_t value,
-                       void *dst);
-void tile_cast_float(tile_scalar to, tile_manner manner, double value, void *dst);
+void tile_cast_integer(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                       int64_t value, void *dst);
+void tile_cast_float(tile_scalar to, tile_arith_flags arith_flags, double value, void *dst);
 /* The largest finite number of a float type. */
 double tile_scalar_largest(tile_scalar scalar);
 /* That a cast's attributes fit its types. False after a diagnostic. */

@@ -6,7 +6,7 @@
 
 #include "lib/support/text.h"
 
-enum { MOST_KINDS = 8 };
+enum { MAX_KINDS = 8 };
 
 #define COMBINING \
     TILE_WORD_kind_add, TILE_WORD_kind_min, TILE_WORD_kind_max, TILE_WORD_kind_and, \
@@ -15,7 +15,7 @@ enum { MOST_KINDS = 8 };
 /* An operation that is missing here takes none. */
 static const struct {
     tile_opcode opcode;
-    tile_word words[MOST_KINDS];
+    tile_word words[MAX_KINDS];
 } takers[] = {
     {TILE_OP_atomic, {COMBINING, TILE_WORD_kind_exch}},
     {TILE_OP_atomic_thread, {COMBINING, TILE_WORD_kind_exch}},
@@ -41,14 +41,14 @@ static const tile_word *kinds_of(tile_opcode opcode) {
 /* Whether the attribute `kind` of this operation may be that word. */
 static bool takes_kind(tile_opcode opcode, tile_word kind) {
     const tile_word *kinds = kinds_of(opcode);
-    for (unsigned i = 0; kinds && kind && i < MOST_KINDS; i++)
+    for (unsigned i = 0; kinds && kind && i < MAX_KINDS; i++)
         if (kinds[i] == kind) return true;
     return false;
 }
 
 bool tile_opcode_takes_kind(tile_opcode opcode, const char *word) {
     const tile_word *kinds = kinds_of(opcode);
-    for (unsigned i = 0; kinds && i < MOST_KINDS && kinds[i]; i++)
+    for (unsigned i = 0; kinds && i < MAX_KINDS && kinds[i]; i++)
         if (strcmp(tile_attr_word_text(kinds[i]), word) == 0) return true;
     return false;
 }
@@ -78,7 +78,7 @@ int64_t tile_kind_integer_identity(tile_word kind, tile_scalar scalar) {
 static bool refuse_word(const tile_function *f, tile_op op, const tile_word *kinds) {
     tile_arena scratch = {0};
     const char *list = "";
-    for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
+    for (unsigned i = 0; i < MAX_KINDS && kinds[i]; i++)
         list = tile_arena_format(&scratch, "%s%s%s", list, i ? ", " : "",
                                  tile_attr_word_text(kinds[i]));
     tile_error_of(f, op, "it has no kind `%s`; write one of %s",
@@ -126,7 +126,7 @@ static bool is_name_with_kind(const char *name, const tile_word *kinds, const ch
                               size_t length) {
     size_t own = strlen(name);
     if (length <= own + 1 || memcmp(name, text, own) != 0 || text[own] != '_') return false;
-    for (unsigned i = 0; i < MOST_KINDS && kinds[i]; i++)
+    for (unsigned i = 0; i < MAX_KINDS && kinds[i]; i++)
         if (tile_text_is(tile_attr_word_text(kinds[i]), text + own + 1, length - own - 1))
             return true;
     return false;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/layout/along.h"
+#include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/ops/shape.h"
 #include "lib/support/scalar.h"
@@ -44,10 +44,10 @@ static unsigned axis_of(const tile_function *f, tile_op op) {
 }
 
 bool tile_rows_fit(const tile_function *f, tile_op op, const tile_layout *layout) {
-    tile_along along;
+    tile_axis_map along;
     return tile_op_opcode(f, op) == TILE_OP_sort
-               ? tile_along_find(layout, axis_of(f, op), &along)
-               : tile_along_is_in_order(layout, axis_of(f, op), &along);
+               ? tile_axis_map_find(layout, axis_of(f, op), &along)
+               : tile_axis_map_is_in_order(layout, axis_of(f, op), &along);
 }
 
 tile_layout tile_rows_layout(const tile_function *f, tile_op op, unsigned warps) {
@@ -74,11 +74,11 @@ static const tile_type *sort_buffer(const tile_function *f, tile_scalar scalar, 
 
 /* Of a scan: the sums of warps in each round. */
 static const tile_type *scan_buffer(const tile_function *f, tile_scalar scalar,
-                                    const tile_along *along, const tile_layout *layout) {
+                                    const tile_axis_map *along, const tile_layout *layout) {
     unsigned near = 0;
     uint32_t dims[TILE_MAX_RANK];
     while (near < along->count && along->bits[near].holder == TILE_HELD_BY_REGISTER) near++;
-    tile_layout cells = tile_along_cells(layout, along, near);
+    tile_layout cells = tile_axis_map_cells(layout, along, near);
     for (unsigned d = 0; d < layout->rank; d++) dims[d] = tile_layout_extent(&cells, d);
     tile_layout shared =
         tile_layout_shared_swizzled(dims, layout->rank, along->axis, tile_scalar_bytes(scalar));
@@ -86,10 +86,10 @@ static const tile_type *scan_buffer(const tile_function *f, tile_scalar scalar,
 }
 
 const tile_type *tile_rows_buffer(const tile_function *f, tile_op op, const tile_layout *layout) {
-    tile_along along;
+    tile_axis_map along;
     bool warps = false;
     tile_scalar scalar = tile_value_type(f, tile_operand_src(f, op))->scalar;
-    tile_along_find(layout, axis_of(f, op), &along);
+    tile_axis_map_find(layout, axis_of(f, op), &along);
     for (unsigned i = 0; i < along.count; i++) warps |= along.bits[i].holder == TILE_HELD_BY_WARP;
     if (!warps) return NULL;
     if (tile_op_opcode(f, op) == TILE_OP_sort) return sort_buffer(f, scalar, along.axis, layout);

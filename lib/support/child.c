@@ -62,16 +62,16 @@ int tile_child_fork(tile_child *child, void (*run)(int to, void *user), void *us
 /* Talking -------------------------------------------------------------------------------------- */
 
 /* Waits until the socket is ready for `events`. */
-static tile_child_trouble await(const tile_child *child, short events,
-                                const tile_child_patience *patience) {
+static tile_child_result await(const tile_child *child, short events,
+                               const tile_child_wait_limit *wait_limit) {
     for (;;) {
         struct pollfd file = {.fd = child->socket, .events = events};
         int ready = poll(&file, 1, LOOK_MILLISECONDS);
-        if (ready < 0 && errno != EINTR) return TILE_CHILD_GONE;
-        if (ready <= 0 && patience->goes_on && !patience->goes_on(patience->user))
-            return TILE_CHILD_GIVEN_UP;
-        if (tile_seconds_now() > patience->deadline) return TILE_CHILD_LATE;
-        if (ready > 0) return TILE_CHILD_FINE;
+        if (ready < 0 && errno != EINTR) return TILE_CHILD_CLOSED;
+        if (ready <= 0 && wait_limit->keep_going && !wait_limit->keep_going(wait_limit->user))
+            return TILE_CHILD_ABANDONED;
+        if (tile_seconds_now() > wait_limit->deadline) return TILE_CHILD_TIMED_OUT;
+        if (ready > 0) return TILE_CHILD_OK;
     }
 }
 
@@ -79,39 +79,39 @@ static bool is_for_now(ssize_t count) {
     return count < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-tile_child_trouble tile_child_put(tile_child *child, const void *from, size_t size,
-                                  const tile_child_patience *patience) {
+tile_child_result tile_child_put(tile_child *child, const void *from, size_t size,
+                                 const tile_child_wait_limit *wait_limit) {
     for (const char *at = from, *end = at + size; at < end;) {
-        tile_child_trouble trouble = await(child, POLLOUT, patience);
-        if (trouble) return trouble;
+        tile_child_result result = await(child, POLLOUT, wait_limit);
+        if (result) return result;
         ssize_t sent = send(child->socket, at, (size_t)(end - at), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (is_for_now(sent)) continue;
-        if (sent <= 0) return TILE_CHILD_GONE;
+        if (sent <= 0) return TILE_CHILD_CLOSED;
         at += sent;
     }
-    return TILE_CHILD_FINE;
+    return TILE_CHILD_OK;
 }
 
-tile_child_trouble tile_child_get_some(tile_child *child, void *to, size_t size, size_t *got,
-                                       const tile_child_patience *patience) {
+tile_child_result tile_child_get_some(tile_child *child, void *to, size_t size, size_t *got,
+                                      const tile_child_wait_limit *wait_limit) {
     for (;;) {
-        tile_child_trouble trouble = await(child, POLLIN, patience);
-        if (trouble) return trouble;
+        tile_child_result result = await(child, POLLIN, wait_limit);
+        if (result) return result;
         ssize_t count = recv(child->socket, to, size, MSG_DONTWAIT);
         if (is_for_now(count)) continue;
         *got = count > 0 ? (size_t)count : 0;
-        return count > 0 ? TILE_CHILD_FINE : TILE_CHILD_GONE;
+        return count > 0 ? TILE_CHILD_OK : TILE_CHILD_CLOSED;
     }
 }
 
-tile_child_trouble tile_child_get(tile_child *child, void *to, size_t size,
-                                  const tile_child_patience *patience) {
+tile_child_result tile_child_get(tile_child *child, void *to, size_t size,
+                                 const tile_child_wait_limit *wait_limit) {
     for (size_t done = 0, got; done < size; done += got) {
-        tile_child_trouble trouble =
-            tile_child_get_some(child, (char *)to + done, size - done, &got, patience);
-        if (trouble) return trouble;
+        tile_child_result result =
+            tile_child_get_some(child, (char *)to + done, size - done, &got, wait_limit);
+        if (result) return result;
     }
-    return TILE_CHILD_FINE;
+    return TILE_CHILD_OK;
 }
 
 /* Ending --------------------------------------------------------------------------------------- */

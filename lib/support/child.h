@@ -25,30 +25,30 @@ int tile_child_start(tile_child *child, const char *const *words, bool on_path, 
 int tile_child_fork(tile_child *child, void (*run)(int to, void *user), void *user);
 
 /* How long to wait for a child. */
-typedef struct tile_child_patience {
+typedef struct tile_child_wait_limit {
     double deadline; /* in terms of tile_seconds_now */
     /* Asked some twenty times a second while nothing happens, and after a signal; false ends the
      * waiting. May be NULL. */
-    bool (*goes_on)(void *user);
+    bool (*keep_going)(void *user);
     void *user;
-} tile_child_patience;
+} tile_child_wait_limit;
 
 /* Why a child gave or took nothing. */
-typedef enum tile_child_trouble {
-    TILE_CHILD_FINE,
-    TILE_CHILD_GONE,    /* it closed its end, which a process that ends does */
-    TILE_CHILD_LATE,    /* the deadline has passed */
-    TILE_CHILD_GIVEN_UP /* goes_on said so */
-} tile_child_trouble;
+typedef enum tile_child_result {
+    TILE_CHILD_OK,
+    TILE_CHILD_CLOSED,    /* it closed its end, which a process that ends does */
+    TILE_CHILD_TIMED_OUT, /* the deadline has passed */
+    TILE_CHILD_ABANDONED  /* keep_going said so */
+} tile_child_result;
 
 /* All of these bytes, to the child and from it. */
-tile_child_trouble tile_child_put(tile_child *child, const void *from, size_t size,
-                                  const tile_child_patience *patience);
-tile_child_trouble tile_child_get(tile_child *child, void *to, size_t size,
-                                  const tile_child_patience *patience);
+tile_child_result tile_child_put(tile_child *child, const void *from, size_t size,
+                                 const tile_child_wait_limit *wait_limit);
+tile_child_result tile_child_get(tile_child *child, void *to, size_t size,
+                                 const tile_child_wait_limit *wait_limit);
 /* As many bytes as there are, from 1 to size. */
-tile_child_trouble tile_child_get_some(tile_child *child, void *to, size_t size, size_t *got,
-                                       const tile_child_patience *patience);
+tile_child_result tile_child_get_some(tile_child *child, void *to, size_t size, size_t *got,
+                                      const tile_child_wait_limit *wait_limit);
 
 /* The child reads no more after what it was sent. */
 void tile_child_finish(tile_child *child);

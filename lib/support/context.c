@@ -47,7 +47,7 @@ void tile_context_unlock(tile_context *context) {
 void tile_context_destroy(tile_context *context) {
     if (!context) return;
     tile_arena_reset(&context->arena);
-    tile_arena_reset(&context->said_arena);
+    tile_arena_reset(&context->reported_arena);
     pthread_mutex_destroy(&context->lock);
     free(context);
 }

@@ -18,9 +18,9 @@ struct tile_context {
     tile_sink sink;
     void *sink_user;
     unsigned errors;
-    bool remarks;           /* tile_context_set_remarks */
-    struct tile_said *said; /* lib/ir/remark.c: by this run of a pipeline */
-    tile_arena said_arena;
+    bool remarks;                                  /* tile_context_set_remarks */
+    struct tile_reported_remark *reported_remarks; /* lib/ir/remark.c: by this run of a pipeline */
+    tile_arena reported_arena;
     pthread_mutex_t lock;
     tile_source *sources;
     size_t source_count;

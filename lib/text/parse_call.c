@@ -125,14 +125,14 @@ static bool parse_arguments(tile_parser *p, const tile_op_info *info, tile_invoc
                 tile_arena_grow(&p->arena, call->operands, used, &capacity, sizeof *call->operands);
             tile_operand *operand = &call->operands[used++];
             if (!tile_parse_operand(p, operand)) return false;
-            tile_parse_settle_operand(p, info, used - 1, operand);
+            tile_parse_resolve_operand(p, info, used - 1, operand);
             if (operand->brackets && tile_parse_at(p, ":"))
                 return tile_parse_error(p, p->token.loc,
                                         "the type is the operation's: it comes after the "
                                         "parenthesis, %s(..) : type",
                                         info->name);
             if (operand->head && tile_parse_at(p, ":") &&
-                !(operand->head = tile_parse_type_behind(p, operand->loc, operand->head)))
+                !(operand->head = tile_parse_type_suffix(p, operand->loc, operand->head)))
                 return false;
         }
         if (!tile_parse_take(p, ",")) break;

@@ -396,7 +396,7 @@ const tile_node *tile_parse_node(tile_parser *p, int precedence) {
     return tile_parse_infix(p, tile_parse_primary(p), precedence);
 }
 
-const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile_node *inner) {
+const tile_node *tile_parse_type_suffix(tile_parser *p, tile_loc loc, const tile_node *inner) {
     if (!tile_parse_expect(p, ":")) return NULL;
     const tile_type *type = tile_parse_result_type(p);
     if (!type) return NULL;
@@ -417,7 +417,7 @@ const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile
 const tile_node *tile_parse_typed_node(tile_parser *p) {
     tile_loc loc = p->token.loc;
     const tile_node *node = tile_parse_node(p, TILE_PRECEDENCE_LOWEST);
-    return node && tile_parse_at(p, ":") ? tile_parse_type_behind(p, loc, node) : node;
+    return node && tile_parse_at(p, ":") ? tile_parse_type_suffix(p, loc, node) : node;
 }
 
 bool tile_node_is_literal(const tile_node *node) {

@@ -235,7 +235,7 @@ static bool is_no_barrier(const lowering *l, unsigned place, const tile_operand 
 }
 
 /* Deals the operands out to the row's places. */
-static bool deal(lowering *l, tile_loc loc, unsigned count) {
+static bool assign_operands(lowering *l, tile_loc loc, unsigned count) {
     unsigned at = 0;
     for (unsigned i = 0; i < l->info->operand_count; i++) {
         tile_operand_form form = l->info->operands[i].form;
@@ -391,7 +391,7 @@ tile_op tile_lower_op(tile_parser *p, const tile_invocation *call, const tile_ty
     l.expected = expected_of_operands(info, l.given ? l.given : expected);
     l.is_yield = call->opcode == TILE_OP_yield;
     read_attrs(&l, call);
-    if (!deal(&l, call->loc, count)) return TILE_NO_OP;
+    if (!assign_operands(&l, call->loc, count)) return TILE_NO_OP;
     l.heads = TILE_NEW_ARRAY(&p->arena, tile_value, count + 1u);
     l.tails = TILE_NEW_ARRAY(&p->arena, tile_value *, count + 1u);
     for (unsigned i = 0; i < count; i++)

@@ -98,8 +98,8 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand) {
     return operand->head != NULL;
 }
 
-void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
-                               tile_operand *operand) {
+void tile_parse_resolve_operand(tile_parser *p, const tile_op_info *info, size_t index,
+                                tile_operand *operand) {
     unsigned last = info->operand_count - 1u;
     tile_operand_form form = info->operands[index < last ? index : last].form;
     bool is_value = form == TILE_FORM_variadic || (form == TILE_FORM_value && index <= last);
@@ -151,7 +151,7 @@ static bool parse_operand_type(tile_parser *p, const tile_op_info *info, unsigne
         needed += !tile_form_may_miss(info->operands[i].form);
     bool own = used < needed || info->effects & TILE_EFFECT_TERMINATOR;
     if (!own || !operand->head || operand->brackets || !tile_parse_at(p, ":")) return true;
-    operand->head = tile_parse_type_behind(p, operand->loc, operand->head);
+    operand->head = tile_parse_type_suffix(p, operand->loc, operand->head);
     return operand->head != NULL;
 }
 
@@ -164,7 +164,7 @@ static bool parse_operands(tile_parser *p, const tile_op_info *info, tile_invoca
             bool ends = used == 1 && tile_opcode_is_callable(call->opcode) &&
                         tile_parse_is_prefix(info); /* with its brackets, as in an expression */
             if (!(ends ? tile_parse_memory_operand : tile_parse_operand)(p, operand)) return false;
-            tile_parse_settle_operand(p, info, used - 1, operand);
+            tile_parse_resolve_operand(p, info, used - 1, operand);
             if (!parse_operand_type(p, info, (unsigned)used, operand)) return false;
         } while (tile_parse_take(p, ","));
     call->count = (unsigned)used;
@@ -246,7 +246,7 @@ static bool parse_expression_from(tile_parser *p, const tile_statement *s,
                                   const tile_invocation *call) {
     const tile_node *node = tile_parse_call_node(p, call);
     if (node) node = tile_parse_infix(p, node, TILE_PRECEDENCE_LOWEST);
-    if (node && tile_parse_at(p, ":")) node = tile_parse_type_behind(p, call->loc, node);
+    if (node && tile_parse_at(p, ":")) node = tile_parse_type_suffix(p, call->loc, node);
     return node && bind_expression(p, s, node);
 }
 

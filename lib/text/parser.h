@@ -204,7 +204,7 @@ const tile_node *tile_parse_primary(tile_parser *p);
 /* An expression that may say its type: expr [":" type]. */
 const tile_node *tile_parse_typed_node(tile_parser *p);
 /* The ":" type that follows a node, which begins at loc. */
-const tile_node *tile_parse_type_behind(tile_parser *p, tile_loc loc, const tile_node *node);
+const tile_node *tile_parse_type_suffix(tile_parser *p, tile_loc loc, const tile_node *node);
 /* The operators that follow a node, which has been read. */
 const tile_node *tile_parse_infix(tile_parser *p, const tile_node *left, int precedence);
 bool tile_parse_at_infix(const tile_parser *p);
@@ -258,8 +258,8 @@ bool tile_parse_operand(tile_parser *p, tile_operand *operand);
 bool tile_parse_is_prefix(const tile_op_info *info);
 /* The operand is that of the row with this number: what stands in brackets where the row takes none
  * is an element. */
-void tile_parse_settle_operand(tile_parser *p, const tile_op_info *info, size_t index,
-                               tile_operand *operand);
+void tile_parse_resolve_operand(tile_parser *p, const tile_op_info *info, size_t index,
+                                tile_operand *operand);
 /* %x[%i, %j] as an expression: an element of a tile or of memory. */
 const tile_node *tile_parse_element_node(tile_parser *p, const tile_operand *operand);
 /* "[" expr,* "]" behind a head. */

@@ -107,7 +107,7 @@ static void print_iter(tile_printer *p, tile_op op) {
         PRINT(p, "%s", i ? ", " : " iter (");
         tile_print_value(p, tile_carried_received(p->f, op, 0, i));
         PRINT(p, " = ");
-        tile_print_value(p, tile_carried_sent(p->f, op, TILE_AROUND, i));
+        tile_print_value(p, tile_carried_sent(p->f, op, TILE_PARENT_OP, i));
     }
     PRINT(p, "%s", count ? ")" : "");
 }
@@ -119,7 +119,7 @@ static void print_for(tile_printer *p, tile_op op) {
     tile_print_value(p, tile_region_arg(p->f, body, 0));
     for (unsigned i = 0; i < 3; i++) {
         PRINT(p, "%s", words[i]);
-        tile_print_value(p, tile_decision(p->f, op, i));
+        tile_print_value(p, tile_control_operand(p->f, op, i));
     }
     print_iter(p, op);
     print_loop_clauses(p, op);
@@ -152,7 +152,7 @@ static void print_if(tile_printer *p, tile_op op) {
     tile_region no = tile_op_region(p->f, op, 1);
     tile_op first = tile_region_at(p->f, no)->first;
     PRINT(p, "if ");
-    tile_print_value(p, tile_decision(p->f, op, 0));
+    tile_print_value(p, tile_control_operand(p->f, op, 0));
     PRINT(p, " ");
     print_region(p, tile_op_region(p->f, op, 0));
     if (!first.id || is_bare_yield(p, first)) return;

@@ -8,7 +8,7 @@ typedef struct sized {
     tile_range range;
 } sized;
 
-tile_value host_value_as(tile_builder *b, tile_value value, tile_scalar scalar) {
+tile_value host_value_cast(tile_builder *b, tile_value value, tile_scalar scalar) {
     const tile_type *type = tile_type_scalar(tile_function_context(b->function), scalar);
     return tile_value_type(b->function, value) == type ? value : tile_build_cast(b, value, type);
 }
@@ -41,7 +41,7 @@ static sized argument(tile_builder *b, const tile_expr *expr) {
     tile_value value = b->function->args[expr->integer].value;
     tile_scalar scalar = tile_value_type(b->function, value)->scalar;
     tile_range range = tile_range_of_scalar(scalar);
-    return (sized){host_value_as(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
+    return (sized){host_value_cast(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
 /* Amounts of shifts are counted in bits of the type. */
@@ -64,14 +64,15 @@ static sized operation(tile_builder *b, const tile_expr *expr) {
     tile_range range = tile_range_apply(expr->opcode, TILE_i64, ranges);
     tile_scalar scalar = can_be_short(expr->opcode, args, count, range) ? TILE_i32 : TILE_i64;
     tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
-    for (unsigned i = 0; i < count; i++) segments[i].head = host_value_as(b, args[i].value, scalar);
+    for (unsigned i = 0; i < count; i++)
+        segments[i].head = host_value_cast(b, args[i].value, scalar);
     if (expr->opcode == TILE_OP_select)
         segments[0].head =
             tile_build_ne(b, args[0].value,
-                          host_value_as(b, tile_build_int(b, 0),
-                                        tile_value_type(b->function, args[0].value)->scalar));
+                          host_value_cast(b, tile_build_int(b, 0),
+                                          tile_value_type(b->function, args[0].value)->scalar));
     tile_value value = tile_build_op_value(b, expr->opcode, segments, count, NULL);
-    return (sized){host_value_as(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
+    return (sized){host_value_cast(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
 static sized build(tile_builder *b, const tile_expr *expr) {

@@ -14,6 +14,6 @@ const tile_expr *host_product(const tile_function *f, const tile_expr *a, const 
                               int64_t most);
 
 /* The value as an i32 or i64, which it may be already. */
-tile_value host_value_as(tile_builder *b, tile_value value, tile_scalar scalar);
+tile_value host_value_cast(tile_builder *b, tile_value value, tile_scalar scalar);
 
 #endif

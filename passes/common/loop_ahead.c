@@ -38,8 +38,8 @@ static int64_t most_after(const loop_ahead *l, int64_t from, int64_t steps) {
 static tile_value build_limit(const loop_ahead *l, tile_function *f, int64_t count) {
     tile_builder b = tile_builder_before(f, l->loop);
     b.loc = tile_op_loc(f, l->loop);
-    tile_value step = host_value_as(&b, l->step, TILE_i64),
-               limit = host_value_as(&b, l->end, TILE_i64);
+    tile_value step = host_value_cast(&b, l->step, TILE_i64),
+               limit = host_value_cast(&b, l->end, TILE_i64);
     limit = tile_build_sub(&b, limit, tile_build_mul(&b, step, long_number(&b, count)));
     limit = tile_build_max(&b, limit, long_number(&b, INT32_MIN));
     return tile_build_cast(&b, limit, tile_type_scalar(tile_function_context(f), TILE_i32));
@@ -59,8 +59,8 @@ tile_value loop_ahead_starts(tile_builder *b, const loop_ahead *l, tile_value at
                              int64_t most) {
     int64_t last = most_after(l, loop_ahead_range(l, l->begin).max, most);
     if (last <= INT32_MAX) return tile_build_lt(b, at, l->end);
-    tile_value ahead =
-        tile_build_mul(b, host_value_as(b, count, TILE_i64), host_value_as(b, l->step, TILE_i64));
-    ahead = tile_build_add(b, host_value_as(b, l->begin, TILE_i64), ahead);
-    return tile_build_lt(b, ahead, host_value_as(b, l->end, TILE_i64));
+    tile_value ahead = tile_build_mul(b, host_value_cast(b, count, TILE_i64),
+                                      host_value_cast(b, l->step, TILE_i64));
+    ahead = tile_build_add(b, host_value_cast(b, l->begin, TILE_i64), ahead);
+    return tile_build_lt(b, ahead, host_value_cast(b, l->end, TILE_i64));
 }

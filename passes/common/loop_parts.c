@@ -48,23 +48,23 @@ static loop_part build_wide(tile_builder *b, tile_value begin, tile_value end, t
     tile_value most = tile_build_int(b, INT32_MAX / parts + 1);
     tile_value fits = tile_build_ult(b, step, most); /* a negative step does not */
     tile_value number = tile_build_select(b, fits, part, times(b, part, 2));
-    tile_value last = host_value_as(b, end, TILE_i64), by = host_value_as(b, step, TILE_i64);
-    tile_value first = tile_build_mul(b, host_value_as(b, number, TILE_i64), by);
-    first = tile_build_add(b, host_value_as(b, begin, TILE_i64), first);
+    tile_value last = host_value_cast(b, end, TILE_i64), by = host_value_cast(b, step, TILE_i64);
+    tile_value first = tile_build_mul(b, host_value_cast(b, number, TILE_i64), by);
+    first = tile_build_add(b, host_value_cast(b, begin, TILE_i64), first);
     tile_value stop = tile_build_add(b, tile_build_add(b, first, by), by);
     stop = tile_build_select(b, fits, last, tile_build_min(b, stop, last));
     return (loop_part){as_short(b, tile_build_min(b, first, last)), as_short(b, stop),
                        tile_build_select(b, fits, times(b, step, parts), step)};
 }
 
-bool loop_parts_take_turns(const loop_ahead *l, int64_t parts) {
+bool loop_parts_interleave(const loop_ahead *l, int64_t parts) {
     tile_range by = loop_ahead_range(l, l->step);
     return by.min >= 1 && by.max <= INT32_MAX / parts;
 }
 
 loop_part loop_part_build(tile_builder *b, const loop_ahead *l, tile_value part, int64_t parts) {
     tile_range from = loop_ahead_range(l, l->begin), by = loop_ahead_range(l, l->step);
-    if (!loop_parts_take_turns(l, parts))
+    if (!loop_parts_interleave(l, parts))
         return build_wide(b, l->begin, l->end, l->step, part, parts);
     loop_part p = {advance(b, l->begin, l->step, part), l->end, times(b, l->step, parts)};
     if (from.max + (parts - 1) * by.max > INT32_MAX) end_where_it_wraps(b, l->begin, p.begin, &p);

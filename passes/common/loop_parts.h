@@ -17,6 +17,6 @@ typedef struct loop_part {
  * other. A step that is not positive stays one. */
 loop_part loop_part_build(tile_builder *b, const loop_ahead *l, tile_value part, int64_t parts);
 /* Whether the parts surely take turns: by ranges, a step of `parts` iterations is an i32. */
-bool loop_parts_take_turns(const loop_ahead *l, int64_t parts);
+bool loop_parts_interleave(const loop_ahead *l, int64_t parts);
 
 #endif

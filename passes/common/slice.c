@@ -18,7 +18,7 @@ void slice_move(tile_function *f, tile_op op, unsigned place, unsigned rank, uns
     tile_value *index = &element.at[element.count - rank + dim];
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
-    first = host_value_as(&b, first, tile_value_type(f, *index)->scalar);
+    first = host_value_cast(&b, first, tile_value_type(f, *index)->scalar);
     bool zero = tile_value_is_int(f, *index, &known) && known == 0;
     *index = zero ? first : tile_build_add(&b, *index, first);
 }
@@ -51,8 +51,8 @@ static tile_value build_before(tile_builder *b, tile_scalar scalar, tile_value f
     tile_scalar in = scalar == TILE_i32 && each == (int32_t)each ? TILE_i32 : TILE_i64;
     tile_value by = tile_function_constant(b->function, tile_type_scalar(context, in),
                                            tile_expr_int(context, each));
-    first = host_value_as(b, first, in);
-    return host_value_as(b, each == 1 ? first : tile_build_mul(b, first, by), scalar);
+    first = host_value_cast(b, first, in);
+    return host_value_cast(b, each == 1 ? first : tile_build_mul(b, first, by), scalar);
 }
 
 tile_value slice_numbers(tile_builder *early, tile_builder *b, tile_op op, const tile_type *to,

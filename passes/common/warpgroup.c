@@ -10,19 +10,19 @@
 #include "lib/ops/shape.h"
 #include "lib/support/scalar.h"
 
-bool warpgroup_takes(const tile_function *f, tile_op op) {
+bool warpgroup_uses_wgmma(const tile_function *f, tile_op op) {
     return tile_op_opcode(f, op) == TILE_OP_dot &&
            tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
 }
 
-bool warpgroup_is_declined(const tile_function *f, tile_op op) {
+bool warpgroup_uses_mma(const tile_function *f, tile_op op) {
     return tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_mma;
 }
 
 bool *warpgroup_buffers(tile_function *f, tile_arena *arena) {
     bool *read = TILE_NEW_ARRAY(arena, bool, f->value_count);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
-        for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++)
+        for (unsigned operand = 0; warpgroup_uses_wgmma(f, op) && operand < 2; operand++)
             read[tile_op_segment(f, op, operand).at[0].id] = true;
     return read;
 }
@@ -35,7 +35,7 @@ static void mark_copied(tile_function *f, tile_op op, bool *copied) {
         copied[(out ? tile_operand_src(f, op) : tile_operand_dst(f, op)).id] = true;
 }
 
-bool *copied_buffers(tile_function *f, tile_arena *arena) {
+bool *async_copied_buffers(tile_function *f, tile_arena *arena) {
     bool *copied = TILE_NEW_ARRAY(arena, bool, f->value_count);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) mark_copied(f, op, copied);
     return copied;
@@ -50,11 +50,11 @@ unsigned warpgroup_first(unsigned row_dim) {
 }
 
 tile_dot_facts warpgroup_facts(const tile_function *f, tile_op dot) {
-    tile_executors who = tile_executors_of(f, dot);
+    tile_executors executors = tile_executors_of(f, dot);
     tile_dot_facts facts = {.query = tile_product_query(f, dot),
                             .fast = tile_op_has_attr(f, dot, TILE_ATTR_fast),
-                            .first = who.first,
-                            .warps = who.warps};
+                            .first = executors.first,
+                            .warps = executors.warps};
     for (unsigned operand = 0; operand < 2; operand++) {
         const tile_type *type = warpgroup_operand(f, dot, operand);
         tile_dot_operand *o = &facts.operand[operand];
@@ -76,7 +76,7 @@ static bool admits(const tile_function *f, tile_op dot, unsigned row_dim) {
     return tile_wgmma_admits(dims, row_dim, tile_executors_of(f, dot).warps);
 }
 
-bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word) {
+bool warpgroup_requests(const tile_function *f, tile_op loop, const char *word) {
     const char *said = loop.id ? tile_op_attr_text(f, loop, TILE_ATTR_consumers) : NULL;
     return said && strcmp(said, word) == 0;
 }
@@ -84,11 +84,11 @@ bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word) {
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim) {
     bool exchanged = tile_op_has_attr(f, dot, TILE_ATTR_swap_operands);
     *row_dim =
-        exchanged || !admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_EXCHANGED : TILE_WGMMA_PLAIN;
+        exchanged || !admits(f, dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_SWAPPED : TILE_WGMMA_PLAIN;
     return admits(f, dot, *row_dim);
 }
 
-bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]) {
+bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool staged[2]) {
     unsigned row_dim;
     if (!warpgroup_row_dim(f, dot, &row_dim)) return false;
     unsigned second = 1 - warpgroup_first(row_dim);
@@ -116,7 +116,7 @@ static bool is_computed_from_shared(const tile_function *f, tile_value tile, uns
     return found;
 }
 
-tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim) {
+tile_value warpgroup_register_operand(const tile_function *f, tile_op dot, unsigned row_dim) {
     enum { STEPS = 12 };
     tile_value first = tile_op_segment(f, dot, warpgroup_first(row_dim)).at[0];
     return is_computed_from_shared(f, first, STEPS) ? first : (tile_value){0};
@@ -141,7 +141,7 @@ static bool may_be_pending(const tile_function *f, tile_value sums) {
 
 /* What cannot be pending is not waited for: the sums would start as copies that stand before a wait
  * (C7517), and not from nothing. */
-void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
+void warpgroup_make_synchronous(tile_function *f, tile_op dot, const char *why) {
     tile_builder b = tile_builder_before(f, dot);
     tile_op_data *data = tile_op_at(f, dot);
     unsigned acc = data->operand_count - 1;
@@ -154,13 +154,13 @@ void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why) {
     tile_missed_at(f, dot, "not asynchronous", NULL, "%s", why);
 }
 
-tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest) {
+tile_layout warpgroup_buffer_layout(const tile_type *buffer, unsigned fastest) {
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(buffer, dims);
     return tile_wgmma_shared(dims, fastest, tile_scalar_bytes(buffer->scalar));
 }
 
-unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand) {
+unsigned warpgroup_contiguous_dim(const tile_function *f, tile_op dot, unsigned operand) {
     bool any = tile_scalar_bits(warpgroup_operand(f, dot, operand)->scalar) == 16;
     return any ? 1 : tile_product_k_dim(f, dot, operand);
 }
@@ -192,8 +192,8 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
     const tile_type *acc = warpgroup_operand(f, dot, TILE_MMA_ACC);
     *plan = (warpgroup_plan){.row_dim = TILE_WGMMA_PLAIN};
     if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_PLAIN, acc->scalar, &plan->columns)) {
-        plan->row_dim = TILE_WGMMA_EXCHANGED;
-        if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_EXCHANGED, acc->scalar, &plan->columns))
+        plan->row_dim = TILE_WGMMA_SWAPPED;
+        if (!tile_wgmma_holds(acc->layout, TILE_WGMMA_SWAPPED, acc->scalar, &plan->columns))
             return "the accumulator's layout does not consist of wgmma's fragments";
     }
     const tile_dot_facts facts = warpgroup_facts(f, dot);

@@ -8,8 +8,8 @@
 #include "lib/ir/function.h"
 
 /* Whether op is a dot with `via = wgmma`; or with `via = mma`. */
-bool warpgroup_takes(const tile_function *f, tile_op op);
-bool warpgroup_is_declined(const tile_function *f, tile_op op);
+bool warpgroup_uses_wgmma(const tile_function *f, tile_op op);
+bool warpgroup_uses_mma(const tile_function *f, tile_op op);
 
 /* What decisions.h asks of a dot. Whether its operands are in shared memory is left open, beside
  * the layouts of those that are. */
@@ -22,7 +22,7 @@ bool *warpgroup_buffers(tile_function *f, tile_arena *arena);
 
 /* By value: buffers that copy_async fills for a barrier, or copies to a view: by TMA, where it can.
  */
-bool *copied_buffers(tile_function *f, tile_arena *arena);
+bool *async_copied_buffers(tile_function *f, tile_arena *arena);
 
 /* The type of operand TILE_MMA_LHS, _RHS or _ACC. */
 const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned operand);
@@ -32,7 +32,7 @@ const tile_type *warpgroup_operand(const tile_function *f, tile_op dot, unsigned
  * Of a text without it the plain one, if extents and warps admit that. False if there is none. */
 bool warpgroup_row_dim(const tile_function *f, tile_op dot, unsigned *row_dim);
 /* Whether the loop says `consumers = WORD`. */
-bool warpgroup_asks(const tile_function *f, tile_op loop, const char *word);
+bool warpgroup_requests(const tile_function *f, tile_op loop, const char *word);
 /* lhs is the instruction's first operand, or rhs where the product is exchanged. */
 unsigned warpgroup_first(unsigned row_dim);
 
@@ -40,17 +40,17 @@ unsigned warpgroup_first(unsigned row_dim);
  * ring stays in registers. The instruction's second one would go through a buffer, which the next
  * iteration fills again. staged: of lhs and rhs, that it is such a stage, or a load that becomes
  * one. */
-bool warpgroup_may_pend(const tile_function *f, tile_op dot, const bool staged[2]);
+bool warpgroup_may_stay_pending(const tile_function *f, tile_op dot, const bool staged[2]);
 /* If it is asynchronous: it no more is, and those before it in its sum are waited for. A remark
  * says why. */
-void warpgroup_end_at_once(tile_function *f, tile_op dot, const char *why);
+void warpgroup_make_synchronous(tile_function *f, tile_op dot, const char *why);
 
 /* The layout that the accumulator should have, and its row_dim. False if there is none. */
 bool warpgroup_accumulator(const tile_function *f, tile_op dot, unsigned *row_dim,
                            tile_layout *layout);
 /* The first operand, where it is a tile computed from what comes from shared memory, such as
  * weights that are unpacked: to be held as fragments from there on. Else 0. */
-tile_value warpgroup_unpacked(const tile_function *f, tile_op dot, unsigned row_dim);
+tile_value warpgroup_register_operand(const tile_function *f, tile_op dot, unsigned row_dim);
 /* The layout that the first operand has as a fragment, beside an accumulator with layout acc. False
  * if it is no tile. */
 bool warpgroup_fragment(const tile_function *f, tile_op dot, const tile_layout *acc,
@@ -71,9 +71,9 @@ const char *warpgroup_find_plan(const tile_function *f, tile_op dot, warpgroup_p
 
 /* The layout that a buffer should have which is an operand of such dots and copied along dim
  * `fastest`. */
-tile_layout warpgroup_lay_out(const tile_type *buffer, unsigned fastest);
+tile_layout warpgroup_buffer_layout(const tile_type *buffer, unsigned fastest);
 /* Along which dim of its buffer an operand's elements should follow each other if nothing else
  * decides. */
-unsigned warpgroup_fastest(const tile_function *f, tile_op dot, unsigned operand);
+unsigned warpgroup_contiguous_dim(const tile_function *f, tile_op dot, unsigned operand);
 
 #endif

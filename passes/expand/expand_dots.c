@@ -74,7 +74,7 @@ static const tile_type *single_type(const batch *x, const tile_type *type) {
 }
 
 /* Matrix i of an operand: a part of a shared buffer, or of a tile. */
-static tile_value take(batch *x, tile_operand_name operand, int64_t i) {
+static tile_value extract(batch *x, tile_operand_name operand, int64_t i) {
     enum { STAGE = 1, DIMS = 3 };
     const tile_values element = tile_named_operands(x->b.function, x->op, operand);
     tile_value first[STAGE + DIMS], memory = element.at[0];
@@ -91,8 +91,8 @@ static tile_value take(batch *x, tile_operand_name operand, int64_t i) {
 
 static tile_value multiply(batch *x, int64_t i) {
     tile_function *f = x->b.function;
-    tile_value lhs = take(x, TILE_OPERAND_lhs, i), rhs = take(x, TILE_OPERAND_rhs, i),
-               acc = take(x, TILE_OPERAND_acc, i);
+    tile_value lhs = extract(x, TILE_OPERAND_lhs, i), rhs = extract(x, TILE_OPERAND_rhs, i),
+               acc = extract(x, TILE_OPERAND_acc, i);
     tile_value sum = tile_build_dot(&x->b, lhs, NULL, 0, rhs, NULL, 0, acc);
     tile_op_data *dot = tile_op_at(f, tile_value_def(f, sum));
     dot->attrs = tile_op_at(f, x->op)->attrs; /* none of them is changed */
@@ -125,7 +125,7 @@ tile_status tile_pass_expand_dots(tile_pass *pass, tile_function *f) {
     const tile_op *dots = tile_find_ops(f, TILE_OP_dot, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
         for (unsigned operand = 0; operand < 2; operand++)
-            prepare_turn_operand(f, dots[i], operand);
+            prepare_transpose_operand(f, dots[i], operand);
         ok &= expand_batch(pass, f, dots[i]);
     }
     return ok ? TILE_OK : TILE_INVALID;

@@ -4,14 +4,14 @@
 
 /* Coordinates --------------------------------------------------------------------------------- */
 
-static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
+static expanded_index place_of_sum(expansion *e, tile_op op, expanded_index place) {
     tile_opcode opcode = tile_op_opcode(e->f, op);
     tile_value lhs = tile_operand_lhs(e->f, op), rhs = tile_operand_rhs(e->f, op);
     bool turned = opcode == TILE_OP_add && !expand_value(e, lhs).dims;
-    spread added = expand_value(e, turned ? lhs : rhs);
-    spread_place counted = expand_place(e, turned ? rhs : lhs);
-    if (counted.kind != SPREAD_COUNT || added.dims) return place;
-    place.kind = SPREAD_COUNT;
+    expanded added = expand_value(e, turned ? lhs : rhs);
+    expanded_index counted = expand_place(e, turned ? rhs : lhs);
+    if (counted.kind != EXPANDED_COORDINATE || added.dims) return place;
+    place.kind = EXPANDED_COORDINATE;
     place.dim = counted.dim;
     place.base = added.value;
     if (opcode == TILE_OP_sub)
@@ -23,11 +23,11 @@ static spread_place place_of_sum(expansion *e, tile_op op, spread_place place) {
 }
 
 /* Of a coordinate, which is not below 0, and a positive number. */
-static spread_place place_of_part(expansion *e, tile_op op, spread_place place) {
+static expanded_index place_of_part(expansion *e, tile_op op, expanded_index place) {
     int64_t by;
     tile_opcode opcode = tile_op_opcode(e->f, op);
-    spread_place counted = expand_place(e, tile_operand_lhs(e->f, op));
-    if (counted.kind != SPREAD_COUNT || counted.base.id ||
+    expanded_index counted = expand_place(e, tile_operand_lhs(e->f, op));
+    if (counted.kind != EXPANDED_COORDINATE || counted.base.id ||
         !tile_value_is_int(e->f, expand_value(e, tile_operand_rhs(e->f, op)).value, &by))
         return place;
     bool rest = opcode == TILE_OP_rem || opcode == TILE_OP_mod || opcode == TILE_OP_and;
@@ -35,23 +35,23 @@ static spread_place place_of_part(expansion *e, tile_op op, spread_place place) 
         by = by >= 0 && by < 31 ? INT64_C(1) << by : 0;
     if (opcode == TILE_OP_and) by = (by & (by + 1)) ? 0 : by + 1;
     if (by < 1) return place;
-    place.kind = rest ? SPREAD_REST : SPREAD_QUOTIENT;
+    place.kind = rest ? EXPANDED_REMAINDER : EXPANDED_QUOTIENT;
     place.dim = counted.dim;
     place.by = by;
     return place;
 }
 
-spread_place expand_place(expansion *e, tile_value value) {
-    spread_place place = {.kind = SPREAD_OTHER, .at = expand_value(e, value)};
+expanded_index expand_place(expansion *e, tile_value value) {
+    expanded_index place = {.kind = EXPANDED_OTHER, .at = expand_value(e, value)};
     const tile_value_data *data = tile_value_at(e->f, value);
     tile_op def = tile_value_def(e->f, value);
     if (!place.at.dims) {
-        place.kind = SPREAD_UNIFORM;
+        place.kind = EXPANDED_UNIFORM;
         return place;
     }
     if (data->kind == TILE_VALUE_REGION &&
         tile_region_at(e->f, (tile_region){data->owner})->parent.id == e->op.id) {
-        place.kind = SPREAD_COUNT;
+        place.kind = EXPANDED_COORDINATE;
         place.dim = data->index;
         return place;
     }
@@ -76,17 +76,17 @@ static unsigned has_stage(const expansion *e, const tile_value *element) {
 }
 
 /* Of a view's element, or a shared buffer's, whose stage is none of its places. */
-static spread_access access_of(expansion *e, const tile_value *element, unsigned count,
-                               uint32_t points) {
-    spread_place places[TILE_MAX_RANK];
+static expanded_access access_of(expansion *e, const tile_value *element, unsigned count,
+                                 uint32_t points) {
+    expanded_index places[TILE_MAX_RANK];
     unsigned first = 1 + has_stage(e, element);
     for (unsigned d = 0; d + first < count; d++) places[d] = expand_place(e, element[first + d]);
-    return spread_find_access(&e->x, places, count - first, points);
+    return expanded_find_access(&e->x, places, count - first, points);
 }
 
 /* The access's element: what stands in the brackets needs room for a stage and coordinates. */
 static tile_segment element_of(const expansion *e, const tile_value *element,
-                               const spread_access *a, tile_value *brackets) {
+                               const expanded_access *a, tile_value *brackets) {
     unsigned stages = has_stage(e, element);
     if (stages) brackets[0] = expand_value(e, element[1]).value;
     for (unsigned d = 0; d < a->rank; d++) brackets[stages + d] = a->index[d];
@@ -94,36 +94,37 @@ static tile_segment element_of(const expansion *e, const tile_value *element,
 }
 
 /* What is moved: a tile in the order of the access, of elements like these. */
-static const tile_type *moved_type(const expansion *e, const spread_access *a,
+static const tile_type *moved_type(const expansion *e, const expanded_access *a,
                                    const tile_type *like) {
-    int64_t extents[SPREAD_MAX_PLACES];
+    int64_t extents[EXPANDED_MAX_INDICES];
     if (!a->order.rank) return like;
     for (unsigned d = 0; d < a->order.rank; d++)
-        extents[d] = a->order.dim[d] == SPREAD_NO_DIM ? 1 : e->x.extent[a->order.dim[d]];
-    return spread_extents(&e->x, like, extents, a->order.rank);
+        extents[d] = a->order.dim[d] == EXPANDED_NO_DIM ? 1 : e->x.extent[a->order.dim[d]];
+    return expanded_extents(&e->x, like, extents, a->order.rank);
 }
 
 /* In the order of what is moved; a scalar stays one. */
-static tile_value in_order(expansion *e, spread s, const spread_access *a) {
+static tile_value in_order(expansion *e, expanded s, const expanded_access *a) {
     if (!s.value.id || !s.dims || !a->order.rank) return s.value;
-    uint32_t dims = spread_dims(&a->order);
-    return spread_unarrange(&e->x, (spread){spread_fit(&e->x, s, dims), dims}, &a->order);
+    uint32_t dims = expanded_dims(&a->order);
+    return expanded_to_order(&e->x, (expanded){expanded_broadcast(&e->x, s, dims), dims},
+                             &a->order);
 }
 
-static spread predicate_of(expansion *e, tile_op op) {
+static expanded predicate_of(expansion *e, tile_op op) {
     tile_value own = tile_operand_predicate(e->f, op);
-    return own.id ? expand_both(e, e->predicate, expand_value(e, own)) : e->predicate;
+    return own.id ? expand_and(e, e->predicate, expand_value(e, own)) : e->predicate;
 }
 
 /* Elements that are named one by one are inside, other than those of index tiles. */
-static void say_within(expansion *e, tile_op made) {
+static void assume_in_bounds(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
         tile_op_set_flag(e->f, made, TILE_ATTR_in_bounds);
 }
 
 /* A place that an element stores no other element stores. */
-static void say_apart(expansion *e, tile_op made) {
+static void assume_distinct(expansion *e, tile_op made) {
     tile_gather gather;
     if (tile_gather_of(e->f, made, &gather) && gather.tiles)
         tile_op_set_flag(e->f, made, TILE_ATTR_unique_indices);
@@ -132,21 +133,21 @@ static void say_apart(expansion *e, tile_op made) {
 /* Of a buffer: the coordinates that elements have need not make a part of it. */
 static void expand_pick(expansion *e, tile_op op, const tile_value *element, unsigned count) {
     tile_value brackets[TILE_MAX_RANK + 1];
-    spread predicate = predicate_of(e, op);
+    expanded predicate = predicate_of(e, op);
     if (has_stage(e, element) && expand_value(e, element[1]).dims &&
-        !expand_refuse_varying(e, op, "the stage of a shared buffer"))
+        !expand_reject_varying(e, op, "the stage of a shared buffer"))
         return;
     uint32_t dims = predicate.dims;
     for (unsigned i = 1; i < count; i++) dims |= expand_value(e, element[i]).dims;
-    spread_access a = access_of(e, element, count, dims);
+    expanded_access a = access_of(e, element, count, dims);
     tile_segment segments[2] = {element_of(e, element, &a, brackets),
                                 {in_order(e, predicate, &a), NULL, 0}};
     tile_value old = tile_op_result(e->f, op, 0);
     tile_op made = expand_rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
     if (!made.id) return;
-    say_within(e, made);
-    spread loaded = {tile_op_result(e->f, made, 0), 0};
-    expand_set(e, old, a.order.rank ? spread_arrange(&e->x, loaded.value, &a.order) : loaded);
+    assume_in_bounds(e, made);
+    expanded loaded = {tile_op_result(e->f, made, 0), 0};
+    expand_set(e, old, a.order.rank ? expanded_from_order(&e->x, loaded.value, &a.order) : loaded);
 }
 
 /* A load, or whether it is inside. What elements get that do not come here does not matter; where
@@ -157,19 +158,19 @@ void expand_load(expansion *e, tile_op op) {
         expand_pick(e, op, element.at, element.count);
         return;
     }
-    spread_access a = access_of(e, element.at, element.count, 0);
-    spread predicate = predicate_of(e, op);
+    expanded_access a = access_of(e, element.at, element.count, 0);
+    expanded predicate = predicate_of(e, op);
     unsigned own = tile_operands_predicate(e->f, op).count;
     if (own && predicate.dims & ~a.dims)
-        a = access_of(e, element.at, element.count, predicate.dims | a.dims | SPREAD_TILE);
+        a = access_of(e, element.at, element.count, predicate.dims | a.dims | EXPANDED_TILE);
     tile_segment segments[2] = {{element.at[0], a.index, a.rank}, {{0}, NULL, 0}};
     bool known = !(predicate.dims & ~a.dims) && a.order.rank;
     if (own || known) segments[1].head = in_order(e, predicate, &a);
     tile_value old = tile_op_result(e->f, op, 0);
     tile_op made = expand_rebuild(e, op, segments, moved_type(e, &a, tile_value_type(e->f, old)));
     if (!made.id) return;
-    spread loaded = {tile_op_result(e->f, made, 0), 0};
-    expand_set(e, old, a.order.rank ? spread_arrange(&e->x, loaded.value, &a.order) : loaded);
+    expanded loaded = {tile_op_result(e->f, made, 0), 0};
+    expand_set(e, old, a.order.rank ? expanded_from_order(&e->x, loaded.value, &a.order) : loaded);
 }
 
 static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
@@ -186,14 +187,14 @@ static bool refuse_store(expansion *e, tile_op op, uint32_t missing) {
 }
 
 /* Each element of a buffer, or of its stage, has one of the space: a tile is stored. */
-static bool store_whole(expansion *e, const tile_value *element, unsigned count, spread source) {
+static bool store_whole(expansion *e, const tile_value *element, unsigned count, expanded source) {
     const tile_type *buffer = tile_value_type(e->f, element[0]);
-    spread_access a = access_of(e, element, count, 0);
+    expanded_access a = access_of(e, element, count, 0);
     tile_value stage = has_stage(e, element) ? expand_value(e, element[1]).value : TILE_NO_VALUE;
     bool whole = a.order.rank == a.rank;
     for (unsigned d = 0; d < a.rank && whole; d++) {
         int64_t start, extent = 1;
-        if (a.order.dim[d] != SPREAD_NO_DIM) extent = e->x.extent[a.order.dim[d]];
+        if (a.order.dim[d] != EXPANDED_NO_DIM) extent = e->x.extent[a.order.dim[d]];
         whole = tile_value_is_int(e->f, a.index[d], &start) && !start &&
                 extent == tile_type_dim(buffer, d);
     }
@@ -206,7 +207,7 @@ static bool store_whole(expansion *e, const tile_value *element, unsigned count,
 }
 
 /* An operand of what is stored, in the order of that, and of as many elements. */
-static tile_value stored_value(expansion *e, spread s, const spread_access *a) {
+static tile_value stored_value(expansion *e, expanded s, const expanded_access *a) {
     if (s.dims || !a->order.rank) return in_order(e, s, a);
     return tile_build_splat(&e->x.b, s.value, moved_type(e, a, tile_value_type(e->f, s.value)));
 }
@@ -218,18 +219,18 @@ void expand_store(expansion *e, tile_op op) {
     bool swaps = tile_op_opcode(e->f, op) == TILE_OP_atomic_cas;
     unsigned memory = tile_place_of(tile_op_opcode(e->f, op), TILE_OPERAND_dst);
     const tile_values element = tile_operands_dst(e->f, op);
-    spread source = expand_value(e, tile_moved_operand(e->f, op)),
-           last = swaps ? expand_value(e, tile_operand_desired(e->f, op)) : source;
-    spread predicate = predicate_of(e, op);
+    expanded source = expand_value(e, tile_moved_operand(e->f, op)),
+             last = swaps ? expand_value(e, tile_operand_desired(e->f, op)) : source;
+    expanded predicate = predicate_of(e, op);
     bool shared = tile_value_type(e->f, element.at[0])->kind == TILE_TYPE_SHARED;
     if (has_stage(e, element.at) && expand_value(e, element.at[1]).dims &&
-        !expand_refuse_varying(e, op, "the stage of a shared buffer"))
+        !expand_reject_varying(e, op, "the stage of a shared buffer"))
         return;
     if (shared && !atomic && !predicate.value.id &&
         store_whole(e, element.at, element.count, source))
         return;
-    spread_access a = access_of(e, element.at, element.count, shared ? e->x.full : 0);
-    uint32_t missing = e->x.full & ~a.dims & ~SPREAD_TILE;
+    expanded_access a = access_of(e, element.at, element.count, shared ? e->x.full : 0);
+    uint32_t missing = e->x.full & ~a.dims & ~EXPANDED_TILE;
     if (missing & ~predicate.dims && !atomic) {
         refuse_store(e, op, missing & ~predicate.dims);
         return;
@@ -241,10 +242,10 @@ void expand_store(expansion *e, tile_op op) {
     segments[memory] = element_of(e, element.at, &a, brackets);
     segments[memory + 1].head = in_order(e, predicate, &a);
     tile_op made = expand_rebuild(e, op, segments, NULL);
-    if (made.id && shared) say_within(e, made);
-    if (made.id && !atomic) say_apart(e, made);
+    if (made.id && shared) assume_in_bounds(e, made);
+    if (made.id && !atomic) assume_distinct(e, made);
     if (!made.id || !atomic) return;
-    spread old = {tile_op_result(e->f, made, 0), 0};
+    expanded old = {tile_op_result(e->f, made, 0), 0};
     expand_set(e, tile_op_result(e->f, op, 0),
-               a.order.rank ? spread_arrange(&e->x, old.value, &a.order) : old);
+               a.order.rank ? expanded_from_order(&e->x, old.value, &a.order) : old);
 }

@@ -42,12 +42,12 @@
 
 static void expand_region(expansion *e, tile_region region);
 
-spread expand_value(const expansion *e, tile_value value) {
-    spread s = e->known[value.id];
-    return s.value.id ? s : (spread){value, 0};
+expanded expand_value(const expansion *e, tile_value value) {
+    expanded s = e->known[value.id];
+    return s.value.id ? s : (expanded){value, 0};
 }
 
-void expand_set(expansion *e, tile_value value, spread s) {
+void expand_set(expansion *e, tile_value value, expanded s) {
     tile_value_data *made = tile_value_at(e->f, s.value);
     e->known[value.id] = s;
     if (!made->name && made->kind == TILE_VALUE_RESULT)
@@ -78,13 +78,13 @@ tile_op expand_rebuild(expansion *e, tile_op op, const tile_segment *segments,
 static void set_result(expansion *e, tile_op op, tile_op made, uint32_t dims) {
     if (!made.id) return;
     for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++)
-        expand_set(e, tile_op_result(e->f, op, i), (spread){tile_op_result(e->f, made, i), dims});
+        expand_set(e, tile_op_result(e->f, op, i), (expanded){tile_op_result(e->f, made, i), dims});
 }
 
 /* What is divided for all at once is divided where no element comes, too: by 1. Which elements come
  * would make tiles of scalars; then it is 0 that is left out. */
 static tile_value divisor_of(expansion *e, tile_value divisor) {
-    const spread *p = &e->predicate;
+    const expanded *p = &e->predicate;
     const tile_type *type = tile_value_type(e->f, divisor);
     tile_value one = tile_build_constant(&e->x.b, type, tile_expr_int(e->x.context, 1));
     tile_value used = p->value;
@@ -99,44 +99,46 @@ static void expand_elementwise(expansion *e, tile_op op) {
     uint32_t dims = 0;
     for (unsigned i = 0; i < count; i++) dims |= expand_value(e, tile_op_operand(e->f, op, i)).dims;
     for (unsigned i = 0; i < count; i++)
-        segments[i].head = spread_fit(&e->x, expand_value(e, tile_op_operand(e->f, op, i)), dims);
+        segments[i].head =
+            expanded_broadcast(&e->x, expand_value(e, tile_op_operand(e->f, op, i)), dims);
     const tile_type *type =
         tile_op_result_count(e->f, op) ? tile_value_type(e->f, tile_op_result(e->f, op, 0)) : NULL;
     if (!dims && e->predicate.value.id && tile_may_divide_by_zero(e->f, op) &&
         !tile_scalar_is_floating(type->scalar))
         segments[1].head = divisor_of(e, segments[1].head);
-    if (type && dims) type = spread_type(&e->x, type, dims);
+    if (type && dims) type = expanded_type(&e->x, type, dims);
     set_result(e, op, expand_rebuild(e, op, segments, type), dims);
 }
 
-spread expand_both(expansion *e, spread a, spread b) {
+expanded expand_and(expansion *e, expanded a, expanded b) {
     if (!a.value.id) return b;
-    spread s = {.dims = a.dims | b.dims};
-    s.value = tile_build_and(&e->x.b, spread_fit(&e->x, a, s.dims), spread_fit(&e->x, b, s.dims));
+    expanded s = {.dims = a.dims | b.dims};
+    s.value = tile_build_and(&e->x.b, expanded_broadcast(&e->x, a, s.dims),
+                             expanded_broadcast(&e->x, b, s.dims));
     return s;
 }
 
-static spread inverse(expansion *e, spread a) {
-    return (spread){tile_build_not(&e->x.b, a.value), a.dims};
+static expanded inverse(expansion *e, expanded a) {
+    return (expanded){tile_build_not(&e->x.b, a.value), a.dims};
 }
 
 /* Checked where it is reached; a hint that is not reached everywhere says too little to keep. */
 static void expand_check(expansion *e, tile_op op) {
-    spread condition = expand_value(e, tile_operand_condition(e->f, op));
+    expanded condition = expand_value(e, tile_operand_condition(e->f, op));
     if (tile_op_opcode(e->f, op) == TILE_OP_assume && (condition.dims || e->predicate.value.id))
         return;
     if (e->predicate.value.id) {
-        spread not = inverse(e, e->predicate);
+        expanded not = inverse(e, e->predicate);
         uint32_t dims = condition.dims | not .dims;
-        condition.value = tile_build_or(&e->x.b, spread_fit(&e->x, condition, dims),
-                                        spread_fit(&e->x, not, dims));
+        condition.value = tile_build_or(&e->x.b, expanded_broadcast(&e->x, condition, dims),
+                                        expanded_broadcast(&e->x, not, dims));
         condition.dims = dims;
     }
     const tile_segment segment = {condition.value, NULL, 0};
     expand_rebuild(e, op, &segment, NULL);
 }
 
-bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
+bool expand_reject_varying(expansion *e, tile_op op, const char *what) {
     tile_error_at(e->f, op,
                   "%s in `parallel` must be the same for all elements; those that differ are "
                   "written with `while`, or with `if` in a loop of the most iterations",
@@ -148,10 +150,10 @@ bool expand_refuse_varying(expansion *e, tile_op op, const char *what) {
 /* Elements of tiles --------------------------------------------------------------------------- */
 
 static void expand_element(expansion *e, tile_op op) {
-    spread_place places[TILE_MAX_RANK];
+    expanded_index places[TILE_MAX_RANK];
     const tile_values at = tile_operands_at(e->f, op);
     for (unsigned d = 0; d < at.count; d++) places[d] = expand_place(e, at.at[d]);
-    spread taken = spread_take(&e->x, tile_operand_src(e->f, op), places, e->predicate);
+    expanded taken = expanded_extract(&e->x, tile_operand_src(e->f, op), places, e->predicate);
     e->failed |= !taken.value.id;
     if (!e->failed) expand_set(e, tile_op_result(e->f, op, 0), taken);
 }
@@ -160,22 +162,22 @@ static void expand_element(expansion *e, tile_op op) {
 
 /* Both regions are run, each for those elements whose it is. */
 static void expand_if(expansion *e, tile_op op) {
-    spread condition = expand_value(e, tile_operand_condition(e->f, op)), outer = e->predicate;
+    expanded condition = expand_value(e, tile_operand_condition(e->f, op)), outer = e->predicate;
     tile_region regions[] = {tile_op_region(e->f, op, 0), tile_op_region(e->f, op, 1)};
-    e->predicate = expand_both(e, outer, condition);
+    e->predicate = expand_and(e, outer, condition);
     expand_region(e, regions[0]);
     bool otherwise =
         tile_region_at(e->f, regions[1])->first.id != tile_region_yield(e->f, regions[1]).id;
-    if (otherwise) e->predicate = expand_both(e, outer, inverse(e, condition));
+    if (otherwise) e->predicate = expand_and(e, outer, inverse(e, condition));
     expand_region(e, regions[1]);
     e->predicate = outer;
     for (unsigned i = 0; i < tile_op_result_count(e->f, op); i++) {
-        spread yes = expand_value(e, tile_carried_sent(e->f, op, 0, i)),
-               no = expand_value(e, tile_carried_sent(e->f, op, 1, i));
-        spread chosen = {.dims = condition.dims | yes.dims | no.dims};
-        chosen.value = tile_build_select(&e->x.b, spread_fit(&e->x, condition, chosen.dims),
-                                         spread_fit(&e->x, yes, chosen.dims),
-                                         spread_fit(&e->x, no, chosen.dims));
+        expanded yes = expand_value(e, tile_carried_sent(e->f, op, 0, i)),
+                 no = expand_value(e, tile_carried_sent(e->f, op, 1, i));
+        expanded chosen = {.dims = condition.dims | yes.dims | no.dims};
+        chosen.value = tile_build_select(&e->x.b, expanded_broadcast(&e->x, condition, chosen.dims),
+                                         expanded_broadcast(&e->x, yes, chosen.dims),
+                                         expanded_broadcast(&e->x, no, chosen.dims));
         expand_set(e, tile_op_result(e->f, op, i), chosen);
     }
 }
@@ -187,13 +189,13 @@ static void expand_for(expansion *e, tile_op op) {
     tile_value bounds[BOUNDS];
     tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 1u);
     for (unsigned i = 0; i < BOUNDS; i++) {
-        spread bound = expand_value(e, tile_op_operand(e->f, op, i));
+        expanded bound = expand_value(e, tile_op_operand(e->f, op, i));
         bounds[i] = bound.value;
-        if (bound.dims && !expand_refuse_varying(e, op, "the bounds of a loop")) return;
+        if (bound.dims && !expand_reject_varying(e, op, "the bounds of a loop")) return;
     }
     for (unsigned i = 0; i < carried; i++)
-        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
-                               e->x.full);
+        values[i] = expanded_broadcast(
+            &e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_PARENT_OP, i)), e->x.full);
     tile_op loop = tile_build_for_loop(&e->x.b, bounds[0], bounds[1], bounds[2], values, carried);
     if (!loop.id) {
         e->failed = true;
@@ -204,18 +206,18 @@ static void expand_for(expansion *e, tile_op op) {
     tile_builder outer = e->x.b;
     for (unsigned i = 0; i <= carried; i++)
         e->known[tile_region_arg(e->f, from, i).id] =
-            (spread){tile_region_arg(e->f, to, i), i ? e->x.full : 0};
+            (expanded){tile_region_arg(e->f, to, i), i ? e->x.full : 0};
     e->x.b.region = to;
     e->x.b.before = TILE_NO_OP;
     expand_region(e, from);
     for (unsigned i = 0; i < carried; i++)
-        values[i] =
-            spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, 0, i)), e->x.full);
+        values[i] = expanded_broadcast(&e->x, expand_value(e, tile_carried_sent(e->f, op, 0, i)),
+                                       e->x.full);
     tile_build_yield(&e->x.b, values, carried);
     e->x.b = outer;
     for (unsigned i = 0; i < carried; i++)
         expand_set(e, tile_op_result(e->f, op, i),
-                   (spread){tile_op_result(e->f, loop, i), e->x.full});
+                   (expanded){tile_op_result(e->f, loop, i), e->x.full});
 }
 
 /* What a region of a `while` gets: of each carried value a tile, and behind them which elements go
@@ -223,8 +225,8 @@ static void expand_for(expansion *e, tile_op op) {
 static void enter_while(expansion *e, tile_region from, tile_region to, unsigned carried) {
     for (unsigned i = 0; i < carried; i++)
         e->known[tile_region_arg(e->f, from, i).id] =
-            (spread){tile_region_arg(e->f, to, i), e->x.full};
-    e->predicate = (spread){tile_region_arg(e->f, to, carried), e->x.full};
+            (expanded){tile_region_arg(e->f, to, i), e->x.full};
+    e->predicate = (expanded){tile_region_arg(e->f, to, carried), e->x.full};
     e->x.b.region = to;
     e->x.b.before = TILE_NO_OP;
     expand_region(e, from);
@@ -233,10 +235,10 @@ static void enter_while(expansion *e, tile_region from, tile_region to, unsigned
 /* What region r of the operation sends for those that go on; the others keep what they had. */
 static void keep_done(expansion *e, tile_op op, int r, tile_region to, tile_value *values) {
     for (unsigned i = 0; i < tile_carried_count(e->f, op); i++) {
-        spread sent = expand_value(e, tile_carried_sent(e->f, op, r, i));
-        values[i] =
-            tile_build_select(&e->x.b, e->predicate.value, spread_fit(&e->x, sent, e->x.full),
-                              tile_region_arg(e->f, to, i));
+        expanded sent = expand_value(e, tile_carried_sent(e->f, op, r, i));
+        values[i] = tile_build_select(&e->x.b, e->predicate.value,
+                                      expanded_broadcast(&e->x, sent, e->x.full),
+                                      tile_region_arg(e->f, to, i));
     }
 }
 
@@ -246,12 +248,12 @@ static void expand_while(expansion *e, tile_op op) {
     unsigned carried = tile_carried_count(e->f, op);
     tile_value *values = TILE_NEW_ARRAY(e->pass->scratch, tile_value, carried + 2u);
     const tile_type *i1 = tile_type_scalar(e->x.context, TILE_i1);
-    spread outer = e->predicate,
-           all = {tile_function_constant(e->f, i1, tile_expr_int(e->x.context, 1)), 0};
+    expanded outer = e->predicate,
+             all = {tile_function_constant(e->f, i1, tile_expr_int(e->x.context, 1)), 0};
     for (unsigned i = 0; i < carried; i++)
-        values[i] = spread_fit(&e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_AROUND, i)),
-                               e->x.full);
-    values[carried] = spread_fit(&e->x, outer.value.id ? outer : all, e->x.full);
+        values[i] = expanded_broadcast(
+            &e->x, expand_value(e, tile_carried_sent(e->f, op, TILE_PARENT_OP, i)), e->x.full);
+    values[carried] = expanded_broadcast(&e->x, outer.value.id ? outer : all, e->x.full);
     tile_op loop = tile_build_while_loop(&e->x.b, values, carried + 1);
     if (!loop.id) {
         e->failed = true;
@@ -262,9 +264,10 @@ static void expand_while(expansion *e, tile_op op) {
     enter_while(e, tile_op_region(e->f, op, 0), test, carried);
     if (e->failed) return;
     keep_done(e, op, 0, test, values + 1);
-    spread goes_on = expand_both(e, e->predicate, expand_value(e, tile_decision(e->f, op, 0)));
-    values[carried + 1] = goes_on.value;
-    values[0] = spread_any(&e->x, goes_on.value);
+    expanded keep_going =
+        expand_and(e, e->predicate, expand_value(e, tile_control_operand(e->f, op, 0)));
+    values[carried + 1] = keep_going.value;
+    values[0] = expanded_any(&e->x, keep_going.value);
     tile_build_yield(&e->x.b, values, carried + 2);
     enter_while(e, tile_op_region(e->f, op, 1), body, carried);
     if (e->failed) return;
@@ -275,7 +278,7 @@ static void expand_while(expansion *e, tile_op op) {
     e->predicate = outer;
     for (unsigned i = 0; i < carried; i++)
         expand_set(e, tile_op_result(e->f, op, i),
-                   (spread){tile_op_result(e->f, loop, i), e->x.full});
+                   (expanded){tile_op_result(e->f, loop, i), e->x.full});
 }
 
 static void expand_op(expansion *e, tile_op op) {
@@ -295,7 +298,7 @@ static void expand_op(expansion *e, tile_op op) {
     case TILE_OP_yield: break; /* its operation's */
     case TILE_OP_uniform:
         if (expand_value(e, tile_operand_src(e->f, op)).dims) {
-            expand_refuse_varying(e, op, "what is `uniform`");
+            expand_reject_varying(e, op, "what is `uniform`");
             break;
         }
         expand_elementwise(e, op);
@@ -312,7 +315,7 @@ static void expand_region(expansion *e, tile_region region) {
 
 static void find_space(expansion *e) {
     e->x.rank = tile_op_operand_count(e->f, e->op);
-    e->x.full = SPREAD_TILE;
+    e->x.full = EXPANDED_TILE;
     for (unsigned d = 0; d < e->x.rank; d++) {
         e->x.extent[d] = 1;
         tile_value_is_int(e->f, tile_op_operand(e->f, e->op, d), &e->x.extent[d]);
@@ -327,19 +330,20 @@ static bool expand(tile_pass *pass, tile_function *f, tile_op op) {
                    .op = op};
     tile_region body = tile_op_region(f, op, 0);
     unsigned results = tile_op_result_count(f, op);
-    e.known = TILE_NEW_ARRAY(pass->scratch, spread, f->value_count);
+    e.known = TILE_NEW_ARRAY(pass->scratch, expanded, f->value_count);
     find_space(&e);
     for (unsigned d = 0; d < e.x.rank; d++) {
         tile_value arg = tile_region_arg(f, body, d);
         if (e.x.extent[d] == 1 || tile_value_is_used(f, arg))
-            expand_set(&e, arg, spread_coordinate(&e.x, d));
+            expand_set(&e, arg, expanded_coordinate(&e.x, d));
     }
     expand_region(&e, body);
     if (e.failed) return false;
     tile_value *made = TILE_NEW_ARRAY(pass->scratch, tile_value, results + 1u);
     for (unsigned i = 0; i < results; i++) {
         tile_value old = tile_op_result(f, op, i);
-        made[i] = spread_fit(&e.x, expand_value(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
+        made[i] =
+            expanded_broadcast(&e.x, expand_value(&e, tile_carried_sent(f, op, 0, i)), e.x.full);
         if (!tile_value_at(f, made[i])->name)
             tile_value_at(f, made[i])->name = tile_value_at(f, old)->name;
     }

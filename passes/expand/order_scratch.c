@@ -24,7 +24,7 @@ static bool is_aligned(const scratch_use *u, const tile_function *f, tile_value 
     return extent < (int64_t)tile_layout_extent(u->held, d) && (!divisor || divisor % extent == 0);
 }
 
-static void look_at(const tile_function *f, tile_op op, scratch_use *u) {
+static void visit_use(const tile_function *f, tile_op op, scratch_use *u) {
     tile_opcode opcode = tile_op_opcode(f, op);
     if (opcode != TILE_OP_load && opcode != TILE_OP_store) return;
     bool stores = opcode == TILE_OP_store;
@@ -53,6 +53,6 @@ bool order_scratch(const tile_function *f, const tile_range *ranges, tile_value 
         u.piece[d] = tile_layout_extent(held, d);
         u.fits &= tile_type_dim(view, view->rank - held->rank + d) == (int64_t)u.piece[d];
     }
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) look_at(f, op, &u);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) visit_use(f, op, &u);
     return u.fits && tile_layout_order(held, u.piece, 16 / tile_scalar_bytes(view->scalar), order);
 }

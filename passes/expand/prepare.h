@@ -20,7 +20,7 @@ void prepare_copies(tile_function *f);
  * as it is. A remark says which, and why. */
 void prepare_dots(tile_pass *pass, tile_function *f);
 /* An operand that trans_lhs or trans_rhs says is transposed becomes a tile that is not. */
-void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand);
+void prepare_transpose_operand(tile_function *f, tile_op op, unsigned operand);
 /* prepare_concats.c: concats that threads cannot do by themselves in whatever layout become some of
  * pieces. TILE_INVALID after a diagnostic. */
 tile_status prepare_concats(tile_pass *pass, tile_function *f);

@@ -28,7 +28,7 @@ static const tile_type *tile_of(tile_function *f, const tile_type *buffer, tile_
 }
 
 /* The access that has just been built pads and hints as the copy does. */
-static void take_attrs(tile_function *f, const tile_builder *b, tile_op copy) {
+static void copy_attrs(tile_function *f, const tile_builder *b, tile_op copy) {
     static const tile_attr_id ids[] = {TILE_ATTR_pad, TILE_ATTR_cache, TILE_ATTR_cache_if};
     tile_op built = tile_op_at(f, b->before)->prev;
     for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -47,7 +47,7 @@ static void copy_through_registers(tile_function *f, tile_op op) {
         const tile_type *type = tile_of(f, buffer, view->scalar);
         tile_value tile =
             tile_build_load(&b, from.at[0], from.at + 1, from.count - 1, g.predicate, type);
-        take_attrs(f, &b, op);
+        copy_attrs(f, &b, op);
         if (buffer->scalar != view->scalar)
             tile = tile_build_cast(&b, tile, tile_of(f, buffer, buffer->scalar));
         tile_build_store_shared(&b, tile, to.at[0], to.at + 1, to.count - 1);
@@ -55,7 +55,7 @@ static void copy_through_registers(tile_function *f, tile_op op) {
         tile_value tile = tile_build_load_shared(&b, from.at[0], from.at + 1, from.count - 1,
                                                  tile_of(f, buffer, buffer->scalar));
         tile_build_store(&b, tile, to.at[0], to.at + 1, to.count - 1, g.predicate);
-        take_attrs(f, &b, op);
+        copy_attrs(f, &b, op);
     }
     tile_erase_op(f, op);
 }

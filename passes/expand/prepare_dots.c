@@ -52,7 +52,7 @@ void prepare_convert_operand(tile_function *f, tile_op op, unsigned operand, til
     prepare_set_operand(f, op, operand, tile_build_cast(&b, tile, type));
 }
 
-void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand) {
+void prepare_transpose_operand(tile_function *f, tile_op op, unsigned operand) {
     tile_builder b = tile_builder_before(f, op);
     tile_attr_id trans = operand == TILE_MMA_LHS ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs;
     if (!tile_op_has_attr(f, op, trans)) return;
@@ -63,10 +63,10 @@ void prepare_turn_operand(tile_function *f, tile_op op, unsigned operand) {
 }
 
 /* What was to be copied, and lies in registers after all. */
-static void turn_tiles(tile_function *f, tile_op op) {
+static void transpose_tiles(tile_function *f, tile_op op) {
     for (unsigned operand = 0; operand < 2; operand++)
         if (warpgroup_operand(f, op, operand)->kind == TILE_TYPE_TILE)
-            prepare_turn_operand(f, op, operand);
+            prepare_transpose_operand(f, op, operand);
 }
 
 static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
@@ -74,8 +74,8 @@ static void prepare(tile_pass *pass, tile_function *f, tile_op op) {
     tile_mma_query query = tile_product_query(f, op);
     query.features = pass->target->features;
     query.acc_layout = NULL;
-    if (warpgroup_takes(f, op)) turn_tiles(f, op);
-    if (warpgroup_takes(f, op) || tile_mma_find(&query)) return;
+    if (warpgroup_uses_wgmma(f, op)) transpose_tiles(f, op);
+    if (warpgroup_uses_wgmma(f, op) || tile_mma_find(&query)) return;
     const tile_mma *wider = tile_mma_find_wider(&query);
     tile_mma_explain(&query, why, sizeof why);
     if (!wider) {

@@ -94,17 +94,17 @@ static bool check(const folding *s) {
 /* The block's coordinates in the written grid; returns how many clusters come before it along x. */
 static tile_value find_block(folding *s, tile_builder *b) {
     grid *g = &s->g;
-    tile_value rest = grid_divide(b, g->block[0], g->wide[0]);
+    tile_value rest = grid_divide(b, g->block[0], g->cluster_extent[0]);
     unsigned last = s->folds[2] ? 2 : 1;
     for (unsigned d = 0; d < 3; d++) {
         g->id[d] = g->block[d];
         if (d && !s->folds[d]) continue;
-        tile_value extent = grid_divide(b, g->extent[d], g->wide[d]);
+        tile_value extent = grid_divide(b, g->extent[d], g->cluster_extent[d]);
         g->id[d] = d == last ? rest : tile_build_rem(b, rest, extent);
         if (d != last) rest = tile_build_div(b, rest, extent);
     }
     tile_value cluster = g->id[0];
-    g->id[0] = grid_place(g, b, 0, cluster, grid_find_place(g, b, 0));
+    g->id[0] = grid_block_of_rank(g, b, 0, cluster, grid_rank_in_cluster(g, b, 0));
     return cluster;
 }
 
@@ -124,7 +124,8 @@ static bool counts_clusters(const folding *s, tile_op op) {
  * share copies between these must see that. */
 static void rename_clusters(folding *s, tile_builder *b, tile_value x) {
     grid *g = &s->g;
-    for (unsigned d = 0; d < 3; d++) g->cluster[d] = d ? grid_divide(b, g->id[d], g->wide[d]) : x;
+    for (unsigned d = 0; d < 3; d++)
+        g->cluster[d] = d ? grid_divide(b, g->id[d], g->cluster_extent[d]) : x;
     for (tile_op op = {1}; op.id < g->old_ops; op.id++)
         if (counts_clusters(s, op)) replace_result(g->pass, s->f, op, x);
 }

@@ -8,7 +8,7 @@
 tile_builder grid_open(grid *g, tile_pass *pass, tile_function *f) {
     *g = (grid){.pass = pass, .f = f, .old_ops = f->op_count};
     g->width = tile_grid_cluster_blocks(f, 3);
-    for (unsigned d = 0; d < 3; d++) g->wide[d] = tile_grid_cluster_extent(f, d);
+    for (unsigned d = 0; d < 3; d++) g->cluster_extent[d] = tile_grid_cluster_extent(f, d);
     tile_op first = tile_region_first(f, f->body);
     return first.id ? tile_builder_before(f, first) : tile_builder_at_end(f, f->body);
 }
@@ -65,7 +65,7 @@ tile_value grid_build_extent(const grid *g, tile_builder *b, unsigned d) {
     if (d >= g->f->grid_rank) return tile_build_int(b, 1);
     if (tile_expr_is_int(g->f->grid[d], &known))
         return tile_build_int(b, known < 1 ? 1 : known > INT32_MAX ? INT32_MAX : known);
-    tile_value extent = host_value_as(b, host_value(b, g->f->grid[d]), TILE_i32);
+    tile_value extent = host_value_cast(b, host_value(b, g->f->grid[d]), TILE_i32);
     return tile_build_max(b, extent, tile_build_int(b, 1));
 }
 
@@ -76,15 +76,16 @@ tile_value grid_divide(tile_builder *b, tile_value value, int64_t divisor) {
     return tile_build_div(b, value, tile_build_int(b, divisor));
 }
 
-tile_value grid_find_place(const grid *g, tile_builder *b, unsigned d) {
-    if (g->wide[d] == 1) return g->block[d];
-    return tile_build_rem(b, g->block[d], tile_build_int(b, g->wide[d]));
+tile_value grid_rank_in_cluster(const grid *g, tile_builder *b, unsigned d) {
+    if (g->cluster_extent[d] == 1) return g->block[d];
+    return tile_build_rem(b, g->block[d], tile_build_int(b, g->cluster_extent[d]));
 }
 
-tile_value grid_place(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
-                      tile_value place) {
-    if (g->wide[d] == 1) return cluster;
-    return tile_build_add(b, tile_build_mul(b, cluster, tile_build_int(b, g->wide[d])), place);
+tile_value grid_block_of_rank(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
+                              tile_value place) {
+    if (g->cluster_extent[d] == 1) return cluster;
+    return tile_build_add(b, tile_build_mul(b, cluster, tile_build_int(b, g->cluster_extent[d])),
+                          place);
 }
 
 tile_value grid_count_tiles(tile_builder *b, const tile_value *extent, unsigned count) {
@@ -128,14 +129,15 @@ void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
         places = tile_expr_op(context, TILE_OP_max, grid_expr(g, TILE_OP_div, places, g->width),
                               tile_expr_int(context, 1), NULL);
     const tile_expr *blocks = tile_expr_op(context, TILE_OP_min, count, places, NULL);
-    blocks = grid_expr(g, TILE_OP_mul, blocks, g->wide[0]);
+    blocks = grid_expr(g, TILE_OP_mul, blocks, g->cluster_extent[0]);
     f->grid[0] = tile_grid_count(context, count, blocks, excess);
     f->grid_rank = 1;
     for (unsigned d = 1; d < 3; d++)
-        if (g->wide[d] > 1) *grid_extent_at(f, d) = tile_expr_int(context, g->wide[d]);
+        if (g->cluster_extent[d] > 1)
+            *grid_extent_at(f, d) = tile_expr_int(context, g->cluster_extent[d]);
 }
 
-void grid_move_into(tile_function *f, tile_op loop) {
+void grid_move_into_loop(tile_function *f, tile_op loop) {
     for (tile_op op = tile_op_next(f, loop), next; op.id; op = next) {
         next = tile_op_next(f, op);
         tile_move_op(f, op, tile_op_region(f, loop, 0), TILE_NO_OP);

@@ -18,12 +18,12 @@
 typedef struct grid {
     tile_pass *pass;
     tile_function *f;
-    size_t old_ops;              /* the operations of the body as it was have ids below */
-    int64_t wide[3], width;      /* blocks of a cluster, by dim and in all */
-    tile_value block[3];         /* where the block stands in the grid that is launched */
-    tile_value id[3], extent[3]; /* what the body gets for block_id and grid_dim */
-    tile_value cluster[3];       /* and for cluster_id */
-    tile_value part;             /* which part of its tile's sum the block has; none: all of it */
+    size_t old_ops;                   /* the operations of the body as it was have ids below */
+    int64_t cluster_extent[3], width; /* blocks of a cluster, by dim and in all */
+    tile_value block[3];              /* where the block stands in the grid that is launched */
+    tile_value id[3], extent[3];      /* what the body gets for block_id and grid_dim */
+    tile_value cluster[3];            /* and for cluster_id */
+    tile_value part; /* which part of its tile's sum the block has; none: all of it */
 } grid;
 
 /* Fills in the facts; the builder is placed before the existing body. */
@@ -42,11 +42,11 @@ tile_value grid_build_extent(const grid *g, tile_builder *b, unsigned d);
 /* Builds value / divisor of what is not negative; a number becomes a number. */
 tile_value grid_divide(tile_builder *b, tile_value value, int64_t divisor);
 /* Builds the block's place in its cluster along dim d. */
-tile_value grid_find_place(const grid *g, tile_builder *b, unsigned d);
+tile_value grid_rank_in_cluster(const grid *g, tile_builder *b, unsigned d);
 /* Builds coordinate d of the block with this place in a cluster: a sum of numbers that are not
  * negative, as stores by TMA want it. */
-tile_value grid_place(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
-                      tile_value place);
+tile_value grid_block_of_rank(const grid *g, tile_builder *b, unsigned d, tile_value cluster,
+                              tile_value place);
 /* All three results of the operation that gives `first`. */
 void grid_take_results(const tile_builder *b, tile_value first, tile_value results[3]);
 /* Builds the product of the first `count` of the extents, and x + extent(0) * (y + extent(1) * z).
@@ -64,6 +64,6 @@ void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
                  tile_grid_excess excess);
 
 /* What followed the loop goes to the end of its region. */
-void grid_move_into(tile_function *f, tile_op loop);
+void grid_move_into_loop(tile_function *f, tile_op loop);
 
 #endif

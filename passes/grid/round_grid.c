@@ -59,8 +59,8 @@
  * not know.
  *
  * On sm_90a blocks of a cluster may share what a `pipelined` loop copies (specialize-warps). So all
- * of them run one that nobody notices (common_loop.h): those behind the grid do what the nearest
- * block does, and drop the result.
+ * of them run one that nobody notices (replicable_loop.h): those behind the grid do what the
+ * nearest block does, and drop the result.
  *
  * Phases: 1. which dims are to be rounded; 2. which values come from memory, and whether they
  * decide about a cluster barrier; 3. the coordinates; 4. the branches; 5. the grid that is
@@ -72,19 +72,19 @@
 #include "lib/ir/regions.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
-#include "passes/grid/common_loop.h"
+#include "passes/grid/replicable_loop.h"
 #include "passes/grid/grid.h"
 
 typedef struct rounding {
     tile_pass *pass;
     tile_function *f;
     bool rounds[3];
-    bool *meets;        /* by op: it is a cluster barrier, or its regions hold one */
-    bool *common;       /* by op: it stands in a loop that all blocks run */
-    bool *unknown;      /* by value: from memory, which blocks behind the grid do not read */
-    size_t ops, values; /* that these are about; values behind them are those of branches */
-    bool shares;        /* blocks of a cluster may share copies */
-    bool is_lost;       /* blocks behind the grid would not know what to do in such a loop */
+    bool *has_cluster_barrier; /* by op: it is a cluster barrier, or its regions hold one */
+    bool *common;              /* by op: it stands in a loop that all blocks run */
+    bool *unknown;             /* by value: from memory, which blocks behind the grid do not read */
+    size_t ops, values;        /* that these are about; values behind them are those of branches */
+    bool shares;               /* blocks of a cluster may share copies */
+    bool is_padding;           /* blocks behind the grid would not know what to do in such a loop */
     bool changed, failed;
     tile_value in_grid; /* i1: the block is one of the grid */
 } rounding;
@@ -109,21 +109,21 @@ static bool find_dims(rounding *r) {
 
 /* 2. What comes from memory -------------------------------------------------------------------- */
 
-static bool find_meetings(rounding *r, tile_region region) {
+static bool find_cluster_barriers(rounding *r, tile_region region) {
     bool any = false;
     TILE_FOR_EACH_OP (r->f, op, region) {
-        bool meets = tile_op_effects(r->f, op) & TILE_EFFECT_CLUSTER ||
-                     tile_op_opcode(r->f, op) == TILE_OP_alloc_barrier;
+        bool has_cluster_barrier = tile_op_effects(r->f, op) & TILE_EFFECT_CLUSTER ||
+                                   tile_op_opcode(r->f, op) == TILE_OP_alloc_barrier;
         for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
-            meets |= find_meetings(r, tile_op_region(r->f, op, i));
-        r->meets[op.id] = meets;
-        any |= meets;
+            has_cluster_barrier |= find_cluster_barriers(r, tile_op_region(r->f, op, i));
+        r->has_cluster_barrier[op.id] = has_cluster_barrier;
+        any |= has_cluster_barrier;
     }
     return any;
 }
 
-static bool holds_meeting(const rounding *r, tile_op op) {
-    return op.id < r->ops && r->meets[op.id];
+static bool contains_cluster_barrier(const rounding *r, tile_op op) {
+    return op.id < r->ops && r->has_cluster_barrier[op.id];
 }
 
 static bool is_common(const rounding *r, tile_op op) {
@@ -146,7 +146,7 @@ static bool any_needs_grid(const rounding *r, tile_region region) {
 static bool needs_grid(const rounding *r, tile_op op) {
     const tile_op_data *data = tile_op_at(r->f, op);
     unsigned effects = tile_op_effects(r->f, op);
-    if (holds_meeting(r, op) || is_common(r, op)) return false;
+    if (contains_cluster_barrier(r, op) || is_common(r, op)) return false;
     if (data->opcode == TILE_OP_alloc_shared) return false; /* nothing is done, it is only named */
     for (uint32_t i = 0; i < data->operand_count; i++)
         if (is_unknown(r, data->operands[i])) return true;
@@ -164,23 +164,23 @@ static void mark(rounding *r, tile_value value) {
 /* What one way into a region or behind the operation does not know, none does. */
 static void mark_carried(rounding *r, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(r->f, op); i++)
-        TILE_FOR_EACH_PLACE (r->f, op, to)
-            TILE_FOR_EACH_PLACE (r->f, op, from)
-                if (tile_goes(r->f, op, from, to) &&
+        TILE_FOR_EACH_BRANCH_POINT (r->f, op, to)
+            TILE_FOR_EACH_BRANCH_POINT (r->f, op, from)
+                if (tile_control_flows(r->f, op, from, to) &&
                     is_unknown(r, tile_carried_sent(r->f, op, from, i)))
                     mark(r, tile_carried_received(r->f, op, to, i));
 }
 
 static void visit_unknown(rounding *r, tile_op op) {
     tile_function *f = r->f;
-    if (holds_meeting(r, op))
+    if (contains_cluster_barrier(r, op))
         mark_carried(r, op);
     else if (needs_grid(r, op))
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             mark(r, tile_op_result(f, op, i));
 }
 
-static void refuse_control(rounding *r, tile_op op, tile_value value) {
+static void reject_control(rounding *r, tile_op op, tile_value value) {
     tile_op def = tile_value_def(r->f, value);
     r->failed = true;
     tile_error_of(r->f, op,
@@ -194,13 +194,14 @@ static void refuse_control(rounding *r, tile_op op, tile_value value) {
 
 static void check_control(rounding *r, tile_op op) {
     tile_function *f = r->f;
-    if (!holds_meeting(r, op)) return;
-    for (unsigned i = 0; i < tile_decision_count(f, op) && !r->failed; i++)
-        if (is_unknown(r, tile_decision(f, op, i))) refuse_control(r, op, tile_decision(f, op, i));
+    if (!contains_cluster_barrier(r, op)) return;
+    for (unsigned i = 0; i < tile_control_operand_count(f, op) && !r->failed; i++)
+        if (is_unknown(r, tile_control_operand(f, op, i)))
+            reject_control(r, op, tile_control_operand(f, op, i));
 }
 
 /* Who waits for arrivals of other blocks would wait for ever for those that do nothing. */
-static void refuse_remote(rounding *r, tile_op op) {
+static void reject_remote(rounding *r, tile_op op) {
     tile_function *f = r->f;
     bool remote = false;
     if (tile_op_opcode(f, op) == TILE_OP_map_shared) return;
@@ -221,25 +222,26 @@ static void refuse_remote(rounding *r, tile_op op) {
 /* A loop that all blocks run: they reach it, and so to those around it, as to a barrier. */
 static void visit_pipelined(rounding *r, tile_op op) {
     tile_function *f = r->f;
-    if (tile_op_opcode(f, op) != TILE_OP_for || holds_meeting(r, op) || !common_loop_suits(f, op))
+    if (tile_op_opcode(f, op) != TILE_OP_for || contains_cluster_barrier(r, op) ||
+        !is_replicable_loop(f, op))
         return;
     TILE_FOR_EACH_NESTED_OP (f, inner, op) r->common[inner.id] = true;
-    for (; op.id; op = tile_op_parent(f, op)) r->meets[op.id] = true;
+    for (; op.id; op = tile_op_parent(f, op)) r->has_cluster_barrier[op.id] = true;
 }
 
 /* Not all blocks know what they would have to do in it. */
 static void check_common(rounding *r, tile_op op) {
     tile_function *f = r->f;
-    bool around = tile_op_opcode(f, op) == TILE_OP_for && holds_meeting(r, op);
+    bool around = tile_op_opcode(f, op) == TILE_OP_for && contains_cluster_barrier(r, op);
     for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
-        r->is_lost |= is_unknown(r, tile_op_operand(f, op, i));
+        r->is_padding |= is_unknown(r, tile_op_operand(f, op, i));
 }
 
 static void spread_unknown(rounding *r) {
-    memset(r->meets, 0, r->ops * sizeof *r->meets);
+    memset(r->has_cluster_barrier, 0, r->ops * sizeof *r->has_cluster_barrier);
     memset(r->common, 0, r->ops * sizeof *r->common);
     memset(r->unknown, 0, r->values * sizeof *r->unknown);
-    find_meetings(r, r->f->body);
+    find_cluster_barriers(r, r->f->body);
     if (r->shares)
         TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) visit_pipelined(r, op);
     do {
@@ -252,19 +254,19 @@ static void find_unknown(rounding *r) {
     const tile_target *target = r->pass->target;
     r->values = r->f->value_count;
     r->ops = r->f->op_count;
-    r->meets = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
+    r->has_cluster_barrier = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->common = TILE_NEW_ARRAY(r->pass->scratch, bool, r->ops);
     r->unknown = TILE_NEW_ARRAY(r->pass->scratch, bool, r->values);
     r->shares = tile_shares_copies(target);
     spread_unknown(r);
     if (r->shares)
         TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);
-    if (r->is_lost) {
+    if (r->is_padding) {
         r->shares = false;
         spread_unknown(r);
     }
     TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_control(r, op);
-    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) refuse_remote(r, op);
+    TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) reject_remote(r, op);
 }
 
 /* 3. Coordinates ------------------------------------------------------------------------------- */
@@ -289,7 +291,7 @@ static void place_blocks(rounding *r) {
         g.id[d] = g.block[d];
         g.extent[d] = tile_op_result(f, dims, d);
         if (!r->rounds[d]) continue;
-        g.extent[d] = host_value_as(b, host_value(b, *grid_extent_at(f, d)), TILE_i32);
+        g.extent[d] = host_value_cast(b, host_value(b, *grid_extent_at(f, d)), TILE_i32);
         tile_value inside = tile_build_lt(b, g.id[d], g.extent[d]);
         r->in_grid = r->in_grid.id ? tile_build_and(b, r->in_grid, inside) : inside;
         tile_value last = tile_build_sub(b, g.extent[d], tile_build_int(b, 1));
@@ -303,10 +305,10 @@ static void place_blocks(rounding *r) {
 /* 4. Branches ---------------------------------------------------------------------------------- */
 
 /* Operations of one region that follow each other, but for those that only compute. */
-typedef struct stretch {
+typedef struct op_range {
     tile_op *ops;
     unsigned count;
-} stretch;
+} op_range;
 
 static void mark_used(const rounding *r, tile_op op, bool *used) {
     const tile_op_data *data = tile_op_at(r->f, op);
@@ -322,11 +324,11 @@ static bool has_zero(const tile_type *type) {
 
 /* A view, buffer or pointer that is used behind the stretch is made there, from numbers that are
  * handed over. False if the operation does more than to make it. */
-static bool may_leave(const rounding *r, tile_op op) {
+static bool may_escape(const rounding *r, tile_op op) {
     return !tile_op_effects(r->f, op) && !tile_op_at(r->f, op)->region_count;
 }
 
-static void refuse_address(rounding *r, tile_op op) {
+static void reject_address(rounding *r, tile_op op) {
     r->failed = true;
     tile_error_at(r->f, op,
                   "%s gives a pointer that is used after a cluster barrier, and blocks that are "
@@ -337,7 +339,7 @@ static void refuse_address(rounding *r, tile_op op) {
 
 /* Takes operations that make an address for what is behind the stretch out of it, the last ones
  * first; they go before `end`, in their order. */
-static void move_addresses(rounding *r, stretch *s, tile_op *end, tile_region region, bool *used) {
+static void move_addresses(rounding *r, op_range *s, tile_op *end, tile_region region, bool *used) {
     for (unsigned i = s->count; i-- > 0;) {
         tile_op op = s->ops[i];
         bool address = false;
@@ -346,8 +348,8 @@ static void move_addresses(rounding *r, stretch *s, tile_op *end, tile_region re
             address |= used[result.id] && !has_zero(tile_value_type(r->f, result));
         }
         if (!address) continue;
-        if (!may_leave(r, op)) {
-            refuse_address(r, op);
+        if (!may_escape(r, op)) {
+            reject_address(r, op);
             return;
         }
         tile_move_op(r->f, op, region, *end);
@@ -370,7 +372,7 @@ static void replace_from(tile_function *f, tile_op op, const tile_value *map) {
 }
 
 /* What is used behind the stretch; returns how many values, in the arena. */
-static unsigned find_leaving(const rounding *r, const stretch *s, const bool *used,
+static unsigned find_leaving(const rounding *r, const op_range *s, const bool *used,
                              tile_value **leaving, const tile_type ***types) {
     unsigned capacity = 0, count = 0;
     for (unsigned i = 0; i < s->count; i++) capacity += tile_op_result_count(r->f, s->ops[i]);
@@ -387,7 +389,7 @@ static unsigned find_leaving(const rounding *r, const stretch *s, const bool *us
 }
 
 /* if %in_grid { the stretch  yield leaving } else { yield zeros } */
-static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
+static tile_op build_branch(rounding *r, const op_range *s, tile_builder *b,
                             const tile_value *leaving, const tile_type **types, unsigned count) {
     tile_function *f = r->f;
     tile_op branch = tile_build_if_else(b, r->in_grid, types, count);
@@ -402,7 +404,7 @@ static tile_op build_branch(rounding *r, const stretch *s, tile_builder *b,
 }
 
 /* The stretch becomes a branch before `end` (0: at the end of the region). */
-static void close_stretch(rounding *r, stretch *s, tile_op end, tile_region region) {
+static void close_range(rounding *r, op_range *s, tile_op end, tile_region region) {
     tile_function *f = r->f;
     if (!s->count || r->failed) return;
     bool *used = TILE_NEW_ARRAY(r->pass->scratch, bool, f->value_count);
@@ -423,19 +425,19 @@ static void close_stretch(rounding *r, stretch *s, tile_op end, tile_region regi
 }
 
 static void guard_region(rounding *r, tile_region region) {
-    stretch s = {.ops = TILE_NEW_ARRAY(r->pass->scratch, tile_op, r->f->op_count)};
+    op_range s = {.ops = TILE_NEW_ARRAY(r->pass->scratch, tile_op, r->f->op_count)};
     for (tile_op op = tile_region_first(r->f, region), next; op.id && !r->failed; op = next) {
         next = tile_op_next(r->f, op);
         bool last = tile_op_effects(r->f, op) & TILE_EFFECT_TERMINATOR;
-        if (holds_meeting(r, op) || last) {
-            close_stretch(r, &s, op, region);
+        if (contains_cluster_barrier(r, op) || last) {
+            close_range(r, &s, op, region);
             for (unsigned i = 0; i < tile_op_at(r->f, op)->region_count; i++)
                 guard_region(r, tile_op_region(r->f, op, i));
         } else if (needs_grid(r, op)) {
             s.ops[s.count++] = op;
         }
     }
-    close_stretch(r, &s, TILE_NO_OP, region);
+    close_range(r, &s, TILE_NO_OP, region);
 }
 
 /* 5. The grid ---------------------------------------------------------------------------------- */

@@ -98,15 +98,15 @@
 #include "passes/grid/raster.h"
 #include "passes/grid/tile_scheduler_check.h"
 
-typedef struct walk {
+typedef struct tile_scheduler {
     grid g;
     tile_function *f;
     tile_context *context;
     int64_t group;
-} walk;
+} tile_scheduler;
 
 /* Says to who reads the code that the coordinate is inside; it is. */
-static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value extent) {
+static tile_value clamp_to_extent(tile_builder *b, tile_value coordinate, tile_value extent) {
     int64_t known;
     bool constant = tile_value_is_int(b->function, extent, &known);
     if (constant && known == 1) return tile_build_int(b, 0);
@@ -118,7 +118,7 @@ static tile_value bounded(tile_builder *b, tile_value coordinate, tile_value ext
 /* Raster alone --------------------------------------------------------------------------------- */
 
 /* True if the numbers of the tiles along x and y fit an i32; 0: always. *never: they never do. */
-static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value extent[2],
+static tile_value numbers_fit(const tile_scheduler *w, tile_builder *b, const tile_value extent[2],
                               bool *never) {
     const tile_type *i64 = tile_type_scalar(w->context, TILE_i64);
     int64_t x, y;
@@ -135,8 +135,8 @@ static tile_value numbers_fit(const walk *w, tile_builder *b, const tile_value e
 
 /* Blocks that make one group of rows are numbered as it is visited: they divide nothing before
  * their first copy. In clusters the place must not depend on a branch, for copies to be shared. */
-static void order_tiles(const walk *w, tile_builder *b, tile_value number, const tile_value at[2],
-                        const tile_value extent[2], tile_value way[2]) {
+static void order_tiles(const tile_scheduler *w, tile_builder *b, tile_value number,
+                        const tile_value at[2], const tile_value extent[2], tile_value way[2]) {
     tile_builder outer = *b, *inner = &outer;
     tile_function *f = w->f;
     tile_op fork = TILE_NO_OP;
@@ -158,15 +158,15 @@ static void order_tiles(const walk *w, tile_builder *b, tile_value number, const
 }
 
 /* By clusters, which each stay together; blocks are clusters of their own where there are none. */
-static void order_blocks(walk *w, tile_builder *b) {
+static void order_blocks(tile_scheduler *w, tile_builder *b) {
     grid *g = &w->g;
     tile_value at[2], extent[3], way[2];
     bool never;
     if (!b->before.id) return;
     grid_find_block(g, b);
     grid_find_extents(g, b, tile_build_grid_dim(b), extent);
-    for (unsigned d = 0; d < 2; d++) extent[d] = grid_divide(b, extent[d], g->wide[d]);
-    for (unsigned d = 0; d < 2; d++) at[d] = grid_divide(b, g->block[d], g->wide[d]);
+    for (unsigned d = 0; d < 2; d++) extent[d] = grid_divide(b, extent[d], g->cluster_extent[d]);
+    for (unsigned d = 0; d < 2; d++) at[d] = grid_divide(b, g->block[d], g->cluster_extent[d]);
     tile_value fits = numbers_fit(w, b, extent, &never);
     if (never) return;
     tile_value number = tile_build_add(b, tile_build_mul(b, at[1], extent[0]), at[0]);
@@ -174,12 +174,12 @@ static void order_blocks(walk *w, tile_builder *b) {
     order_tiles(w, b, number, at, extent, way);
     for (unsigned d = 0; d < 3; d++) g->id[d] = g->block[d];
     for (unsigned d = 0; d < 2; d++) {
-        way[d] = bounded(b, way[d], extent[d]);
-        way[d] = grid_place(g, b, d, way[d], grid_find_place(g, b, d));
+        way[d] = clamp_to_extent(b, way[d], extent[d]);
+        way[d] = grid_block_of_rank(g, b, d, way[d], grid_rank_in_cluster(g, b, d));
         g->id[d] = fits.id ? tile_build_select(b, fits, way[d], g->id[d]) : way[d];
     }
     /* What clusters are numbered by goes with their blocks. */
-    for (unsigned d = 0; d < 3; d++) g->cluster[d] = grid_divide(b, g->id[d], g->wide[d]);
+    for (unsigned d = 0; d < 3; d++) g->cluster[d] = grid_divide(b, g->id[d], g->cluster_extent[d]);
     grid_close(g);
 }
 
@@ -192,7 +192,7 @@ typedef struct numbering {
 } numbering;
 
 /* The place of b is before the loop over tiles. */
-static numbering plan_numbers(const walk *w, tile_builder *b) {
+static numbering plan_numbers(const tile_scheduler *w, tile_builder *b) {
     const grid *g = &w->g;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
     bool flat = tile_value_is(w->f, g->extent[2], 1);
@@ -209,12 +209,12 @@ static void tile_of_number(tile_builder *b, const numbering *n, tile_value numbe
         number = tile_build_sub(b, number, before);
     }
     raster_tile(b, &n->order, number, g->id);
-    for (unsigned d = 0; d < 3; d++) g->id[d] = bounded(b, g->id[d], g->extent[d]);
+    for (unsigned d = 0; d < 3; d++) g->id[d] = clamp_to_extent(b, g->id[d], g->extent[d]);
 }
 
 /* for %tile = %block to %tiles step %blocks {} */
-static tile_op loop_in_order(walk *w, tile_builder *b, tile_value block, tile_value blocks,
-                             tile_value tiles, tile_builder *body) {
+static tile_op loop_in_order(tile_scheduler *w, tile_builder *b, tile_value block,
+                             tile_value blocks, tile_value tiles, tile_builder *body) {
     const numbering n = plan_numbers(w, b);
     tile_op loop = tile_build_for_loop(b, block, tiles, blocks, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
@@ -225,24 +225,25 @@ static tile_op loop_in_order(walk *w, tile_builder *b, tile_value block, tile_va
 }
 
 /* Entry `index` of the launch's table of what blocks get. */
-static tile_value dealt_entry(const walk *w, tile_builder *b, tile_value index) {
+static tile_value balanced_entry(const tile_scheduler *w, tile_builder *b, tile_value index) {
     tile_value entry = tile_build_tile_schedule(b, index, w->g.extent, 3);
     tile_op_set_expr(w->f, tile_value_def(w->f, entry), TILE_ATTR_cost, w->f->cost);
     return entry;
 }
 
 /* for %turn = where the block's tiles begin in the table to where they end {} */
-static tile_op loop_dealt(walk *w, tile_builder *b, tile_value block, tile_builder *body) {
+static tile_op loop_balanced(tile_scheduler *w, tile_builder *b, tile_value block,
+                             tile_builder *body) {
     grid *g = &w->g;
-    tile_value one = tile_build_int(b, 1), begin = dealt_entry(w, b, block);
-    tile_value end = dealt_entry(w, b, tile_build_add(b, block, one));
+    tile_value one = tile_build_int(b, 1), begin = balanced_entry(w, b, block);
+    tile_value end = balanced_entry(w, b, tile_build_add(b, block, one));
     const numbering n = plan_numbers(w, b);
     tile_op loop = tile_build_for_loop(b, begin, end, one, NULL, 0);
     *body = tile_builder_at_end(w->f, tile_op_region(w->f, loop, 0));
     tile_value turn = tile_region_arg(w->f, body->region, 0);
     tile_value_set_name(w->f, turn, "turn");
-    tile_value number = dealt_entry(w, body, turn);
-    g->id[0] = bounded(body, number, g->extent[0]);
+    tile_value number = balanced_entry(w, body, turn);
+    g->id[0] = clamp_to_extent(body, number, g->extent[0]);
     g->id[1] = g->id[2] = tile_build_int(body, 0);
     if (w->f->grid_rank > 1) tile_of_number(body, &n, number, g);
     return loop;
@@ -250,9 +251,9 @@ static tile_op loop_dealt(walk *w, tile_builder *b, tile_value block, tile_build
 
 /* Of clusters, or blocks. */
 static const tile_expr *count_tiles(const grid *g) {
-    const tile_expr *tiles = grid_expr(g, TILE_OP_div, g->f->grid[0], g->wide[0]);
+    const tile_expr *tiles = grid_expr(g, TILE_OP_div, g->f->grid[0], g->cluster_extent[0]);
     for (unsigned d = 1; d < g->f->grid_rank; d++) {
-        const tile_expr *extent = grid_expr(g, TILE_OP_div, g->f->grid[d], g->wide[d]);
+        const tile_expr *extent = grid_expr(g, TILE_OP_div, g->f->grid[d], g->cluster_extent[d]);
         bool one = tile_expr_is(extent, 1);
         if (!one) tiles = host_product(g->f, tiles, extent, TILE_MAX_TILES);
     }
@@ -296,33 +297,34 @@ static void end_copies_of_roles(tile_function *f, tile_op roles) {
 static void place_in_cluster(grid *g, tile_builder *b) {
     for (unsigned d = 0; d < 3; d++) {
         g->cluster[d] = g->id[d];
-        g->id[d] = grid_place(g, b, d, g->id[d], d ? g->block[d] : grid_find_place(g, b, d));
-        if (g->wide[d] > 1)
-            g->extent[d] = tile_build_mul(b, g->extent[d], tile_build_int(b, g->wide[d]));
+        g->id[d] =
+            grid_block_of_rank(g, b, d, g->id[d], d ? g->block[d] : grid_rank_in_cluster(g, b, d));
+        if (g->cluster_extent[d] > 1)
+            g->extent[d] = tile_build_mul(b, g->extent[d], tile_build_int(b, g->cluster_extent[d]));
     }
 }
 
-static void visit_many_tiles(walk *w, tile_builder *b) {
+static void make_persistent(tile_scheduler *w, tile_builder *b) {
     tile_function *f = w->f;
     grid *g = &w->g;
     tile_builder body;
     b->loc = f->loc;
     /* 1. The declared grid, in clusters. */
     for (unsigned d = 0; d < 3; d++)
-        g->extent[d] = grid_divide(b, grid_build_extent(g, b, d), g->wide[d]);
+        g->extent[d] = grid_divide(b, grid_build_extent(g, b, d), g->cluster_extent[d]);
     tile_value tiles = grid_count_tiles(b, g->extent, 3);
     grid_find_block(g, b);
-    tile_value block = grid_divide(b, g->block[0], g->wide[0]);
-    tile_value blocks = grid_divide(b, tile_build_grid_dim(b), g->wide[0]);
+    tile_value block = grid_divide(b, g->block[0], g->cluster_extent[0]);
+    tile_value blocks = grid_divide(b, tile_build_grid_dim(b), g->cluster_extent[0]);
     /* 2. The loop, and the tile that an iteration is for. */
     bool dealt = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
-    tile_op loop =
-        dealt ? loop_dealt(w, b, block, &body) : loop_in_order(w, b, block, blocks, tiles, &body);
+    tile_op loop = dealt ? loop_balanced(w, b, block, &body)
+                         : loop_in_order(w, b, block, blocks, tiles, &body);
     place_in_cluster(g, &body);
     /* 3. The body in it. Its author did not write the loop, and so not what keeps one tile's writes
      * to shared memory behind the tile before: the end of its copies, and a barrier behind its
      * reads. */
-    grid_move_into(f, loop);
+    grid_move_into_loop(f, loop);
     tile_op_set_flag(f, loop, TILE_ATTR_independent);
     TILE_FOR_EACH_OP_INSIDE (f, op, body.region)
         if (tile_op_opcode(f, op) == TILE_OP_roles) end_copies_of_roles(f, op);
@@ -331,16 +333,16 @@ static void visit_many_tiles(walk *w, tile_builder *b) {
     tile_build_yield(&body, NULL, 0);
     grid_close(g);
     /* 4. The grid that is launched. */
-    grid_launch(g, count_tiles(g), tile_expr_num_sms(w->context), TILE_EXCESS_TILES);
+    grid_launch(g, count_tiles(g), tile_expr_num_sms(w->context), TILE_TOO_MANY_TILES);
 }
 
 tile_status tile_pass_tile_scheduler(tile_pass *pass, tile_function *f) {
-    walk w = {.f = f, .context = pass->context, .group = 1};
+    tile_scheduler w = {.f = f, .context = pass->context, .group = 1};
     if (tile_scheduler_is_refused(pass, f)) return TILE_INVALID;
     if (f->raster_group) tile_expr_is_int(f->raster_group, &w.group);
     tile_builder b = grid_open(&w.g, pass, f);
     if (f->is_persistent)
-        visit_many_tiles(&w, &b);
+        make_persistent(&w, &b);
     else if (f->raster)
         order_blocks(&w, &b);
     tile_pass_count(pass, "renamed", f->is_persistent || f->raster);

@@ -1,12 +1,12 @@
 #include "passes/grid/tile_scheduler_check.h"
 
-static bool waits(const tile_function *f, tile_op op) {
+static bool is_wait(const tile_function *f, tile_op op) {
     tile_opcode opcode = tile_op_opcode(f, op);
     return opcode == TILE_OP_lock_semaphore || opcode == TILE_OP_wait_value ||
            opcode == TILE_OP_wait_acquire;
 }
 
-static bool are_clusters_refused(tile_function *f) {
+static bool rejects_clusters(tile_function *f) {
     if (!f->is_persistent || !f->cluster_rank) return false;
     if (f->cost) {
         tile_error_at(f, TILE_NO_OP,
@@ -15,7 +15,7 @@ static bool are_clusters_refused(tile_function *f) {
         return true;
     }
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) {
-        if (!waits(f, op)) continue;
+        if (!is_wait(f, op)) continue;
         tile_error_of(f, op,
                       "@%s is `persistent` and has clusters, of which perhaps not all run at "
                       "once, so that no tile may wait for another one; leave `cluster` or "
@@ -27,7 +27,7 @@ static bool are_clusters_refused(tile_function *f) {
 }
 
 /* A block has its barriers once, and their phases go on from tile to tile. */
-static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
+static bool rejects_barriers(tile_pass *pass, tile_function *f) {
     unsigned count;
     const tile_op *barriers = tile_find_ops(f, TILE_OP_alloc_barrier, pass->scratch, &count);
     if (!f->is_persistent || !count) return false;
@@ -40,5 +40,5 @@ static bool are_barriers_refused(tile_pass *pass, tile_function *f) {
 }
 
 bool tile_scheduler_is_refused(tile_pass *pass, tile_function *f) {
-    return are_clusters_refused(f) || are_barriers_refused(pass, f);
+    return rejects_clusters(f) || rejects_barriers(pass, f);
 }

@@ -44,7 +44,7 @@ static bool is_open(const tile_bound_params *bound, const tile_expr *where) {
     return !bound->sizes && tile_expr_holds(where, TILE_EXPR_ARG);
 }
 
-bool tile_asks_sizes(const tile_function *f) {
+bool tile_needs_sizes(const tile_function *f) {
     for (size_t i = 0; i < f->where_count; i++)
         if (tile_expr_holds(f->wheres[i], TILE_EXPR_ARG)) return true;
     return false;
@@ -157,7 +157,7 @@ static bool clause_matters(const tile_bound_params *bound, const tile_tune_claus
 
 /* Binds what the point binds; false, and nothing bound, if it contradicts what is bound. added is a
  * set of the clause's names. */
-static bool take_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
+static bool bind_point(tile_bound_params *bound, const tile_tune_clause *clause, unsigned point,
                        uint32_t *added) {
     *added = 0;
     for (unsigned n = 0; n < clause->name_count; n++) {
@@ -189,7 +189,7 @@ static bool search_points(tile_bound_params *bound, size_t clause_index, size_t 
     if (!clause_matters(bound, clause)) return search_points(bound, clause_index + 1, reached);
     for (unsigned point = 0; point < clause->point_count; point++) {
         uint32_t added;
-        if (!take_point(bound, clause, point, &added)) continue;
+        if (!bind_point(bound, clause, point, &added)) continue;
         if (search_points(bound, clause_index + 1, reached)) return true;
         for (unsigned n = 0; n < clause->name_count; n++)
             if (added >> n & 1) find(bound, clause->names[n])->bound = false;
@@ -307,7 +307,7 @@ static void walk_clauses(walk *w, size_t clause_index) {
     const tile_tune_clause *clause = &w->bound.f->tunes[clause_index];
     for (unsigned point = 0; point < clause->point_count && !w->ended; point++) {
         uint32_t added;
-        if (!take_point(&w->bound, clause, point, &added)) continue;
+        if (!bind_point(&w->bound, clause, point, &added)) continue;
         walk_clauses(w, clause_index + 1);
         for (unsigned n = 0; n < clause->name_count; n++)
             if (added >> n & 1) find(&w->bound, clause->names[n])->bound = false;
@@ -421,7 +421,7 @@ size_t tile_constant_argument(const tile_function *f, const char *key) {
     return i;
 }
 
-bool tile_is_meant_for_another(const tile_function *f, const char *key) {
+bool tile_is_for_another_target(const tile_function *f, const char *key) {
     bool before = true;
     for (const tile_function *other = f->module->first; other; other = other->next) {
         if (other == f)

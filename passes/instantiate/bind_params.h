@@ -23,6 +23,6 @@ size_t tile_divisible_argument(const tile_function *f, const char *key);
 size_t tile_constant_argument(const tile_function *f, const char *key);
 /* Whether the key may be meant for another function of the module, also for one that was
  * instantiated before this one and has no parameters any more. */
-bool tile_is_meant_for_another(const tile_function *f, const char *key);
+bool tile_is_for_another_target(const tile_function *f, const char *key);
 
 #endif

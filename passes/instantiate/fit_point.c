@@ -18,7 +18,7 @@
 #include "passes/passes.h"
 
 /* So much that no space makes a compilation last minutes. */
-enum { MOST_TRIALS = 1024 };
+enum { MAX_TRIALS = 1024 };
 
 typedef struct search {
     const tile_function *f;
@@ -37,7 +37,7 @@ typedef struct cause {
     const char *text;
 } cause;
 
-static void take_cause(const tile_diagnostic *d, void *user) {
+static void record_cause(const tile_diagnostic *d, void *user) {
     cause *c = user;
     if (d->severity == TILE_ERROR && !c->text)
         c->text = tile_arena_string(c->arena, d->message, strlen(d->message));
@@ -61,24 +61,25 @@ static bool has_clusters(const tile_function *f, const tile_bound_params *bound)
 }
 
 /* What the estimate leaves open. */
-typedef enum doubt {
-    SURE,
+typedef enum check_needed {
+    NO_CHECK,
     OF_SHARED_MEMORY, /* which is known when buffers have been given their places */
     OF_CODE,          /* and what only emission checks */
-} doubt;
+} check_needed;
 
 /* Half of the shared memory remains for what passes add: conversions, stores, sums of warps. */
-static doubt estimate(const tile_function *f, const tile_bound_params *bound,
-                      const tile_target *target) {
+static check_needed estimate(const tile_function *f, const tile_bound_params *bound,
+                             const tile_target *target) {
     enum { ADDED_BYTES = 16384 };
-    if (f->level == 3) return SURE; /* it is as its author wrote it */
+    if (f->level == 3) return NO_CHECK; /* it is as its author wrote it */
     tile_fit_estimate e = tile_estimate_fit(f, bound);
     bool clusters = !tile_target_has(target, TILE_FEATURE_cluster) && has_clusters(f, bound);
     if (3 * e.instructions > TILE_MAX_INSTRUCTIONS || clusters) return OF_CODE;
-    return 2 * (e.shared_bytes + ADDED_BYTES) > target->max_shared_bytes ? OF_SHARED_MEMORY : SURE;
+    return 2 * (e.shared_bytes + ADDED_BYTES) > target->max_shared_bytes ? OF_SHARED_MEMORY
+                                                                         : NO_CHECK;
 }
 
-static bool is_far(const search *s, const tile_bound_params *point) {
+static bool is_far_over_limit(const search *s, const tile_bound_params *point) {
     if (s->f->kind != TILE_KERNEL) return false;
     return tile_estimate_fit(s->f, point).shared_bytes > 1.5 * s->target->max_shared_bytes;
 }
@@ -96,7 +97,7 @@ static bool pass(tile_module *module, const char *kernel, const tile_target *tar
 }
 
 static bool run_passes(tile_module *module, const char *kernel, const tile_target *target,
-                       doubt left) {
+                       check_needed left) {
     unsigned ptx_version;
     if (left == OF_SHARED_MEMORY) return pass(module, kernel, target, tile_shared_memory_passes());
     return pass(module, kernel, target, tile_default_pipeline(3)) &&
@@ -104,7 +105,7 @@ static bool run_passes(tile_module *module, const char *kernel, const tile_targe
 }
 
 static bool try_variant(const tile_function *kernel, const tile_target *target,
-                        const tile_variants *variants, unsigned index, doubt left) {
+                        const tile_variants *variants, unsigned index, check_needed left) {
     tile_module *copy = tile_module_clone(kernel->module);
     tile_function *f = tile_module_find(copy, kernel->name);
     tile_assume_variant(f, variants, index);
@@ -117,8 +118,8 @@ static bool try_variant(const tile_function *kernel, const tile_target *target,
 static bool try_kernel(const tile_function *kernel, const tile_target *target) {
     tile_arena arena = {0};
     tile_variants variants;
-    doubt left = estimate(kernel, NULL, target);
-    if (left == SURE) return true;
+    check_needed left = estimate(kernel, NULL, target);
+    if (left == NO_CHECK) return true;
     tile_derive_variants(kernel, target, &arena, &variants);
     bool fits =
         try_variant(kernel, target, &variants, 0, left) &&
@@ -143,11 +144,12 @@ static bool try_options(const search *s, const tile_pass_option *options, unsign
                         cause *why) {
     tile_arena arena = {0};
     const tile_diversion diversion =
-        tile_context_divert(tile_function_context(s->f), take_cause, why);
+        tile_context_divert(tile_function_context(s->f), record_cause, why);
     tile_module *copy = tile_module_clone(s->f->module);
     tile_function *f = tile_module_find(copy, s->f->name);
     bool fits = tile_instantiate_function(f, options, count, s->target, &arena) == TILE_OK;
-    if (fits && tile_takes_steps(f)) fits = tile_make_steps(copy, s->f->name, s->target) == TILE_OK;
+    if (fits && tile_becomes_plan(f))
+        fits = tile_make_steps(copy, s->f->name, s->target) == TILE_OK;
     f = fits ? tile_module_find(copy, s->f->name) : NULL;
     if (f) fits = f->kind == TILE_PLAN ? try_plan(f, s->target) : try_kernel(f, s->target);
     tile_module_destroy(copy);
@@ -164,7 +166,7 @@ static bool is_given(const search *s, const char *name) {
     return false;
 }
 
-static bool leaves_choice(const search *s) {
+static bool has_choice(const search *s) {
     for (size_t i = 0; i < s->f->param_count; i++) {
         const char *name = s->f->params[i].name;
         if (tile_is_tuned(s->f, name) && !is_given(s, name)) return true;
@@ -191,10 +193,10 @@ static bool try_point(const tile_bound_params *point, void *user) {
     search *s = user;
     unsigned count;
     cause none = {.arena = s->arena, .text = ""};
-    if (is_far(s, point) != s->far) return true;
+    if (is_far_over_limit(s, point) != s->far) return true;
     tile_pass_option *options = name_point(s, point, &count);
     if (try_options(s, options, count, &none)) s->found = point->params;
-    return !s->found && ++s->trials < MOST_TRIALS;
+    return !s->found && ++s->trials < MAX_TRIALS;
 }
 
 /* In the order of the space, those that need far too much by the estimate last. */
@@ -218,7 +220,7 @@ static const char *point_text(const search *s, const tile_bound_params *point) {
     return text;
 }
 
-static void tell(const search *s, const tile_bound_params *first, const char *error) {
+static void report_choice(const search *s, const tile_bound_params *first, const char *error) {
     const tile_bound_params found = {s->f, s->found, NULL};
     tile_remark_at(
         s->f, TILE_NO_OP,
@@ -233,11 +235,11 @@ void tile_choose_fitting_point(const tile_function *f, const tile_pass_option *o
     search s = {.f = f, .target = target, .given = options, .given_count = count, .arena = arena};
     cause why = {.arena = arena};
     unsigned named;
-    if (!target || !f->tune_count || !leaves_choice(&s)) return;
-    if (f->kind == TILE_KERNEL && estimate(f, bound, target) == SURE) return;
+    if (!target || !f->tune_count || !has_choice(&s)) return;
+    if (f->kind == TILE_KERNEL && estimate(f, bound, target) == NO_CHECK) return;
     tile_pass_option *first = name_point(&s, bound, &named);
     if (try_options(&s, first, named, &why) || !find_point(&s)) return;
-    tell(&s, bound, why.text ? why.text : "it does not compile");
+    report_choice(&s, bound, why.text ? why.text : "it does not compile");
     memcpy(bound->params, s.found, sizeof *bound->params * f->param_count);
 }
 

@@ -136,7 +136,7 @@ static void read_options(instance *i, const tile_pass_option *options, unsigned 
         else if (constant < i->f->arg_count)
             set_value(i, constant, options[o].value);
         else if (!tile_function_find_param(i->f, key, strlen(key)) &&
-                 !tile_is_meant_for_another(i->f, key))
+                 !tile_is_for_another_target(i->f, key))
             fail_unknown(i, key);
     }
 }

@@ -2,7 +2,7 @@
  * warps, may need more than the point that is compiled (lib/analysis/narrow.h). */
 #include "passes/instantiate/note_widths.h"
 
-enum { LANES = 32, MOST_POINTS = 512, MOST = 16 };
+enum { LANES = 32, MAX_POINTS = 512, MOST = 16 };
 
 typedef struct notes {
     tile_function *f;
@@ -51,7 +51,7 @@ static bool visit_point(const tile_bound_params *point, void *user) {
         const tile_type *tile = n->f->ops[id].opcode ? moved_by(n->f, (tile_op){id}) : NULL;
         if (tile) note(n, (tile_op){id}, tile, warps, &bindings);
     }
-    return ++n->points < MOST_POINTS;
+    return ++n->points < MAX_POINTS;
 }
 
 void note_widths(tile_function *f, const tile_pass_option *options, unsigned count,

@@ -38,14 +38,14 @@ static int64_t find_factor(const tile_function *f, tile_value value, unsigned de
     }
 }
 
-static bool stands_in_parallel(const tile_function *f, tile_op op) {
+static bool is_in_parallel(const tile_function *f, tile_op op) {
     for (op = tile_op_parent(f, op); op.id; op = tile_op_parent(f, op))
         if (tile_op_opcode(f, op) == TILE_OP_parallel) return true;
     return false;
 }
 
 static void visit_store(tile_function *f, tile_op op, const search *s) {
-    if (tile_op_opcode(f, op) != TILE_OP_store || stands_in_parallel(f, op)) return;
+    if (tile_op_opcode(f, op) != TILE_OP_store || is_in_parallel(f, op)) return;
     tile_value src = tile_operand_src(f, op);
     tile_op load = tile_value_def(f, src);
     const tile_values to = tile_operands_dst(f, op);

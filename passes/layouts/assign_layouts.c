@@ -24,14 +24,14 @@
  *
  * The usual way attaches a layout to each operation and then searches for conversions to remove.
  * Here values that must agree anyway (operands and results of element-wise operations, what loops
- * and branches carry) form one class with one layout, chosen by the strongest wish in it: an
+ * and branches carry) form one class with one layout, chosen by the strongest request in it: an
  * accumulator of `dot`, an operand of `dot`, a load, a store. Among equally strong ones the
- * cheapest is taken (wish_cost.c), whatever their order in the text is. Every memory access works
+ * cheapest is taken (cost_model.c), whatever their order in the text is. Every memory access works
  * with every layout, so a conversion is needed in few places only: before a `dot` whose operand is
  * not held as a fragment, before a store that would be narrow, before a `broadcast` of what
- * somebody else has a stronger wish for, and beside a transpose, reshape, join, slice .. whose two
- * sides have strong wishes. These take their operands' layout rearranged, or their result's. An
- * operand computed from nothing (`splat`, `iota`) is computed again in the other layout instead.
+ * somebody else has a stronger request for, and beside a transpose, reshape, join, slice .. whose
+ * two sides have strong requests. These take their operands' layout rearranged, or their result's.
+ * An operand computed from nothing (`splat`, `iota`) is computed again in the other layout instead.
  * That is enough because tiles between those points are used element by element. */
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
@@ -45,17 +45,17 @@
 #include "passes/common/part_check.h"
 #include "passes/expand/prepare.h"
 #include "passes/layouts/assign_layouts.h"
-#include "passes/layouts/wishes.h"
+#include "passes/layouts/requests.h"
 
-bool wish_is_tile(const assignment *a, tile_value value) {
+bool layouts_is_tile(const assignment *a, tile_value value) {
     return tile_value_type(a->f, value)->kind == TILE_TYPE_TILE;
 }
 
-unsigned wish_warps_of(const assignment *a, tile_value tile) {
+unsigned layouts_warps_of(const assignment *a, tile_value tile) {
     return tile_executors_of_value(a->f, tile).warps;
 }
 
-unsigned wish_warps_at(const assignment *a, tile_op op) {
+unsigned layouts_warps_at(const assignment *a, tile_op op) {
     return tile_executors_of(a->f, op).warps;
 }
 
@@ -101,20 +101,20 @@ tile_layout layouts_of_pieces(const tile_function *f, tile_op store_async,
 
 /* 1. Classes: values that have one layout. ---------------------------------------------------- */
 
-uint32_t wish_class(assignment *a, tile_value value) {
+uint32_t layouts_class_of(assignment *a, tile_value value) {
     uint32_t id = value.id;
     while (a->parent[id] != id) id = a->parent[id] = a->parent[a->parent[id]];
     return id;
 }
 
 static void unite(assignment *a, tile_value x, tile_value y) {
-    if (x.id && y.id && wish_is_tile(a, x) && wish_is_tile(a, y))
-        a->parent[wish_class(a, y)] = wish_class(a, x);
+    if (x.id && y.id && layouts_is_tile(a, x) && layouts_is_tile(a, y))
+        a->parent[layouts_class_of(a, y)] = layouts_class_of(a, x);
 }
 
 static void unite_carried(assignment *a, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(a->f, op); i++)
-        TILE_FOR_EACH_PLACE (a->f, op, at) {
+        TILE_FOR_EACH_BRANCH_POINT (a->f, op, at) {
             unite(a, tile_op_result(a->f, op, i), tile_carried_sent(a->f, op, at, i));
             unite(a, tile_op_result(a->f, op, i), tile_carried_received(a->f, op, at, i));
         }
@@ -138,7 +138,7 @@ static void unite_gathered(assignment *a, tile_op op) {
     tile_value moved = layouts_moved_tile(a->f, op);
     if (moved.id) unite(a, moved, g.predicate);
     for (unsigned d = 0; g.tiles && d < g.rank; d++) {
-        if (!wish_is_tile(a, g.index[d])) continue;
+        if (!layouts_is_tile(a, g.index[d])) continue;
         if (first.id) unite(a, first, g.index[d]);
         first = g.index[d];
     }
@@ -163,126 +163,129 @@ static void unite_op(assignment *a, tile_op op) {
     unite_carried(a, op);
 }
 
-/* 2. Wishes. ---------------------------------------------------------------------------------- */
+/* 2. Requests. -------------------------------------------------------------------------------- */
 
 /* Loads and stores are weighed together. */
-static strength rank_of(strength how_much) {
-    return how_much == WISH_STORE ? WISH_LOAD : how_much;
+static request_priority rank_of(request_priority priority) {
+    return priority == PRIORITY_STORE ? PRIORITY_LOAD : priority;
 }
 
-static layout_candidate *find_candidate(assignment *a, uint32_t id, strength how_much,
+static layout_candidate *find_candidate(assignment *a, uint32_t id, request_priority priority,
                                         const tile_layout *layout) {
     for (layout_candidate *at = a->candidates[id]; at; at = at->next)
-        if (at->how_much == how_much && tile_layout_equal(&at->layout, layout)) return at;
+        if (at->priority == priority && tile_layout_equal(&at->layout, layout)) return at;
     layout_candidate *more = TILE_NEW(a->pass->scratch, layout_candidate);
-    *more = (layout_candidate){how_much, 0, *layout, a->candidates[id]};
+    *more = (layout_candidate){priority, 0, *layout, a->candidates[id]};
     return a->candidates[id] = more;
 }
 
-static derived_wish *find_derived(const assignment *a, uint32_t id) {
-    derived_wish *at = a->derived[a->by.id];
+static propagated_request *find_propagated(const assignment *a, uint32_t id) {
+    propagated_request *at = a->propagated[a->by.id];
     while (at && at->class != id) at = at->next;
     return at;
 }
 
-bool wish_is_derived(assignment *a, tile_value tile) {
-    return a->by.id && find_derived(a, wish_class(a, tile));
+bool is_propagated_here(assignment *a, tile_value tile) {
+    return a->by.id && find_propagated(a, layouts_class_of(a, tile));
 }
 
 /* False if it is the same as before. */
-static bool replace_derived(assignment *a, uint32_t id, layout_candidate *candidate) {
-    derived_wish *before = find_derived(a, id);
+static bool replace_propagated(assignment *a, uint32_t id, layout_candidate *candidate) {
+    propagated_request *before = find_propagated(a, id);
     if (before && before->candidate == candidate) return false;
     if (before) {
-        before->candidate->wishers--;
+        before->candidate->requesters--;
         before->candidate = candidate;
         return true;
     }
-    derived_wish *more = TILE_NEW(a->pass->scratch, derived_wish);
-    *more = (derived_wish){id, candidate, a->derived[a->by.id]};
-    a->derived[a->by.id] = more;
+    propagated_request *more = TILE_NEW(a->pass->scratch, propagated_request);
+    *more = (propagated_request){id, candidate, a->propagated[a->by.id]};
+    a->propagated[a->by.id] = more;
     return true;
 }
 
-void wish(assignment *a, tile_value value, strength how_much, const tile_layout *layout) {
-    uint32_t id = wish_class(a, value);
-    if (rank_of(how_much) < rank_of(a->wish[id])) return;
-    layout_candidate *candidate = find_candidate(a, id, how_much, layout);
-    if (a->by.id && !replace_derived(a, id, candidate)) return;
-    if (candidate->wishers++ && !a->by.id) return;
-    if (!a->is_fresh[id]) a->fresh[a->fresh_count++] = id;
-    a->is_fresh[id] = true;
+void request_layout(assignment *a, tile_value value, request_priority priority,
+                    const tile_layout *layout) {
+    uint32_t id = layouts_class_of(a, value);
+    if (rank_of(priority) < rank_of(a->class_priority[id])) return;
+    layout_candidate *candidate = find_candidate(a, id, priority, layout);
+    if (a->by.id && !replace_propagated(a, id, candidate)) return;
+    if (candidate->requesters++ && !a->by.id) return;
+    if (!a->is_unresolved[id]) a->unresolved[a->unresolved_count++] = id;
+    a->is_unresolved[id] = true;
 }
 
-/* The strongest of a class's wishes, and how many different ones are as strong. */
-static strength strongest(const assignment *a, uint32_t id, unsigned *count) {
-    strength most = WISH_NONE;
+/* The strongest of a class's requests, and how many different ones are as strong. */
+static request_priority strongest(const assignment *a, uint32_t id, unsigned *count) {
+    request_priority most = PRIORITY_NONE;
     for (const layout_candidate *at = a->candidates[id]; at; at = at->next) {
-        if (!at->wishers || rank_of(at->how_much) < rank_of(most)) continue;
-        *count = rank_of(at->how_much) > rank_of(most) ? 1 : *count + 1;
-        if (at->how_much > most) most = at->how_much;
+        if (!at->requesters || rank_of(at->priority) < rank_of(most)) continue;
+        *count = rank_of(at->priority) > rank_of(most) ? 1 : *count + 1;
+        if (at->priority > most) most = at->priority;
     }
     return most;
 }
 
-typedef struct settled {
-    strength how_much;
+typedef struct resolution {
+    request_priority priority;
     const layout_candidate *best; /* NULL: it stays as it is */
-} settled;
+} resolution;
 
 /* Two classes can follow each other without end. */
-enum { MOST_CHANGES = 8 };
+enum { MAX_CHANGES = 8 };
 
-static void take(assignment *a, uint32_t id, settled what, wish_visitor *visit, void *user) {
-    bool same = !what.best || (a->wish[id] == what.how_much &&
-                               tile_layout_equal(&a->wanted[id], &what.best->layout));
-    if (same || a->changes[id] == MOST_CHANGES) return;
+static void commit_layout(assignment *a, uint32_t id, resolution what, layout_class_visitor *visit,
+                          void *user) {
+    bool same = !what.best || (a->class_priority[id] == what.priority &&
+                               tile_layout_equal(&a->class_layout[id], &what.best->layout));
+    if (same || a->changes[id] == MAX_CHANGES) return;
     a->changes[id]++;
-    a->wish[id] = what.how_much;
-    a->wanted[id] = what.best->layout;
+    a->class_priority[id] = what.priority;
+    a->class_layout[id] = what.best->layout;
     if (visit) visit(id, user);
 }
 
-void wish_settle(assignment *a, wish_visitor *visit, void *user) {
-    settled *list = TILE_NEW_ARRAY(a->pass->scratch, settled, a->fresh_count + 1);
+void resolve_requests(assignment *a, layout_class_visitor *visit, void *user) {
+    resolution *list = TILE_NEW_ARRAY(a->pass->scratch, resolution, a->unresolved_count + 1);
     for (unsigned choices = 0; choices < 2; choices++) {
-        for (size_t i = 0; i < a->fresh_count; i++) {
-            uint32_t id = a->fresh[i];
+        for (size_t i = 0; i < a->unresolved_count; i++) {
+            uint32_t id = a->unresolved[i];
             unsigned count = 0;
-            strength most = strongest(a, id, &count);
-            list[i] = (settled){most, NULL};
-            if ((count > 1) == choices && !(a->kept[id] && most == a->wish[id]))
-                list[i].best = wish_cheapest(a, id, rank_of(most));
+            request_priority most = strongest(a, id, &count);
+            list[i] = (resolution){most, NULL};
+            if ((count > 1) == choices && !(a->is_fixed[id] && most == a->class_priority[id]))
+                list[i].best = cheapest_candidate(a, id, rank_of(most));
         }
-        for (size_t i = 0; i < a->fresh_count; i++) take(a, a->fresh[i], list[i], visit, user);
+        for (size_t i = 0; i < a->unresolved_count; i++)
+            commit_layout(a, a->unresolved[i], list[i], visit, user);
     }
-    for (size_t i = 0; i < a->fresh_count; i++) a->is_fresh[a->fresh[i]] = false;
-    a->fresh_count = 0;
+    for (size_t i = 0; i < a->unresolved_count; i++) a->is_unresolved[a->unresolved[i]] = false;
+    a->unresolved_count = 0;
 }
 
-const tile_layout *wish_for(assignment *a, tile_value tile, strength *how_much) {
+const tile_layout *find_request(assignment *a, tile_value tile, request_priority *priority) {
     const tile_type *type = tile_value_type(a->f, tile);
-    uint32_t class = wish_class(a, tile);
-    *how_much = type->layout ? WISH_GIVEN : a->wish[class];
-    return type->layout ? type->layout : *how_much ? &a->wanted[class] : NULL;
+    uint32_t class = layouts_class_of(a, tile);
+    *priority = type->layout ? PRIORITY_GIVEN : a->class_priority[class];
+    return type->layout ? type->layout : *priority ? &a->class_layout[class] : NULL;
 }
 
-const tile_layout *wish_layout_of(assignment *a, tile_value tile) {
-    strength ignored;
-    return wish_for(a, tile, &ignored);
+const tile_layout *requested_layout(assignment *a, tile_value tile) {
+    request_priority ignored;
+    return find_request(a, tile, &ignored);
 }
 
-void wish_blocked(assignment *a, tile_value value) {
+void request_blocked(assignment *a, tile_value value) {
     enum { WIDEST = 16 };
     const tile_type *type = tile_value_type(a->f, value);
-    unsigned sizes = a->sizes[wish_class(a, value)];
+    unsigned sizes = a->sizes[layouts_class_of(a, value)];
     uint32_t dims[TILE_MAX_RANK];
     tile_type_dims(type, dims);
     for (unsigned bytes = 1; bytes <= WIDEST; bytes *= 2) {
         if (!(sizes & bytes)) continue;
         tile_layout layout = tile_layout_blocked(dims, type->rank, WIDEST / bytes, type->rank - 1,
-                                                 wish_warps_of(a, value));
-        wish(a, value, WISH_STORE, &layout);
+                                                 layouts_warps_of(a, value));
+        request_layout(a, value, PRIORITY_STORE, &layout);
     }
 }
 
@@ -290,20 +293,22 @@ static void find_sizes(assignment *a) {
     for (uint32_t id = 1; id < a->value_count; id++) {
         const tile_type *type = tile_value_type(a->f, (tile_value){id});
         if (type->kind == TILE_TYPE_TILE)
-            a->sizes[wish_class(a, (tile_value){id})] |= (uint8_t)tile_scalar_bytes(type->scalar);
+            a->sizes[layouts_class_of(a, (tile_value){id})] |=
+                (uint8_t)tile_scalar_bytes(type->scalar);
     }
 }
 
 /* A layout that stands in the kernel is kept, so it must be made for the warps that execute. */
 static void check_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
-    if (!wish_is_tile(a, value) || !given || 1u << given->warp_bits == wish_warps_of(a, value))
+    if (!layouts_is_tile(a, value) || !given ||
+        1u << given->warp_bits == layouts_warps_of(a, value))
         return;
     tile_op def = tile_value_def(a->f, value);
     a->status = TILE_INVALID;
     tile_report(a->pass->context, TILE_ERROR, def.id ? tile_op_loc(a->f, def) : a->f->loc,
                 "this tile's layout is for %u warps, and the operation has %u",
-                1u << given->warp_bits, wish_warps_of(a, value));
+                1u << given->warp_bits, layouts_warps_of(a, value));
 }
 
 /* Of what an operation gives, and its regions receive: values of erased ones are nobody's. */
@@ -319,20 +324,21 @@ static void check_values(assignment *a, tile_op op) {
 }
 
 /* What is handled with it element by element is held as it is. */
-static void wish_given(assignment *a, tile_value value) {
+static void request_given(assignment *a, tile_value value) {
     const tile_layout *given = tile_value_type(a->f, value)->layout;
-    if (wish_is_tile(a, value) && given) wish(a, value, WISH_GIVEN, given);
+    if (layouts_is_tile(a, value) && given) request_layout(a, value, PRIORITY_GIVEN, given);
 }
 
 /* 3. Types get their layouts. ----------------------------------------------------------------- */
 
-/* Classes that nobody has a wish for: each of their values has one, by the size of its elements. */
-static void wish_for_others(assignment *a) {
+/* Classes that nobody has a request for: each of their values has one, by the size of its elements.
+ */
+static void request_defaults(assignment *a) {
     for (uint32_t id = 1; id < a->value_count; id++) {
         tile_value value = {id};
-        if (wish_is_tile(a, value) && !wish_layout_of(a, value)) wish_blocked(a, value);
+        if (layouts_is_tile(a, value) && !requested_layout(a, value)) request_blocked(a, value);
     }
-    wish_settle(a, NULL, NULL);
+    resolve_requests(a, NULL, NULL);
 }
 
 static void set_layouts(assignment *a) {
@@ -344,8 +350,9 @@ static void set_layouts(assignment *a) {
         if (type->kind == TILE_TYPE_SHARED && !type->layout && shared->rank)
             tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, shared);
         if (type->kind != TILE_TYPE_TILE || type->layout) continue;
-        uint32_t class = wish_class(a, value);
-        tile_value_at(a->f, value)->type = tile_type_with_layout(context, type, &a->wanted[class]);
+        uint32_t class = layouts_class_of(a, value);
+        tile_value_at(a->f, value)->type =
+            tile_type_with_layout(context, type, &a->class_layout[class]);
     }
 }
 
@@ -356,34 +363,34 @@ static assignment start(tile_pass *pass, tile_function *f) {
     a.ranges = tile_range_analyse(f, scratch);
     a.parent = TILE_NEW_ARRAY(scratch, uint32_t, count);
     a.sizes = TILE_NEW_ARRAY(scratch, uint8_t, count);
-    a.wish = TILE_NEW_ARRAY(scratch, strength, count);
-    a.wanted = TILE_NEW_ARRAY(scratch, tile_layout, count);
+    a.class_priority = TILE_NEW_ARRAY(scratch, request_priority, count);
+    a.class_layout = TILE_NEW_ARRAY(scratch, tile_layout, count);
     a.shared = TILE_NEW_ARRAY(scratch, tile_layout, count);
-    a.lines = TILE_NEW_ARRAY(scratch, lines, count);
+    a.contiguous_dims = TILE_NEW_ARRAY(scratch, contiguous_dims, count);
     a.candidates = TILE_NEW_ARRAY(scratch, layout_candidate *, count);
     a.uses = TILE_NEW_ARRAY(scratch, layout_use *, count);
-    a.fresh = TILE_NEW_ARRAY(scratch, uint32_t, count);
-    a.is_fresh = TILE_NEW_ARRAY(scratch, bool, count);
+    a.unresolved = TILE_NEW_ARRAY(scratch, uint32_t, count);
+    a.is_unresolved = TILE_NEW_ARRAY(scratch, bool, count);
     a.changes = TILE_NEW_ARRAY(scratch, uint8_t, count);
-    a.derived = TILE_NEW_ARRAY(scratch, derived_wish *, f->op_count);
-    a.kept = TILE_NEW_ARRAY(scratch, bool, count);
-    a.noted = TILE_NEW_ARRAY(scratch, struct noted *, count);
+    a.propagated = TILE_NEW_ARRAY(scratch, propagated_request *, f->op_count);
+    a.is_fixed = TILE_NEW_ARRAY(scratch, bool, count);
+    a.counted_conversion = TILE_NEW_ARRAY(scratch, struct counted_conversion *, count);
     for (uint32_t id = 0; id < count; id++) a.parent[id] = id;
     return a;
 }
 
 /* What operations want themselves, sums first, as operands follow from them. */
-static void wish_all(assignment *a) {
+static void resolve_all_requests(assignment *a) {
     tile_function *f = a->f;
-    for (uint32_t id = 1; id < a->value_count; id++) wish_given(a, (tile_value){id});
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_sums(a, op);
-    wish_settle(a, NULL, NULL);
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
-    wish_settle(a, NULL, NULL);
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_order(a, op);
+    for (uint32_t id = 1; id < a->value_count; id++) request_given(a, (tile_value){id});
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) request_sums(a, op);
+    resolve_requests(a, NULL, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) request_operation(a, op);
+    resolve_requests(a, NULL, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) request_order(a, op);
     a->ordered = true;
-    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) wish_operation(a, op);
-    wish_settle(a, NULL, NULL);
+    TILE_FOR_EACH_OP_INSIDE (f, op, f->body) request_operation(a, op);
+    resolve_requests(a, NULL, NULL);
 }
 
 tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
@@ -402,14 +409,14 @@ tile_status tile_pass_assign_layouts(tile_pass *pass, tile_function *f) {
     a.status = lay_out_buffers(pass, f, a.ranges, a.shared);
     if (a.status != TILE_OK) return a.status;
     find_sizes(&a);
-    wish_find_uses(&a);
-    wish_all(&a);
-    passages list = wish_find_passages(&a);
-    wish_lines(&a, &list);
-    wish_derived(&a, &list);
-    wish_for_others(&a);
+    find_layout_uses(&a);
+    resolve_all_requests(&a);
+    propagating_ops list = find_propagating_ops(&a);
+    request_two_way_layouts(&a, &list);
+    propagate_requests(&a, &list);
+    request_defaults(&a);
     set_layouts(&a);
-    spread_buffers(pass, f, a.ranges);
+    swizzle_buffers(pass, f, a.ranges);
     convert_layouts(pass, f, a.ranges);
     return TILE_OK;
 }

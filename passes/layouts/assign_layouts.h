@@ -22,9 +22,9 @@ void convert_layouts(tile_pass *pass, tile_function *f, const tile_range *ranges
  */
 tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile);
 
-/* spread_buffers.c: another order for buffers of whose tiles and copies, which have layouts, some
+/* swizzle_buffers.c: another order for buffers of whose tiles and copies, which have layouts, some
  * meet in one bank. */
-void spread_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges);
+void swizzle_buffers(tile_pass *pass, tile_function *f, const tile_range *ranges);
 
 /* What widen_store knows of the function as conversions found it. */
 typedef struct store_widening {

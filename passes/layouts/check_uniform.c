@@ -68,9 +68,9 @@ static void check_op(uniformity *u, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
         tile |= is_tile(f, tile_op_result(f, op, i));
     bool regions = info->shape != TILE_SHAPE_NONE; /* what it carries need not be alike */
-    unsigned count = regions ? tile_decision_count(f, op) : tile_op_operand_count(f, op);
+    unsigned count = regions ? tile_control_operand_count(f, op) : tile_op_operand_count(f, op);
     for (unsigned i = 0; tile && i < count; i++) {
-        tile_value value = regions ? tile_decision(f, op, i) : tile_op_operand(f, op, i);
+        tile_value value = regions ? tile_control_operand(f, op, i) : tile_op_operand(f, op, i);
         if (!u->divergent[value.id] || is_tile(f, value)) continue;
         refuse_divergent(u, op, value);
         return;

@@ -26,11 +26,11 @@
 #include "passes/layouts/assign_layouts.h"
 
 /* A conversion that has been made; others behind it in its region, or deeper, share it. */
-typedef struct made {
+typedef struct made_conversion {
     tile_value result;
     tile_region region;
-    struct made *next;
-} made;
+    struct made_conversion *next;
+} made_conversion;
 
 typedef struct conversions {
     tile_pass *pass;
@@ -38,19 +38,19 @@ typedef struct conversions {
     const tile_range *ranges;
     store_widening widening;
     tile_value *instead; /* by value: what operations behind take instead of it; 0: itself */
-    made **made;         /* by value: what it has been converted to */
-    size_t room;         /* of these two */
+    made_conversion **made_conversion; /* by value: what it has been converted to */
+    size_t room;                       /* of these two */
 } conversions;
 
 static void make_room(conversions *c, tile_value value) {
     if (value.id < c->room) return;
     size_t room = c->f->value_count * (size_t)2;
     tile_value *instead = TILE_NEW_ARRAY(c->pass->scratch, tile_value, room);
-    made **list = TILE_NEW_ARRAY(c->pass->scratch, made *, room);
+    made_conversion **list = TILE_NEW_ARRAY(c->pass->scratch, made_conversion *, room);
     if (c->room) memcpy(instead, c->instead, sizeof *instead * c->room);
-    if (c->room) memcpy(list, c->made, sizeof *list * c->room);
+    if (c->room) memcpy(list, c->made_conversion, sizeof *list * c->room);
     c->instead = instead;
-    c->made = list;
+    c->made_conversion = list;
     c->room = room;
 }
 
@@ -86,7 +86,7 @@ static const tile_type *buffer_type(const conversions *c, const tile_type *tile)
 static const tile_type *exchange_type(const conversions *c, const tile_type *from,
                                       const tile_layout *to) {
     tile_type draft = *buffer_type(c, from);
-    tile_layout between = tile_layout_between(from->layout, to, tile_scalar_bytes(from->scalar));
+    tile_layout between = tile_layout_exchange(from->layout, to, tile_scalar_bytes(from->scalar));
     draft.layout = &between;
     return tile_type_get(c->pass->context, &draft);
 }
@@ -109,14 +109,14 @@ static tile_value exchange(conversions *c, tile_builder *b, tile_value tile, con
     return converted;
 }
 
-static tile_region home_of(const tile_function *f, tile_value value) {
+static tile_region definition_region(const tile_function *f, tile_value value) {
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind == TILE_VALUE_RESULT) return tile_op_at(f, (tile_op){data->owner})->parent;
     return data->kind == TILE_VALUE_REGION ? (tile_region){data->owner} : f->body;
 }
 
 tile_op layouts_place_of(const tile_function *f, tile_op op, tile_value tile) {
-    tile_region home = home_of(f, tile);
+    tile_region home = definition_region(f, tile);
     for (tile_op parent; tile_op_at(f, op)->parent.id != home.id; op = parent) {
         parent = tile_op_parent(f, op);
         if (!parent.id || !tile_repeats(f, parent)) break;
@@ -133,7 +133,7 @@ static bool encloses(const conversions *c, tile_region region, tile_op op) {
 /* What has been made where op can see it; 0 if there is nothing. */
 static tile_value find_made(const conversions *c, tile_op op, tile_value tile,
                             const tile_type *to) {
-    made *m = tile.id < c->room ? c->made[tile.id] : NULL;
+    made_conversion *m = tile.id < c->room ? c->made_conversion[tile.id] : NULL;
     while (m && (tile_value_type(c->f, m->result) != to || !encloses(c, m->region, op)))
         m = m->next;
     return m ? m->result : TILE_NO_VALUE;
@@ -145,11 +145,11 @@ static tile_value share_exchange(conversions *c, tile_op op, tile_value tile, co
     if (known.id) return known;
     tile_builder b = tile_builder_before(c->f, layouts_place_of(c->f, op, tile));
     b.loc = tile_op_loc(c->f, op);
-    made *m = TILE_NEW(c->pass->scratch, made);
-    *m = (made){.result = exchange(c, &b, tile, to), .region = b.region};
+    made_conversion *m = TILE_NEW(c->pass->scratch, made_conversion);
+    *m = (made_conversion){.result = exchange(c, &b, tile, to), .region = b.region};
     make_room(c, tile);
-    m->next = c->made[tile.id];
-    c->made[tile.id] = m;
+    m->next = c->made_conversion[tile.id];
+    c->made_conversion[tile.id] = m;
     return m->result;
 }
 
@@ -193,11 +193,12 @@ static tile_value repeatable(conversions *c, tile_op op, tile_value tile,
 
 /* Without an instruction both operands are read from shared memory, and wgmma reads one there: a
  * tile is put there first. */
-static void put_operand_in_shared(conversions *c, tile_op op, unsigned operand, tile_value tile) {
+static void stage_operand_in_shared(conversions *c, tile_op op, unsigned operand, tile_value tile) {
     tile_builder b = tile_builder_before(c->f, op);
     const tile_type *type = buffer_type(c, tile_value_type(c->f, tile));
-    if (warpgroup_takes(c->f, op)) {
-        tile_layout layout = warpgroup_lay_out(type, warpgroup_fastest(c->f, op, operand));
+    if (warpgroup_uses_wgmma(c->f, op)) {
+        tile_layout layout =
+            warpgroup_buffer_layout(type, warpgroup_contiguous_dim(c->f, op, operand));
         type = tile_type_with_layout(c->pass->context, type, &layout);
     }
     tile_value buffer = tile_build_alloc_shared(&b, type);
@@ -227,7 +228,7 @@ static void take_fragment(conversions *c, tile_op op, unsigned operand, const ti
 
 /* An operand that lies transposed in shared memory, which no other instruction takes in place, is
  * turned in registers. */
-static void turn_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
+static void transpose_operand(conversions *c, tile_op op, unsigned operand, tile_attr_id trans) {
     static const unsigned source[] = {1, 0};
     uint32_t dims[TILE_MAX_RANK];
     tile_layout turned;
@@ -256,15 +257,15 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     tile_layout fragment;
     const tile_type *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     if (!tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns))
-        row_dim = TILE_WGMMA_EXCHANGED;
+        row_dim = TILE_WGMMA_SWAPPED;
     unsigned first = warpgroup_first(row_dim);
     tile_value second = tile_op_segment(c->f, op, 1 - first).at[0];
     if (tile_wgmma_holds(acc->layout, row_dim, acc->scalar, &columns)) {
         if (tile_value_type(c->f, second)->kind == TILE_TYPE_TILE) {
-            put_operand_in_shared(c, op, 1 - first, second);
-            warpgroup_end_at_once(c->f, op,
-                                  "an operand goes through a buffer, which is filled "
-                                  "again while later products are under way");
+            stage_operand_in_shared(c, op, 1 - first, second);
+            warpgroup_make_synchronous(c->f, op,
+                                       "an operand goes through a buffer, which is filled "
+                                       "again while later products are under way");
         }
         if (warpgroup_fragment(c->f, op, acc->layout, row_dim, &fragment))
             take_fragment(c, op, first, &fragment);
@@ -273,14 +274,14 @@ static bool convert_for_warpgroup(conversions *c, tile_op op) {
     if (!fault) return true;
     tile_op_set_text(c->f, op, TILE_ATTR_via, "mma");
     tile_op_remove_attr(c->f, op, TILE_ATTR_swap_operands);
-    turn_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
-    turn_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
+    transpose_operand(c, op, TILE_MMA_LHS, TILE_ATTR_trans_lhs);
+    transpose_operand(c, op, TILE_MMA_RHS, TILE_ATTR_trans_rhs);
     tile_missed_at(c->f, op, "no wgmma", NULL, "%s", fault);
     return false;
 }
 
 static void convert_dot_operands(conversions *c, tile_op op) {
-    if (warpgroup_takes(c->f, op) && convert_for_warpgroup(c, op)) return;
+    if (warpgroup_uses_wgmma(c->f, op) && convert_for_warpgroup(c, op)) return;
     const tile_layout *acc = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     const tile_mma *row = layouts_choose_mma(c->pass, c->f, op, true);
     if (!row) explain_layout(c, op);
@@ -289,7 +290,7 @@ static void convert_dot_operands(conversions *c, tile_op op) {
         const tile_type *type = tile_value_type(c->f, value);
         if (type->kind != TILE_TYPE_TILE) continue;
         if (!row) {
-            put_operand_in_shared(c, op, operand, value);
+            stage_operand_in_shared(c, op, operand, value);
             continue;
         }
         tile_layout layout = tile_product_fragment(row, acc, operand, type);
@@ -318,14 +319,14 @@ static void append_buffer(conversions *c, tile_op op, unsigned place, const tile
     tile_build_free_shared(&b, buffer);
 }
 
-static void give_named_buffer(conversions *c, tile_op op, tile_operand_name name,
-                              const tile_type *type) {
+static void attach_named_buffer(conversions *c, tile_op op, tile_operand_name name,
+                                const tile_type *type) {
     append_buffer(c, op, tile_place_of(tile_op_opcode(c->f, op), name), type);
 }
 
 /* Rearranged elements -------------------------------------------------------------------------- */
 
-static bool is_held_so(const conversions *c, tile_value tile, const tile_layout *layout) {
+static bool has_layout(const conversions *c, tile_value tile, const tile_layout *layout) {
     return tile_layout_same_threads(tile_value_type(c->f, tile)->layout, layout);
 }
 
@@ -341,7 +342,7 @@ static bool find_operands(const conversions *c, tile_op op, const tile_layout *r
 static void convert_operands(conversions *c, tile_op op, const tile_layout *layouts) {
     for (unsigned i = 0; i < tile_moved_operands(c->f, op); i++) {
         tile_value tile = tile_op_operand(c->f, op, i);
-        if (is_held_so(c, tile, &layouts[i])) continue;
+        if (has_layout(c, tile, &layouts[i])) continue;
         tile_value converted = convert(c, op, tile, &layouts[i]);
         tile_op_at(c->f, op)->operands[i] = converted;
     }
@@ -352,7 +353,7 @@ static void convert_results(conversions *c, tile_op op, const tile_layout *natur
     for (unsigned r = 0; r < tile_op_result_count(c->f, op); r++) {
         tile_value result = tile_op_result(c->f, op, r);
         const tile_type *wanted = tile_value_type(c->f, result);
-        if (is_held_so(c, result, natural)) continue;
+        if (has_layout(c, result, natural)) continue;
         tile_value_at(c->f, result)->type =
             tile_type_with_layout(c->pass->context, wanted, natural);
         tile_builder b = tile_builder_before(c->f, op);
@@ -362,7 +363,7 @@ static void convert_results(conversions *c, tile_op op, const tile_layout *natur
 }
 
 /* A place for all elements, row by row, as the operation's last operand. */
-static void give_row_buffer(conversions *c, tile_op op) {
+static void attach_row_buffer(conversions *c, tile_op op) {
     const tile_op_data *data = tile_op_at(c->f, op);
     unsigned place = tile_op_get_info((tile_opcode)data->opcode)->operand_count - 1u;
     if (data->segment[place]) return;
@@ -382,13 +383,13 @@ static void convert_rearranged(conversions *c, tile_op op) {
     const tile_layout *wanted = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     const tile_layout *held = tile_value_type(c->f, tile_first_operand(c->f, op))->layout;
     if (!tile_can_rearrange(c->f, op)) {
-        give_row_buffer(c, op);
+        attach_row_buffer(c, op);
         return;
     }
     bool direct = find_operands(c, op, wanted, layouts);
     bool fits = direct && tile_op_result_count(c->f, op) == 1;
     for (unsigned i = 0; i < count && fits; i++)
-        fits = is_held_so(c, tile_op_operand(c->f, op, i), &layouts[i]);
+        fits = has_layout(c, tile_op_operand(c->f, op, i), &layouts[i]);
     if (fits) return;
     bool forward = tile_layout_of_result(c->f, op, 0, held, &natural);
     if (forward && (count == 1 || !direct)) {
@@ -434,7 +435,7 @@ static void convert_for_pieces(conversions *c, tile_op op) {
 }
 
 /* What one thread gets and others need, too, goes through a buffer. */
-static void give_buffer(conversions *c, tile_op op) {
+static void attach_buffer(conversions *c, tile_op op) {
     tile_value result = tile_op_result(c->f, op, 0);
     const tile_type *type = tile_value_type(c->f, result);
     bool whole = type->kind == TILE_TYPE_TILE;
@@ -452,7 +453,7 @@ static void give_buffer(conversions *c, tile_op op) {
 
 /* What warps have of a row goes through a buffer; and what threads have that are to hold it
  * otherwise. */
-static void give_cells(conversions *c, tile_op op) {
+static void attach_cells(conversions *c, tile_op op) {
     tile_reduction reduction;
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
@@ -460,10 +461,10 @@ static void give_cells(conversions *c, tile_op op) {
     tile_reduce_plan plan = tile_reduce_make_plan(from->layout, reduction.axis);
     if (!tile_reduce_exchanges(&plan, to->layout)) return;
     tile_scalar scalar = tile_reduction_scalar(reduction.kind, from->scalar);
-    give_named_buffer(c, op, TILE_OPERAND_buffer, tile_reduction_buffer(c->f, op, scalar, &plan));
+    attach_named_buffer(c, op, TILE_OPERAND_buffer, tile_reduction_buffer(c->f, op, scalar, &plan));
     if (tile_op_opcode(c->f, op) == TILE_OP_reduce_arg)
-        give_named_buffer(c, op, TILE_OPERAND_places,
-                          tile_reduction_buffer(c->f, op, TILE_i32, &plan));
+        attach_named_buffer(c, op, TILE_OPERAND_places,
+                            tile_reduction_buffer(c->f, op, TILE_i32, &plan));
 }
 
 /* The result is made in this layout, and converted for its users. */
@@ -493,11 +494,11 @@ static void convert_rows(conversions *c, tile_op op) {
     const tile_type *buffer = tile_rows_buffer(c->f, op, &layout);
     bool sorts = tile_op_opcode(c->f, op) == TILE_OP_sort;
     tile_operand_name name = sorts ? TILE_OPERAND_buffer : TILE_OPERAND_totals;
-    if (buffer && !tile_named_operand(c->f, op, name).id) give_named_buffer(c, op, name, buffer);
+    if (buffer && !tile_named_operand(c->f, op, name).id) attach_named_buffer(c, op, name, buffer);
 }
 
 /* What others hold is found in a buffer. */
-static void give_source(conversions *c, tile_op op) {
+static void attach_source(conversions *c, tile_op op) {
     const tile_layout *layout = tile_value_type(c->f, tile_op_result(c->f, op, 0))->layout;
     tile_value at = tile_operand_at(c->f, op);
     if (!tile_layout_equal(layout, tile_value_type(c->f, at)->layout))
@@ -507,17 +508,17 @@ static void give_source(conversions *c, tile_op op) {
     unsigned axis = (unsigned)tile_op_attr_int(c->f, op, TILE_ATTR_axis, 0);
     if (tile_operands_buffer(c->f, op).count || tile_gather_shuffles(src, layout, axis, &plan))
         return;
-    give_named_buffer(c, op, TILE_OPERAND_buffer, buffer_type(c, src));
+    attach_named_buffer(c, op, TILE_OPERAND_buffer, buffer_type(c, src));
 }
 
 /* One that the text has without a buffer. */
-static void give_exchange(conversions *c, tile_op op) {
+static void attach_exchange(conversions *c, tile_op op) {
     const tile_type *from = tile_value_type(c->f, tile_operand_src(c->f, op)),
                     *to = tile_value_type(c->f, tile_op_result(c->f, op, 0));
     if (tile_operands_buffer(c->f, op).count ||
         tile_conversion_of(from, to->layout, NULL) != TILE_CONVERTS_BY_MEMORY)
         return;
-    give_named_buffer(c, op, TILE_OPERAND_buffer, exchange_type(c, from, to->layout));
+    attach_named_buffer(c, op, TILE_OPERAND_buffer, exchange_type(c, from, to->layout));
     tile_pass_count(c->pass, "conversions", 1);
 }
 
@@ -527,18 +528,18 @@ static void convert_region(conversions *c, tile_region region) {
         tile_layout wide;
         take_instead(c, op);
         if (opcode == TILE_OP_dot) convert_dot_operands(c, op);
-        if (opcode == TILE_OP_convert_layout) give_exchange(c, op);
+        if (opcode == TILE_OP_convert_layout) attach_exchange(c, op);
         if (opcode == TILE_OP_store && widen_store(&c->widening, op, &wide))
             tile_set_operand(c->f, op, TILE_OPERAND_src,
                              convert(c, op, tile_operand_src(c->f, op), &wide));
         convert_gathered(c, op);
         if (opcode == TILE_OP_store_async) convert_for_pieces(c, op);
         if (opcode == TILE_OP_broadcast) convert_repeated(c, op);
-        if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) give_cells(c, op);
+        if (opcode == TILE_OP_reduce || opcode == TILE_OP_reduce_arg) attach_cells(c, op);
         if (opcode == TILE_OP_scan || opcode == TILE_OP_sort) convert_rows(c, op);
         if (tile_is_rearrangement(c->f, op)) convert_rearranged(c, op);
-        if (opcode == TILE_OP_gather) give_source(c, op);
-        if (layouts_is_atomic_tile(c->f, op)) give_buffer(c, op);
+        if (opcode == TILE_OP_gather) attach_source(c, op);
+        if (layouts_is_atomic_tile(c->f, op)) attach_buffer(c, op);
         if (opcode == TILE_OP_parallel) continue; /* elements are not exchanged */
         for (unsigned r = 0; r < tile_op_at(c->f, op)->region_count; r++)
             convert_region(c, tile_op_region(c->f, op, r));

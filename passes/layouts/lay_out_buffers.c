@@ -58,7 +58,7 @@ static void lay_buffer(plan *p, tile_value buffer, unsigned fastest) {
     tile_type_dims(type, dims);
     if (p->copied[id] && lay_rows(type, fastest, &p->shared[id])) return;
     p->shared[id] = p->named[id] || (p->copied[id] && is_filled(type, fastest))
-                        ? warpgroup_lay_out(type, fastest)
+                        ? warpgroup_buffer_layout(type, fastest)
                         : tile_layout_shared_swizzled(dims, type->rank, fastest,
                                                       tile_scalar_bytes(type->scalar));
 }
@@ -110,10 +110,11 @@ static void lay_copied(plan *p, tile_op op) {
 /* What wgmma reads and no copy fills may lie as it likes best. */
 static void lay_read(plan *p, tile_op op) {
     tile_function *f = p->f;
-    for (unsigned operand = 0; warpgroup_takes(f, op) && operand < 2; operand++) {
+    for (unsigned operand = 0; warpgroup_uses_wgmma(f, op) && operand < 2; operand++) {
         tile_value value = tile_op_segment(f, op, operand).at[0];
         const tile_type *type = tile_value_type(f, value);
-        if (type->kind == TILE_TYPE_SHARED) lay_buffer(p, value, warpgroup_fastest(f, op, operand));
+        if (type->kind == TILE_TYPE_SHARED)
+            lay_buffer(p, value, warpgroup_contiguous_dim(f, op, operand));
     }
 }
 
@@ -121,7 +122,7 @@ tile_status lay_out_buffers(tile_pass *pass, tile_function *f, const tile_range 
                             tile_layout *shared) {
     plan p = {.pass = pass, .f = f, .ranges = ranges, .shared = shared};
     p.named = warpgroup_buffers(f, pass->scratch);
-    p.copied = copied_buffers(f, pass->scratch);
+    p.copied = async_copied_buffers(f, pass->scratch);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_operands(&p, op);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_read(&p, op);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) lay_copied(&p, op);

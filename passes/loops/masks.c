@@ -119,7 +119,7 @@ bool mask_find_opposite(const mask_loop *s, tile_op op, mask *m) {
     return find(s, op, 1, true, m);
 }
 
-tile_value mask_long(tile_function *f, int64_t value) {
+tile_value mask_int64(tile_function *f, int64_t value) {
     tile_context *context = tile_function_context(f);
     return tile_function_constant(f, tile_type_scalar(context, TILE_i64),
                                   tile_expr_int(context, value));
@@ -130,7 +130,7 @@ tile_value mask_widen(tile_function *f, tile_builder *b, tile_value value) {
 }
 
 static tile_value build_sum(tile_function *f, tile_builder *b, const mask_sum *from) {
-    tile_value all = mask_long(f, 0);
+    tile_value all = mask_int64(f, 0);
     for (unsigned i = 0; i < from->count; i++) {
         tile_value term = mask_widen(f, b, from->terms[i]);
         all = from->signs[i] > 0 ? tile_build_add(b, all, term) : tile_build_sub(b, all, term);
@@ -155,14 +155,14 @@ static tile_value build_fits(const bounded *w, tile_value low, tile_value most, 
     tile_builder *b = w->b;
     const mask_sum *side = &w->m->low;
     tile_value first =
-        tile_build_add(b, tile_build_add(b, low, mask_long(f, side->least)), w->begin);
+        tile_build_add(b, tile_build_add(b, low, mask_int64(f, side->least)), w->begin);
     if (w->end.id) {
-        tile_value last = tile_build_add(b, low, mask_long(f, side->most - 1));
+        tile_value last = tile_build_add(b, low, mask_int64(f, side->most - 1));
         most = tile_build_max(b, most, tile_build_add(b, last, w->end));
     }
     return tile_build_and(
-        b, tile_build_le(b, most, mask_long(f, INT32_MAX)),
-        tile_build_ge(b, tile_build_min(b, least, first), mask_long(f, INT32_MIN)));
+        b, tile_build_le(b, most, mask_int64(f, INT32_MAX)),
+        tile_build_ge(b, tile_build_min(b, least, first), mask_int64(f, INT32_MIN)));
 }
 
 static tile_value build_bound_of_sum(const bounded *w, tile_value side) {
@@ -172,13 +172,13 @@ static tile_value build_bound_of_sum(const bounded *w, tile_value side) {
     tile_function *f = w->loop->f;
     add_value(w->loop, side, 1, MASK_DEPTH, &from);
     tile_value low = build_sum(f, b, &m->low), high = build_sum(f, b, &from);
-    tile_value most = tile_build_add(b, high, mask_long(f, from.most));
-    tile_value least = tile_build_add(b, high, mask_long(f, from.least));
+    tile_value most = tile_build_add(b, high, mask_int64(f, from.most));
+    tile_value least = tile_build_add(b, high, mask_int64(f, from.least));
     tile_value fits = build_fits(w, low, most, least);
     int64_t margin = m->margin - (w->end.id ? m->low.least : m->low.most);
     tile_value from_low = tile_build_sub(b, w->end.id ? most : least, low);
-    tile_value bound = tile_build_add(b, from_low, mask_long(f, margin));
-    return tile_build_select(b, fits, bound, mask_long(f, w->end.id ? INT32_MAX : INT32_MIN));
+    tile_value bound = tile_build_add(b, from_low, mask_int64(f, margin));
+    return tile_build_select(b, fits, bound, mask_int64(f, w->end.id ? INT32_MAX : INT32_MIN));
 }
 
 /* Below the smaller one of two is below both, below the larger one below either. */

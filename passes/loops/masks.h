@@ -50,7 +50,7 @@ tile_value mask_build_none(const mask_loop *loop, tile_builder *b, tile_value be
                            const mask *m);
 
 /* An i64 constant, and a value as one. */
-tile_value mask_long(tile_function *f, int64_t value);
+tile_value mask_int64(tile_function *f, int64_t value);
 tile_value mask_widen(tile_function *f, tile_builder *b, tile_value value);
 
 #endif

@@ -281,7 +281,7 @@ static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead
     unsigned count = r->plan.load_count, distance = r->plan.distance;
     int64_t known;
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
-    tile_value first = TILE_NO_VALUE, *loaded = ring_load_nothing(r, b);
+    tile_value first = TILE_NO_VALUE, *loaded = ring_initial_loads(r, b);
     if (count || distance == 1) first = loop_ahead_starts(b, ahead, begin, zero, 0);
     loaded = ring_build_loads(r, b, first, begin, loaded);
     if (distance == 1) {
@@ -345,7 +345,7 @@ static void build_plain_copies(ring *r) {
         const tile_values source = tile_operands_src(r->f, op);
         tile_build_copy(&b, source.at[0], source.at + 1, source.count - 1, r->buffers[i], NULL, 0,
                         ring_predicate(r, op));
-        ring_keep_attrs(r, &b, op);
+        ring_copy_cache_attrs(r, &b, op);
     }
 }
 
@@ -376,7 +376,7 @@ static void rewrite_loop(ring *r) {
     ring_remove_copies(r);
     tile_builder after = tile_builder_before(f, loop);
     after.before = tile_op_at(f, loop)->next;
-    if (pending) ring_leave_pending(r, &after, pending);
+    if (pending) ring_make_pending(r, &after, pending);
     if (r->plan.distance) wait_for_copies(r, &after, 0);
     ring_free_buffers(r, &after);
 }

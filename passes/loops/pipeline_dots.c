@@ -132,12 +132,12 @@
 
 /* An iteration's values: those of the loop as written -> its own. */
 typedef struct iteration {
-    const dot_stages *s;
+    const dot_pipeline *s;
     tile_value *map;
     size_t count;
 } iteration;
 
-static iteration new_iteration(const dot_stages *s) {
+static iteration new_iteration(const dot_pipeline *s) {
     iteration it = {.s = s, .count = s->f->value_count};
     it.map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, it.count);
     return it;
@@ -149,96 +149,98 @@ static tile_value mapped(const iteration *it, tile_value value) {
 
 /* Which operations of the body. */
 typedef enum part {
-    ISSUED, /* up to the stage's last product, what it wants and what does not depend on one */
-    BEHIND, /* the rest, as a mask, whose registers are the operands' till then; but for */
-    HANDED, /* what the second stage multiplies, and what depends on that */
-    WHOLE,  /* all of it */
+    ISSUE,      /* up to the stage's last product, what it wants and what does not depend on one */
+    AFTER_WAIT, /* the rest, as a mask, whose registers are the operands' till then; but for */
+    AFTER_SECOND_DOTS, /* what the second stage multiplies, and what depends on that */
+    ALL_PARTS,         /* all of it */
 } part;
 
 /* Positions ------------------------------------------------------------------------------------ */
 
-static bool is_before(const dot_stages *s, tile_op op, tile_op last) {
+static bool is_before(const dot_pipeline *s, tile_op op, tile_op last) {
     while (op.id && op.id != last.id) op = tile_op_next(s->f, op);
     return op.id != 0;
 }
 
-static part part_of(const dot_stages *s, tile_op op, unsigned stage) {
+static part part_of(const dot_pipeline *s, tile_op op, unsigned stage) {
     bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, hangs = false;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
         hangs |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
     if (!product && (hangs || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
-                     !is_before(s, op, s->last[stage]) || !s->wanted[op.id]))
-        return stage == 0 && s->handed[op.id] ? HANDED : BEHIND;
-    return ISSUED;
+                     !is_before(s, op, s->last[stage]) || !s->feeds_effect[op.id]))
+        return stage == 0 && s->after_second_dots[op.id] ? AFTER_SECOND_DOTS : AFTER_WAIT;
+    return ISSUE;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
 
 /* What is computed anew in the stage that wants it. */
-static void compute_again(iteration *it, tile_builder *b, tile_value value) {
-    tile_op again = dot_stages_again(it->s, value);
+static void rematerialize(iteration *it, tile_builder *b, tile_value value) {
+    tile_op again = dot_stages_rematerialized(it->s, value);
     if (!again.id || it->map[value.id].id) return;
     for (unsigned i = 0; i < tile_op_operand_count(it->s->f, again); i++)
-        compute_again(it, b, tile_op_operand(it->s->f, again, i));
+        rematerialize(it, b, tile_op_operand(it->s->f, again, i));
     tile_clone_op(b, again, it->map, it->count);
 }
 
 /* The operations of a part of a stage. */
-static void build(iteration *it, tile_builder *b, unsigned stage, part wanted) {
-    const dot_stages *s = it->s;
-    bool waits = s->turns && stage == 0 && wanted == ISSUED;
+static void build(iteration *it, tile_builder *b, unsigned stage, part feeds_effect) {
+    const dot_pipeline *s = it->s;
+    bool waits = s->first_order_barrier && stage == 0 && feeds_effect == ISSUE;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->second[op.id] != stage) continue;
-        if (s->ahead[op.id]) continue;
-        if (wanted != WHOLE && part_of(s, op, stage) != wanted) continue;
+        if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->runs_in_second_stage[op.id] != stage)
+            continue;
+        if (s->is_early_rescale[op.id]) continue;
+        if (feeds_effect != ALL_PARTS && part_of(s, op, stage) != feeds_effect) continue;
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
-            compute_again(it, b, tile_op_operand(s->f, op, i));
+            rematerialize(it, b, tile_op_operand(s->f, op, i));
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
-        if (waits && product) tile_build_ordered_wait(b, tile_build_int(b, s->turns));
+        if (waits && product) tile_build_ordered_wait(b, tile_build_int(b, s->first_order_barrier));
         waits &= !product;
         tile_op built = tile_clone_op(b, op, it->map, it->count);
-        if (wanted == ISSUED && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
+        if (feeds_effect == ISSUE && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
     }
 }
 
 /* The stage's products are finished; those of `left` later ones need not be. */
-static void await(iteration *it, tile_builder *b, unsigned stage, unsigned left) {
-    const dot_stages *s = it->s;
+static void wait_for_dots(iteration *it, tile_builder *b, unsigned stage, unsigned left) {
+    const dot_pipeline *s = it->s;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        if (tile_op_opcode(s->f, op) != TILE_OP_dot || s->second[op.id] != stage) continue;
+        if (tile_op_opcode(s->f, op) != TILE_OP_dot || s->runs_in_second_stage[op.id] != stage)
+            continue;
         tile_value *sum = &it->map[tile_op_result(s->f, op, 0).id];
         *sum = tile_build_dot_wait(b, *sum, tile_build_int(b, left));
     }
 }
 
-static bool is_late(const dot_stages *s, unsigned carried) {
-    return s->late[tile_carried_received(s->f, s->loop, 0, carried).id];
+static bool is_from_second_stage(const dot_pipeline *s, unsigned carried) {
+    return s->in_second_stage[tile_carried_received(s->f, s->loop, 0, carried).id];
 }
 
 /* What an iteration's second stage gets from one place: what the loop carries, and what is kept for
  * it of the first stage, which comes after that. */
-static void receive(iteration *it, tile_op loop, int place) {
-    const dot_stages *s = it->s;
+static void map_second_stage(iteration *it, tile_op loop, int place) {
+    const dot_pipeline *s = it->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
     for (unsigned i = 0; i < carried; i++) {
-        tile_op ahead = dot_stages_ahead(s, i);
-        tile_value own =
-            ahead.id ? tile_op_result(s->f, ahead, 0) : tile_carried_received(s->f, s->loop, 0, i);
-        if (is_late(s, i))
-            it->map[own.id] = place == TILE_AROUND ? tile_op_result(s->f, loop, i)
-                                                   : tile_carried_received(s->f, loop, place, i);
+        tile_op is_early_rescale = dot_stages_early_rescale(s, i);
+        tile_value own = is_early_rescale.id ? tile_op_result(s->f, is_early_rescale, 0)
+                                             : tile_carried_received(s->f, s->loop, 0, i);
+        if (is_from_second_stage(s, i))
+            it->map[own.id] = place == TILE_PARENT_OP ? tile_op_result(s->f, loop, i)
+                                                      : tile_carried_received(s->f, loop, place, i);
     }
-    for (unsigned i = 0; i < s->kept_count; i++)
-        it->map[s->kept[i].id] = place == TILE_AROUND
-                                     ? tile_op_result(s->f, loop, carried + i)
-                                     : tile_carried_received(s->f, loop, place, carried + i);
+    for (unsigned i = 0; i < s->passed_count; i++)
+        it->map[s->passed_to_second[i].id] =
+            place == TILE_PARENT_OP ? tile_op_result(s->f, loop, carried + i)
+                                    : tile_carried_received(s->f, loop, place, carried + i);
 }
 
-static void name_carried(const dot_stages *s, tile_op loop) {
+static void name_carried(const dot_pipeline *s, tile_op loop) {
     unsigned carried = tile_carried_count(s->f, s->loop);
-    for (unsigned i = 0; i < carried + s->kept_count; i++) {
-        tile_value from =
-            i < carried ? tile_carried_received(s->f, s->loop, 0, i) : s->kept[i - carried];
+    for (unsigned i = 0; i < carried + s->passed_count; i++) {
+        tile_value from = i < carried ? tile_carried_received(s->f, s->loop, 0, i)
+                                      : s->passed_to_second[i - carried];
         tile_value to = tile_carried_received(s->f, loop, 0, i);
         tile_value_at(s->f, to)->name = tile_value_at(s->f, from)->name;
     }
@@ -249,59 +251,61 @@ static void name_carried(const dot_stages *s, tile_op loop) {
 /* What the second stage begins with, of what is carried and of the first one. */
 static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned carried,
                               tile_value sent) {
-    const dot_stages *s = first->s;
-    tile_op op = dot_stages_ahead(s, carried);
+    const dot_pipeline *s = first->s;
+    tile_op op = dot_stages_early_rescale(s, carried);
     if (!op.id) return sent;
     iteration it = new_iteration(s);
     memcpy(it.map, first->map, first->count * sizeof *it.map);
     it.map[tile_carried_received(s->f, s->loop, 0, carried).id] = sent;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
-        compute_again(&it, b, tile_op_operand(s->f, op, i));
+        rematerialize(&it, b, tile_op_operand(s->f, op, i));
     return tile_op_result(s->f, tile_clone_op(b, op, it.map, it.count), 0);
 }
 
 /* What the iteration hands on: of the first stage, or of both. */
-static void hand_on(const iteration *first, const iteration *second, tile_builder *b,
-                    tile_value *to) {
-    const dot_stages *s = first->s;
+static void collect_yields(const iteration *first, const iteration *runs_in_second_stage,
+                           tile_builder *b, tile_value *to) {
+    const dot_pipeline *s = first->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
     for (unsigned i = 0; i < carried; i++) {
         tile_value sent = tile_carried_sent(s->f, s->loop, 0, i);
-        if (!is_late(s, i))
+        if (!is_from_second_stage(s, i))
             to[i] = mapped(first, sent);
         else
             to[i] = build_ahead(first, b, i,
-                                second ? mapped(second, sent)
-                                       : tile_carried_sent(s->f, s->loop, TILE_AROUND, i));
+                                runs_in_second_stage
+                                    ? mapped(runs_in_second_stage, sent)
+                                    : tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i));
     }
-    for (unsigned i = 0; i < s->kept_count; i++) to[carried + i] = mapped(first, s->kept[i]);
+    for (unsigned i = 0; i < s->passed_count; i++)
+        to[carried + i] = mapped(first, s->passed_to_second[i]);
 }
 
 /* The first stage of the first iteration. */
-static iteration build_prologue(const dot_stages *s, tile_builder *b) {
+static iteration build_prologue(const dot_pipeline *s, tile_builder *b) {
     iteration it = new_iteration(s);
     it.map[tile_region_arg(s->f, s->body, 0).id] = tile_operand_begin(s->f, s->loop);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++)
         it.map[tile_carried_received(s->f, s->loop, 0, i).id] =
-            tile_carried_sent(s->f, s->loop, TILE_AROUND, i);
-    build(&it, b, 0, WHOLE);
+            tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i);
+    build(&it, b, 0, ALL_PARTS);
     return it;
 }
 
 /* Turns ---------------------------------------------------------------------------------------- */
 
 /* The barriers that warpgroups wait at for their turn; 0: they take none. */
-static unsigned begin_turns(const dot_stages *s) {
+static unsigned begin_ordered_issue(const dot_pipeline *s) {
     tile_function *f = s->f;
-    tile_executors who = tile_executors_of(f, s->loop);
+    tile_executors executors = tile_executors_of(f, s->loop);
     if (!tile_op_has_attr(f, s->loop, TILE_ATTR_ordered_issue)) return 0;
-    unsigned first = tile_find_barriers(f, 0, tile_turns_of(who));
+    unsigned first = tile_find_barriers(f, 0, tile_ordered_warpgroups(executors));
     if (!first) {
         tile_missed_at(f, s->loop, "no ordered issue", NULL,
                        "the block has no named barriers left for them");
         return 0;
     }
-    tile_region all = who.role.id ? who.role : f->body;
+    tile_region all = executors.role.id ? executors.role : f->body;
     tile_builder b = tile_builder_before(f, tile_ancestor_in(f, s->loop, all));
     b.loc = tile_op_loc(f, s->loop);
     tile_build_ordered_arrive(&b, tile_build_int(&b, first));
@@ -310,14 +314,14 @@ static unsigned begin_turns(const dot_stages *s) {
     b = yield.id ? tile_builder_before(f, yield) : tile_builder_at_end(f, all);
     b.loc = tile_op_loc(f, s->loop);
     tile_build_ordered_wait(&b, tile_build_int(&b, first));
-    tile_op await = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
-    tile_op_set_flag(f, await, TILE_ATTR_edge);
+    tile_op wait_for_dots = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
+    tile_op_set_flag(f, wait_for_dots, TILE_ATTR_edge);
     return first;
 }
 
 /* In the loop of the iterations that a group skips: it comes after the loop, and has no products.
  */
-static void pass_skipped_turns(const dot_stages *s) {
+static void signal_skipped_iterations(const dot_pipeline *s) {
     tile_function *f = s->f;
     tile_op skipped = tile_op_at(f, s->loop)->next;
     while (skipped.id && !tile_op_has_attr(f, skipped, TILE_ATTR_ordered_issue))
@@ -325,12 +329,12 @@ static void pass_skipped_turns(const dot_stages *s) {
     if (!skipped.id) return;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, skipped, 0)));
     b.loc = tile_op_loc(f, s->loop);
-    tile_build_ordered_wait(&b, tile_build_int(&b, s->turns));
-    tile_build_ordered_arrive(&b, tile_build_int(&b, s->turns));
+    tile_build_ordered_wait(&b, tile_build_int(&b, s->first_order_barrier));
+    tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
 }
 
-static void build_body(const dot_stages *s, tile_op loop, iteration first, iteration second,
-                       tile_value *handed) {
+static void build_body(const dot_pipeline *s, tile_op loop, iteration first,
+                       iteration runs_in_second_stage, tile_value *after_second_dots) {
     tile_builder b = tile_builder_at_end(s->f, tile_op_region(s->f, loop, 0));
     unsigned carried = tile_carried_count(s->f, s->loop);
     b.loc = tile_op_loc(s->f, s->loop);
@@ -338,25 +342,28 @@ static void build_body(const dot_stages *s, tile_op loop, iteration first, itera
     for (unsigned i = 0; i < carried; i++)
         first.map[tile_carried_received(s->f, s->loop, 0, i).id] =
             tile_carried_received(s->f, loop, 0, i);
-    receive(&second, loop, 0);
-    build(&first, &b, 0, ISSUED);
-    build(&second, &b, 1, ISSUED);
-    if (s->turns) tile_build_ordered_arrive(&b, tile_build_int(&b, s->turns));
-    await(&first, &b, 0, s->dots[1]);
-    build(&first, &b, 0, BEHIND);
-    await(&second, &b, 1, 0);
-    build(&second, &b, 1, BEHIND);
-    build(&first, &b, 0, HANDED);
-    hand_on(&first, &second, &b, handed);
-    tile_build_yield(&b, handed, carried + s->kept_count);
+    map_second_stage(&runs_in_second_stage, loop, 0);
+    build(&first, &b, 0, ISSUE);
+    build(&runs_in_second_stage, &b, 1, ISSUE);
+    if (s->first_order_barrier)
+        tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
+    wait_for_dots(&first, &b, 0, s->dots[1]);
+    build(&first, &b, 0, AFTER_WAIT);
+    wait_for_dots(&runs_in_second_stage, &b, 1, 0);
+    build(&runs_in_second_stage, &b, 1, AFTER_WAIT);
+    build(&first, &b, 0, AFTER_SECOND_DOTS);
+    collect_yields(&first, &runs_in_second_stage, &b, after_second_dots);
+    tile_build_yield(&b, after_second_dots, carried + s->passed_count);
 }
 
-static void replace_loop(const dot_stages *s, tile_op loop, const iteration *last) {
+static void replace_loop(const dot_pipeline *s, tile_op loop, const iteration *last) {
     size_t values = s->f->value_count;
     tile_value *map = TILE_NEW_ARRAY(s->pass->scratch, tile_value, values);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
         tile_value result = tile_op_result(s->f, loop, i), old = tile_op_result(s->f, s->loop, i);
-        map[old.id] = is_late(s, i) ? mapped(last, tile_carried_sent(s->f, s->loop, 0, i)) : result;
+        map[old.id] = is_from_second_stage(s, i)
+                          ? mapped(last, tile_carried_sent(s->f, s->loop, 0, i))
+                          : result;
         tile_value_at(s->f, map[old.id])->name = tile_value_at(s->f, old)->name;
     }
     tile_replace_values(s->f, s->f->body, map);
@@ -365,7 +372,7 @@ static void replace_loop(const dot_stages *s, tile_op loop, const iteration *las
 
 /* Where the second iteration begins, or at the end if there is none: begin + step may be more than
  * an i32 holds. */
-static tile_value build_begin(const dot_stages *s, tile_builder *b) {
+static tile_value build_begin(const dot_pipeline *s, tile_builder *b) {
     int64_t first, by;
     const tile_function *f = s->f;
     tile_context *context = tile_function_context(f);
@@ -381,22 +388,23 @@ static tile_value build_begin(const dot_stages *s, tile_builder *b) {
     return tile_build_cast(b, next, tile_type_scalar(context, TILE_i32));
 }
 
-static void overlap(const dot_stages *s) {
+static void overlap(const dot_pipeline *s) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     b.loc = tile_op_loc(f, s->loop);
-    unsigned count = tile_carried_count(f, s->loop) + s->kept_count;
-    tile_value *handed = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
-    iteration first = new_iteration(s), second = new_iteration(s), last = new_iteration(s);
+    unsigned count = tile_carried_count(f, s->loop) + s->passed_count;
+    tile_value *after_second_dots = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
+    iteration first = new_iteration(s), runs_in_second_stage = new_iteration(s),
+              last = new_iteration(s);
     iteration start = build_prologue(s, &b);
-    hand_on(&start, NULL, &b, handed);
+    collect_yields(&start, NULL, &b, after_second_dots);
     tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_operand_end(f, s->loop),
-                                       tile_operand_step(f, s->loop), handed, count);
+                                       tile_operand_step(f, s->loop), after_second_dots, count);
     name_carried(s, loop);
     tile_op_take_attr(f, loop, f, s->loop, TILE_ATTR_unroll);
-    build_body(s, loop, first, second, handed);
-    receive(&last, loop, TILE_AROUND);
-    build(&last, &b, 1, WHOLE);
+    build_body(s, loop, first, runs_in_second_stage, after_second_dots);
+    map_second_stage(&last, loop, TILE_PARENT_OP);
+    build(&last, &b, 1, ALL_PARTS);
     replace_loop(s, loop, &last);
 }
 
@@ -405,13 +413,13 @@ tile_status tile_pass_pipeline_dots(tile_pass *pass, tile_function *f) {
     long done = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     for (unsigned i = 0; i < count; i++) {
-        dot_stages s = {.pass = pass};
+        dot_pipeline s = {.pass = pass};
         if (!tile_op_has_attr(f, loops[i], TILE_ATTR_producer_fed)) continue;
         tile_op_remove_attr(f, loops[i], TILE_ATTR_producer_fed);
         bool plan = dot_stages_plan(&s, f, loops[i]);
-        s.turns = plan ? begin_turns(&s) : 0;
+        s.first_order_barrier = plan ? begin_ordered_issue(&s) : 0;
         tile_op_remove_attr(f, loops[i], TILE_ATTR_ordered_issue);
-        if (s.turns) pass_skipped_turns(&s);
+        if (s.first_order_barrier) signal_skipped_iterations(&s);
         if (plan) overlap(&s);
         done += plan;
     }

@@ -18,14 +18,14 @@ enum {
 
 /* Registers of a thread. Measured with ptxas 13.0: with sums of 208 and 240 for all nothing is
  * spilled, nor with 128 and 160. */
-enum { OTHER_REGISTERS = 32, MOST_REGISTERS = 240 };
+enum { OTHER_REGISTERS = 32, MAX_REGISTERS = 240 };
 
-static bool is_here(const dot_stages *s, tile_op op) {
+static bool is_here(const dot_pipeline *s, tile_op op) {
     return op.id && tile_op_at(s->f, op)->parent.id == s->body.id;
 }
 
 /* Whether it only computes. */
-static bool is_pure(const dot_stages *s, tile_op op) {
+static bool is_pure(const dot_pipeline *s, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     return !tile_op_effects(s->f, op) && !tile_op_at(s->f, op)->region_count &&
            tile_op_opcode(s->f, op) != TILE_OP_dot && !tile_op_accesses(s->f, op, accesses);
@@ -34,7 +34,7 @@ static bool is_pure(const dot_stages *s, tile_op op) {
 /* Products ------------------------------------------------------------------------------------- */
 
 /* Depth of what is computed from op's operands. */
-static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
+static uint8_t depth_of_operands(const dot_pipeline *s, tile_op op) {
     uint8_t depth = 0;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++) {
         uint8_t own = s->depth[tile_op_operand(s->f, op, i).id];
@@ -44,7 +44,7 @@ static uint8_t depth_of_operands(const dot_stages *s, tile_op op) {
 }
 
 /* False unless there are products of both stages and of no third, all in the body itself. */
-static bool find_products(dot_stages *s) {
+static bool find_products(dot_pipeline *s) {
     unsigned all = 0;
     bool chained = true;
     TILE_FOR_EACH_OP_INSIDE (s->f, op, s->body) all += tile_op_opcode(s->f, op) == TILE_OP_dot;
@@ -66,11 +66,11 @@ static bool find_products(dot_stages *s) {
 }
 
 /* A product that goes on beside another: its sums are one instruction's. */
-static bool check_product(const dot_stages *s, tile_op dot) {
+static bool check_product(const dot_pipeline *s, tile_op dot) {
     uint32_t dims[TILE_MAX_RANK];
     unsigned row_dim, warps = tile_executors_of(s->f, dot).warps;
     const bool staged[2] = {false, false};
-    if (!warpgroup_takes(s->f, dot) || !warpgroup_row_dim(s->f, dot, &row_dim))
+    if (!warpgroup_uses_wgmma(s->f, dot) || !warpgroup_row_dim(s->f, dot, &row_dim))
         return tile_missed_at(s->f, dot, "not overlapped", "see why it takes no wgmma",
                               "warpgroups do not compute it");
     if (warpgroup_promotes(s->f, dot))
@@ -78,40 +78,41 @@ static bool check_product(const dot_stages *s, tile_op dot) {
                               "its sums leave the tensor cores for their precision");
     tile_type_dims(warpgroup_operand(s->f, dot, TILE_MMA_ACC), dims);
     if (dims[row_dim] != TILE_WGMMA_ROWS * warps / TILE_WARPGROUP ||
-        dims[1 - row_dim] > TILE_WGMMA_MOST_COLUMNS)
+        dims[1 - row_dim] > TILE_WGMMA_MAX_COLUMNS)
         return tile_missed_at(s->f, dot, "not overlapped",
                               "give each warpgroup 64 rows, and at most 256 columns",
                               "a warpgroup's sums are not those of one instruction");
-    return warpgroup_may_pend(s->f, dot, staged) ||
+    return warpgroup_may_stay_pending(s->f, dot, staged) ||
            tile_missed_at(s->f, dot, "not overlapped", NULL,
                           "its second operand goes through a buffer that every iteration fills");
 }
 
 /* What products, waits and reads of a stage depend on, of the same stage. */
-static void want(dot_stages *s, tile_op op) {
-    if (s->wanted[op.id]) return;
-    s->wanted[op.id] = true;
+static void mark_feeds_effect(dot_pipeline *s, tile_op op) {
+    if (s->feeds_effect[op.id]) return;
+    s->feeds_effect[op.id] = true;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++) {
         tile_op def = tile_value_def(s->f, tile_op_operand(s->f, op, i));
-        if (is_here(s, def) && s->second[def.id] == s->second[op.id]) want(s, def);
+        if (is_here(s, def) && s->runs_in_second_stage[def.id] == s->runs_in_second_stage[op.id])
+            mark_feeds_effect(s, def);
     }
 }
 
-static void find_wanted(dot_stages *s) {
+static void find_feeds_effect(dot_pipeline *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body)
-        if (!is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield) want(s, op);
+        if (!is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield) mark_feeds_effect(s, op);
 }
 
 /* Stages --------------------------------------------------------------------------------------- */
 
-static void mark_second(dot_stages *s, tile_op op) {
-    s->second[op.id] = true;
+static void mark_second(dot_pipeline *s, tile_op op) {
+    s->runs_in_second_stage[op.id] = true;
     for (unsigned i = 0; i < tile_op_result_count(s->f, op); i++)
-        s->late[tile_op_result(s->f, op, i).id] = true;
+        s->in_second_stage[tile_op_result(s->f, op, i).id] = true;
 }
 
 /* From the waits right before its first product on, all that has effects is the second stage's. */
-static tile_op find_second_stage(const dot_stages *s) {
+static tile_op find_second_stage(const dot_pipeline *s) {
     tile_op start = TILE_NO_OP;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
@@ -126,7 +127,7 @@ static tile_op find_second_stage(const dot_stages *s) {
 }
 
 /* Why an operation may not stand in a loop that is run in two stages; NULL: it may. */
-static const char *find_fault(const dot_stages *s, tile_op op) {
+static const char *find_fault(const dot_pipeline *s, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     switch (tile_op_opcode(s->f, op)) {
     case TILE_OP_dot:
@@ -143,26 +144,26 @@ static const char *find_fault(const dot_stages *s, tile_op op) {
 
 /* What depends on the second stage belongs to it, also through what the loop carries. True if there
  * was more of that. */
-static bool spread(dot_stages *s) {
+static bool spread(dot_pipeline *s) {
     bool more = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool takes = false;
-        if (s->second[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
+        if (s->runs_in_second_stage[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
         for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
-            takes |= s->late[tile_op_operand(s->f, op, i).id];
+            takes |= s->in_second_stage[tile_op_operand(s->f, op, i).id];
         if (takes) mark_second(s, op);
         more |= takes;
     }
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
         tile_value received = tile_carried_received(s->f, s->loop, 0, i);
-        bool late = s->late[tile_carried_sent(s->f, s->loop, 0, i).id];
-        more |= late && !s->late[received.id];
-        s->late[received.id] |= late;
+        bool in_second_stage = s->in_second_stage[tile_carried_sent(s->f, s->loop, 0, i).id];
+        more |= in_second_stage && !s->in_second_stage[received.id];
+        s->in_second_stage[received.id] |= in_second_stage;
     }
     return more;
 }
 
-static bool find_stages(dot_stages *s) {
+static bool find_stages(dot_pipeline *s) {
     tile_op start = find_second_stage(s);
     bool behind = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
@@ -178,7 +179,7 @@ static bool find_stages(dot_stages *s) {
         behind |= op.id == start.id;
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         bool first = product && depth_of_operands(s, op) == FIRST_STAGE;
-        if (s->second[op.id] && (first || (!behind && !is_pure(s, op))))
+        if (s->runs_in_second_stage[op.id] && (first || (!behind && !is_pure(s, op))))
             return tile_missed_at(
                 s->f, op, "not overlapped", NULL,
                 "it depends on the second dot of the previous iteration, or comes "
@@ -189,9 +190,9 @@ static bool find_stages(dot_stages *s) {
 
 /* What goes from stage to stage ---------------------------------------------------------------- */
 
-tile_op dot_stages_again(const dot_stages *s, tile_value value) {
+tile_op dot_stages_rematerialized(const dot_pipeline *s, tile_value value) {
     tile_op def = tile_value_def(s->f, value);
-    if (!is_here(s, def) || s->second[def.id]) return TILE_NO_OP;
+    if (!is_here(s, def) || s->runs_in_second_stage[def.id]) return TILE_NO_OP;
     switch (tile_op_opcode(s->f, def)) {
     case TILE_OP_iota:
     case TILE_OP_splat:
@@ -200,34 +201,36 @@ tile_op dot_stages_again(const dot_stages *s, tile_value value) {
     }
 }
 
-static bool is_of_iteration(const dot_stages *s, tile_value value) {
+static bool is_of_iteration(const dot_pipeline *s, tile_value value) {
     const tile_value_data *data = tile_value_at(s->f, value);
     if (data->kind == TILE_VALUE_REGION) return data->owner == s->body.id;
     return is_here(s, tile_value_def(s->f, value));
 }
 
-static void keep(dot_stages *s, tile_value value) {
-    tile_op again = dot_stages_again(s, value);
+static void pass_to_second(dot_pipeline *s, tile_value value) {
+    tile_op again = dot_stages_rematerialized(s, value);
     for (unsigned i = 0; again.id && i < tile_op_operand_count(s->f, again); i++)
-        keep(s, tile_op_operand(s->f, again, i));
-    bool known = again.id || s->late[value.id] || !is_of_iteration(s, value);
-    for (unsigned i = 0; i < s->kept_count && !known; i++) known = s->kept[i].id == value.id;
-    if (!known) s->kept[s->kept_count++] = value;
+        pass_to_second(s, tile_op_operand(s->f, again, i));
+    bool known = again.id || s->in_second_stage[value.id] || !is_of_iteration(s, value);
+    for (unsigned i = 0; i < s->passed_count && !known; i++)
+        known = s->passed_to_second[i].id == value.id;
+    if (!known) s->passed_to_second[s->passed_count++] = value;
 }
 
-static void find_kept(dot_stages *s) {
+static void find_passed(dot_pipeline *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body)
-        for (unsigned i = 0;
-             s->second[op.id] && !s->ahead[op.id] && i < tile_op_operand_count(s->f, op); i++)
-            keep(s, tile_op_operand(s->f, op, i));
+        for (unsigned i = 0; s->runs_in_second_stage[op.id] && !s->is_early_rescale[op.id] &&
+                             i < tile_op_operand_count(s->f, op);
+             i++)
+            pass_to_second(s, tile_op_operand(s->f, op, i));
 }
 
 /* The only operation that it goes into, if that wants nothing else of the second stage. */
-static tile_op only_user(const dot_stages *s, unsigned carried) {
+static tile_op only_user(const dot_pipeline *s, unsigned carried) {
     tile_value received = tile_carried_received(s->f, s->loop, 0, carried);
     tile_op only = TILE_NO_OP;
     unsigned uses = 0;
-    if (!s->late[received.id]) return TILE_NO_OP;
+    if (!s->in_second_stage[received.id]) return TILE_NO_OP;
     TILE_FOR_EACH_OP (s->f, op, s->body)
         for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
             if (tile_op_operand(s->f, op, i).id == received.id) {
@@ -237,7 +240,7 @@ static tile_op only_user(const dot_stages *s, unsigned carried) {
     if (uses != 1 || !is_pure(s, only) || tile_op_result_count(s->f, only) != 1) return TILE_NO_OP;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, only); i++) {
         tile_value operand = tile_op_operand(s->f, only, i);
-        if (operand.id != received.id && s->late[operand.id]) return TILE_NO_OP;
+        if (operand.id != received.id && s->in_second_stage[operand.id]) return TILE_NO_OP;
     }
     return tile_value_type(s->f, tile_op_result(s->f, only, 0)) == tile_value_type(s->f, received)
                ? only
@@ -247,53 +250,53 @@ static tile_op only_user(const dot_stages *s, unsigned carried) {
 /* Between two warpgroups that take turns there are products enough to hide it: on an H200 attention
  * at depth 64, of three groups, went from 542 us to 514, and at depth 128, of two, from 788 to 797.
  */
-static void find_ahead(dot_stages *s) {
+static void find_ahead(dot_pipeline *s) {
     bool crowded = tile_op_has_attr(s->f, s->loop, TILE_ATTR_ordered_issue) &&
-                   tile_turns_of(tile_executors_of(s->f, s->loop)) > 2;
+                   tile_ordered_warpgroups(tile_executors_of(s->f, s->loop)) > 2;
     for (unsigned i = 0; crowded && i < tile_carried_count(s->f, s->loop); i++) {
         tile_op op = only_user(s, i);
-        if (op.id) s->ahead[op.id] = true;
+        if (op.id) s->is_early_rescale[op.id] = true;
     }
 }
 
-tile_op dot_stages_ahead(const dot_stages *s, unsigned carried) {
+tile_op dot_stages_early_rescale(const dot_pipeline *s, unsigned carried) {
     tile_op op = only_user(s, carried);
-    return op.id && s->ahead[op.id] ? op : TILE_NO_OP;
+    return op.id && s->is_early_rescale[op.id] ? op : TILE_NO_OP;
 }
 
 /* What the second stage's products read of registers till they are waited for ------------------ */
 
-static bool is_handed(const dot_stages *s, tile_value value) {
+static bool runs_after_second_dots(const dot_pipeline *s, tile_value value) {
     tile_op def = tile_value_def(s->f, value);
-    return is_here(s, def) && s->handed[def.id];
+    return is_here(s, def) && s->after_second_dots[def.id];
 }
 
 /* Operands of the second stage's products that depend on the first one's. */
-static void hand_operands(dot_stages *s) {
+static void mark_operands(dot_pipeline *s) {
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot && s->second[op.id];
+        bool product = tile_op_opcode(s->f, op) == TILE_OP_dot && s->runs_in_second_stage[op.id];
         for (unsigned i = 0; product && i < tile_op_operand_count(s->f, op); i++) {
             tile_value value = tile_op_operand(s->f, op, i);
             tile_op def = tile_value_def(s->f, value);
-            if (is_here(s, def) && !s->second[def.id] && s->depth[value.id])
-                s->handed[def.id] = true;
+            if (is_here(s, def) && !s->runs_in_second_stage[def.id] && s->depth[value.id])
+                s->after_second_dots[def.id] = true;
         }
     }
 }
 
 /* And what depends on them in the first stage. False if that does more than compute. */
-static bool hand_dependent(dot_stages *s) {
+static bool mark_dependent(dot_pipeline *s) {
     bool pure = true;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        if (s->second[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
+        if (s->runs_in_second_stage[op.id] || tile_op_opcode(s->f, op) == TILE_OP_yield) continue;
         for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
-            s->handed[op.id] |= is_handed(s, tile_op_operand(s->f, op, i));
-        pure &= !s->handed[op.id] || is_pure(s, op);
+            s->after_second_dots[op.id] |= runs_after_second_dots(s, tile_op_operand(s->f, op, i));
+        pure &= !s->after_second_dots[op.id] || is_pure(s, op);
     }
     return pure;
 }
 
-static bool is_narrow(const dot_stages *s, tile_op op) {
+static bool is_narrow(const dot_pipeline *s, tile_op op) {
     if (tile_op_result_count(s->f, op) != 1) return false;
     if (tile_op_opcode(s->f, op) == TILE_OP_cast) return true;
     const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
@@ -301,31 +304,32 @@ static bool is_narrow(const dot_stages *s, tile_op op) {
 }
 
 /* Whether nobody else takes its result. */
-static bool is_handed_on(const dot_stages *s, tile_op op) {
-    bool handed = is_narrow(s, op) && is_pure(s, op) && !s->second[op.id];
+static bool is_passed_on(const dot_pipeline *s, tile_op op) {
+    bool after_second_dots = is_narrow(s, op) && is_pure(s, op) && !s->runs_in_second_stage[op.id];
     TILE_FOR_EACH_OP (s->f, user, s->body)
-        for (unsigned i = 0; handed && i < tile_op_operand_count(s->f, user); i++)
+        for (unsigned i = 0; after_second_dots && i < tile_op_operand_count(s->f, user); i++)
             if (tile_op_operand(s->f, user, i).id == tile_op_result(s->f, op, 0).id)
-                handed = s->handed[user.id] || s->second[user.id];
-    return handed;
+                after_second_dots =
+                    s->after_second_dots[user.id] || s->runs_in_second_stage[user.id];
+    return after_second_dots;
 }
 
 /* And what else they alone are made of, as long as it takes fewer registers than the sums: it could
  * have those that they will have. */
-static void find_handed(dot_stages *s) {
-    hand_operands(s);
-    if (!hand_dependent(s)) {
-        memset(s->handed, 0, s->f->op_count * sizeof *s->handed);
+static void find_after_second_dots(dot_pipeline *s) {
+    mark_operands(s);
+    if (!mark_dependent(s)) {
+        memset(s->after_second_dots, 0, s->f->op_count * sizeof *s->after_second_dots);
         return;
     }
     for (tile_op op = tile_region_at(s->f, s->body)->last; op.id; op = tile_op_at(s->f, op)->prev)
-        s->handed[op.id] |= is_handed_on(s, op);
+        s->after_second_dots[op.id] |= is_passed_on(s, op);
 }
 
 /* Registers ------------------------------------------------------------------------------------ */
 
 /* Of a thread that holds its share of the tile; rows and columns take next to none. */
-static int64_t registers_of(const dot_stages *s, tile_value value) {
+static int64_t registers_of(const dot_pipeline *s, tile_value value) {
     const tile_type *type = tile_value_type(s->f, value);
     if (type->kind != TILE_TYPE_TILE) return 0;
     for (unsigned d = 0; d < type->rank; d++)
@@ -336,67 +340,69 @@ static int64_t registers_of(const dot_stages *s, tile_value value) {
 
 /* What is held while products of both stages run: the sums, what one hands to the other, and what
  * the loop carries besides or reads from before it. */
-static int64_t count_registers(const dot_stages *s) {
-    int64_t all = 0, late = 0, second = 0;
-    for (unsigned i = 0; i < s->kept_count; i++) all += registers_of(s, s->kept[i]);
+static int64_t count_registers(const dot_pipeline *s) {
+    int64_t all = 0, in_second_stage = 0, runs_in_second_stage = 0;
+    for (unsigned i = 0; i < s->passed_count; i++) all += registers_of(s, s->passed_to_second[i]);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
         tile_value carried = tile_carried_received(s->f, s->loop, 0, i);
-        *(s->late[carried.id] ? &late : &all) += registers_of(s, carried);
+        *(s->in_second_stage[carried.id] ? &in_second_stage : &all) += registers_of(s, carried);
     }
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) != TILE_OP_dot) continue;
         int64_t sums = registers_of(s, tile_op_result(s->f, op, 0));
-        *(s->second[op.id] ? &second : &all) += sums;
-        for (unsigned i = 0; !s->second[op.id] && i < tile_op_operand_count(s->f, op) - 1; i++) {
+        *(s->runs_in_second_stage[op.id] ? &runs_in_second_stage : &all) += sums;
+        for (unsigned i = 0;
+             !s->runs_in_second_stage[op.id] && i < tile_op_operand_count(s->f, op) - 1; i++) {
             tile_value operand = tile_op_operand(s->f, op, i);
             all += is_of_iteration(s, operand) ? 0 : registers_of(s, operand);
         }
     }
-    return all + (late > second ? late : second);
+    return all + (in_second_stage > runs_in_second_stage ? in_second_stage : runs_in_second_stage);
 }
 
 /* Of a thread, as its role says. */
-static int64_t registers_there(const dot_stages *s) {
+static int64_t registers_there(const dot_pipeline *s) {
     tile_region role = tile_executors_of(s->f, s->loop).role;
     tile_op roles = role.id ? tile_region_at(s->f, role)->parent : TILE_NO_OP;
     unsigned r = 0;
     while (roles.id && tile_op_region(s->f, roles, r).id != role.id) r++;
     int64_t said = roles.id ? tile_role_registers(s->f, roles, r) : 0;
-    return said && said < MOST_REGISTERS ? said : MOST_REGISTERS;
+    return said && said < MAX_REGISTERS ? said : MAX_REGISTERS;
 }
 
-static bool check_registers(const dot_stages *s) {
-    int64_t wanted = count_registers(s), there = registers_there(s);
-    if (wanted <= there - OTHER_REGISTERS) return true;
+static bool check_registers(const dot_pipeline *s) {
+    int64_t feeds_effect = count_registers(s), there = registers_there(s);
+    if (feeds_effect <= there - OTHER_REGISTERS) return true;
     return tile_missed_at(
         s->f, s->loop, "not overlapped",
         "use a smaller tile, or one with fewer columns in the first product", "%s",
         tile_arena_format(s->pass->scratch,
                           "sums and what is multiplied next take %lld registers of a "
                           "thread, and of its %lld there are %lld for them",
-                          (long long)wanted, (long long)there, (long long)there - OTHER_REGISTERS));
+                          (long long)feeds_effect, (long long)there,
+                          (long long)there - OTHER_REGISTERS));
 }
 
 /* The plan ------------------------------------------------------------------------------------- */
 
-bool dot_stages_plan(dot_stages *s, tile_function *f, tile_op loop) {
+bool dot_stages_plan(dot_pipeline *s, tile_function *f, tile_op loop) {
     s->f = f;
     s->loop = loop;
     s->body = tile_op_region(f, loop, 0);
-    s->late = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
-    s->second = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
-    s->wanted = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
-    s->handed = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
-    s->ahead = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->in_second_stage = TILE_NEW_ARRAY(s->pass->scratch, bool, f->value_count);
+    s->runs_in_second_stage = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->feeds_effect = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->after_second_dots = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
+    s->is_early_rescale = TILE_NEW_ARRAY(s->pass->scratch, bool, f->op_count);
     s->depth = TILE_NEW_ARRAY(s->pass->scratch, uint8_t, f->value_count);
-    s->kept = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
-    if (!tile_surely_runs(f, loop) || !find_products(s)) return false;
+    s->passed_to_second = TILE_NEW_ARRAY(s->pass->scratch, tile_value, f->value_count);
+    if (!tile_runs_at_least_once(f, loop) || !find_products(s)) return false;
     TILE_FOR_EACH_OP (f, op, s->body)
         if (tile_op_opcode(f, op) == TILE_OP_dot && !check_product(s, op)) return false;
     if (!find_stages(s)) return false;
-    find_wanted(s);
+    find_feeds_effect(s);
     find_ahead(s);
-    find_kept(s);
-    find_handed(s);
+    find_passed(s);
+    find_after_second_dots(s);
     return check_registers(s);
 }

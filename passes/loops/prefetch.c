@@ -140,7 +140,7 @@ static tile_value load_step(const prefetch *p, tile_builder *b, const dot_plan *
     return tile_build_load_shared(b, operand->buffer, index, count, operand->part);
 }
 
-/* Step 0 of the iteration that comes next; with from TILE_AROUND, of the first one. */
+/* Step 0 of the iteration that comes next; with from TILE_PARENT_OP, of the first one. */
 static tile_value load_ahead(const prefetch *p, tile_builder *b, const dot_plan *product,
                              unsigned i, int from) {
     tile_value stage = prefetch_stage(p, product, i);
@@ -195,7 +195,7 @@ static void name_stage(const prefetch *p, tile_op copy) {
 static tile_value iteration_exists(const prefetch *p, tile_builder *b, const tile_value *map,
                                    int from) {
     const loop_ahead ahead = loop_ahead_of(p->f, p->loop, p->ranges, p->value_count);
-    if (from == TILE_AROUND) return tile_build_lt(b, ahead.begin, ahead.end);
+    if (from == TILE_PARENT_OP) return tile_build_lt(b, ahead.begin, ahead.end);
     return loop_ahead_exists(b, &ahead, map[tile_region_arg(p->f, p->body, 0).id], 1);
 }
 
@@ -204,7 +204,7 @@ static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const
                          int from) {
     tile_function *f = p->f;
     tile_builder b = tile_builder_before(f, again);
-    if (prefetch_condition_ends(p, tile_operand_condition(f, branch), from)) return;
+    if (prefetch_condition_is_false(p, tile_operand_condition(f, branch), from)) return;
     b.loc = tile_op_loc(f, branch);
     tile_value condition = tile_operand_condition(f, again);
     condition = tile_build_and(&b, condition, iteration_exists(p, &b, map, from));
@@ -216,7 +216,7 @@ static void guard_copies(const prefetch *p, tile_op branch, tile_op again, const
 static void clone_heads(prefetch *p, tile_builder *b, tile_value *map, size_t map_count, int from) {
     tile_function *f = p->f;
     for (unsigned i = 0; i < p->moved; i++) {
-        tile_op head = p->heads[i];
+        tile_op head = p->head_ops[i];
         b->loc = tile_op_loc(f, head);
         for (unsigned k = 0; k < tile_op_operand_count(f, head); k++)
             map_value(p, b, tile_op_operand(f, head, k), map, map_count);
@@ -238,13 +238,14 @@ static void move_heads(prefetch *p) {
     tile_function *f = p->f;
     tile_value iv = tile_region_arg(f, p->body, 0);
     bool copies = false; /* else nothing of it depends on the iteration */
-    for (unsigned i = 0; i < p->moved; i++) copies |= tile_op_opcode(f, p->heads[i]) == TILE_OP_if;
-    for (int from = TILE_AROUND; from <= 0; from++) {
+    for (unsigned i = 0; i < p->moved; i++)
+        copies |= tile_op_opcode(f, p->head_ops[i]) == TILE_OP_if;
+    for (int from = TILE_PARENT_OP; from <= 0; from++) {
         size_t count = f->value_count;
         tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value, count);
         tile_builder b = tile_builder_before(
-            f, from == TILE_AROUND ? p->loop : tile_region_at(f, p->body)->last);
-        if (from == TILE_AROUND)
+            f, from == TILE_PARENT_OP ? p->loop : tile_region_at(f, p->body)->last);
+        if (from == TILE_PARENT_OP)
             map[iv.id] = tile_operand_begin(f, p->loop);
         else if (copies)
             map[iv.id] = tile_build_add(&b, iv, tile_operand_step(f, p->loop));
@@ -253,7 +254,7 @@ static void move_heads(prefetch *p) {
                 tile_carried_sent(f, p->loop, from, i);
         clone_heads(p, &b, map, count, from);
     }
-    for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->heads[i]);
+    for (unsigned i = 0; i < p->moved; i++) tile_erase_op(f, p->head_ops[i]);
 }
 
 /* Copies that stay ----------------------------------------------------------------------------- */
@@ -281,15 +282,15 @@ static void build_branch(const prefetch *p, tile_builder *b, tile_op branch, uns
 
 /* Deals the copies out, over the places beside the first dot's steps: calls with place from 0 to
  * places - 1 put there what is due, in order. */
-static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsigned places) {
+static void distribute_copies(const prefetch *p, tile_builder *b, unsigned place, unsigned places) {
     tile_function *f = p->f;
     unsigned count = 0, seen = 0;
     for (unsigned i = p->moved; i < p->head_count; i++)
-        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if)
-            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, p->heads[i], 0), k).id; k++)
+        if (tile_op_opcode(f, p->head_ops[i]) == TILE_OP_if)
+            for (unsigned k = 0; copy_of_region(f, tile_op_region(f, p->head_ops[i], 0), k).id; k++)
                 count++;
     for (unsigned i = p->moved; i < p->head_count; i++) {
-        tile_op head = p->heads[i];
+        tile_op head = p->head_ops[i];
         if (tile_op_opcode(f, head) == TILE_OP_if) {
             for (unsigned k = 0; copy_of_region(f, tile_op_region(f, head, 0), k).id; k++, seen++)
                 if (seen * places / count == place) build_branch(p, b, head, k);
@@ -298,7 +299,7 @@ static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsi
         }
     }
     for (unsigned i = p->moved; place + 1 == places && i < p->head_count; i++)
-        if (tile_op_opcode(f, p->heads[i]) == TILE_OP_if) tile_erase_op(f, p->heads[i]);
+        if (tile_op_opcode(f, p->head_ops[i]) == TILE_OP_if) tile_erase_op(f, p->head_ops[i]);
 }
 
 /* Fragments round the loop --------------------------------------------------------------------- */
@@ -307,12 +308,12 @@ static void deal_copies(const prefetch *p, tile_builder *b, unsigned place, unsi
  * last wait, which the memory's queue would put them behind; else the copies come first. */
 static tile_op place_of_loads(const prefetch *p, tile_op end) {
     const tile_function *f = p->f;
-    if (!prefetch_is_large(p)) return end;
+    if (!prefetch_has_large_sums(p)) return end;
     for (tile_op op = tile_op_at(f, end)->prev; op.id; op = tile_op_at(f, op)->prev) {
         tile_opcode opcode = tile_op_opcode(f, op);
         bool copies =
             opcode == TILE_OP_copy_async || opcode == TILE_OP_commit_group || opcode == TILE_OP_if;
-        if (!copies || !prefetch_lets_loads_pass(f, op)) return end;
+        if (!copies || !prefetch_loads_may_cross(f, op)) return end;
         end = op;
     }
     return end;
@@ -327,7 +328,7 @@ static void carry_fragments(prefetch *p) {
         dot_operand *operand = &p->products[i / 2].operands[i % 2];
         if (operand->shared) continue;
         operand->carried = was + added;
-        tiles[added++] = load_ahead(p, &before, &p->products[i / 2], i % 2, TILE_AROUND);
+        tiles[added++] = load_ahead(p, &before, &p->products[i / 2], i % 2, TILE_PARENT_OP);
     }
     tile_value *map = TILE_NEW_ARRAY(p->pass->scratch, tile_value,
                                      f->value_count + 1 + tile_carry_limit(f, p->loop, added));
@@ -380,7 +381,7 @@ static last_step build_steps(prefetch *p, tile_value **steps, unsigned index) {
                                          prefetch_stage(p, product, i), s + 1);
         }
         if (index == 0 && s + 1 < product->steps && p->moved < p->head_count)
-            deal_copies(p, &b, (unsigned)s, (unsigned)product->steps - 1);
+            distribute_copies(p, &b, (unsigned)s, (unsigned)product->steps - 1);
         b.loc = tile_op_loc(p->f, product->dot);
         if (s + 1 == product->steps)
             last = (last_step){now[0], now[1], last.acc};
@@ -428,12 +429,12 @@ static void rebuild(prefetch *p) {
 
 /* Room for what a loop's body may have, and no more: there may be many loops. */
 static void make_room(prefetch *p) {
-    size_t heads = 0, dots = 0;
+    size_t head_ops = 0, dots = 0;
     TILE_FOR_EACH_OP (p->f, op, p->body) {
-        heads++;
+        head_ops++;
         dots += tile_op_opcode(p->f, op) == TILE_OP_dot;
     }
-    p->heads = TILE_NEW_ARRAY(p->pass->scratch, tile_op, heads + 1);
+    p->head_ops = TILE_NEW_ARRAY(p->pass->scratch, tile_op, head_ops + 1);
     p->products = TILE_NEW_ARRAY(p->pass->scratch, dot_plan, dots + 1);
 }
 

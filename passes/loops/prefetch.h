@@ -32,7 +32,7 @@ typedef struct prefetch {
     size_t value_count;
     tile_op loop;
     tile_region body;
-    tile_op *heads; /* waits, barriers, commits and branches of copies at the head of the body */
+    tile_op *head_ops; /* waits, barriers, commits and branches of copies at the head of the body */
     unsigned head_count;
     unsigned moved; /* so many of them go to the end; the others are distributed over the steps */
     dot_plan *products;
@@ -43,13 +43,13 @@ typedef struct prefetch {
 /* prefetch_plan.c: fills heads and products from pass to body. False if the loop stays as it is. */
 bool prefetch_plan(prefetch *p);
 /* Whether a condition of the head's copies is false for sure where there is no iteration: in the
- * first one's place (from TILE_AROUND), or behind the last one. */
-bool prefetch_condition_ends(const prefetch *p, tile_value condition, int from);
+ * first one's place (from TILE_PARENT_OP), or behind the last one. */
+bool prefetch_condition_is_false(const prefetch *p, tile_value condition, int from);
 /* With accumulators as large as this the mma of a step are many. */
-bool prefetch_is_large(const prefetch *p);
+bool prefetch_has_large_sums(const prefetch *p);
 /* Whether a later load may go before op: it neither orders memory nor writes what the load reads.
  */
-bool prefetch_lets_loads_pass(const tile_function *f, tile_op op);
+bool prefetch_loads_may_cross(const tile_function *f, tile_op op);
 /* The stage that operand i is read from; no value if its buffer has none. */
 tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i);
 /* Which of the loop's carried values this is in the body; -1: none. */

@@ -62,12 +62,12 @@ static tile_range range_of(const prefetch *p, tile_value value) {
     return value.id < p->value_count ? p->ranges[value.id] : tile_range_of_scalar(TILE_i32);
 }
 
-bool prefetch_condition_ends(const prefetch *p, tile_value condition, int from) {
+bool prefetch_condition_is_false(const prefetch *p, tile_value condition, int from) {
     const tile_function *f = p->f;
     bounded found;
     if (!find_bounded(p, condition, &found) || !is_end(p, tile_operand_rhs(f, found.compare)))
         return false;
-    bool first = from == TILE_AROUND;
+    bool first = from == TILE_PARENT_OP;
     tile_range now =
         range_of(p, first ? tile_operand_begin(f, p->loop) : tile_region_arg(f, p->body, 0));
     int64_t most = now.max;
@@ -102,12 +102,12 @@ static tile_op find_heads(prefetch *p) {
         bool is_head = opcode == TILE_OP_wait_group || opcode == TILE_OP_commit_group ||
                        is_barrier_of_all(p->f, op) || is_branch_of_copies(p, op);
         if (!is_head && tile_op_effects(p->f, op)) break;
-        if (is_head) p->heads[p->head_count++] = op;
+        if (is_head) p->head_ops[p->head_count++] = op;
     }
     return op;
 }
 
-bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
+bool prefetch_loads_may_cross(const tile_function *f, tile_op op) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_copy_async:
     case TILE_OP_commit_group:
@@ -120,7 +120,7 @@ bool prefetch_lets_loads_pass(const tile_function *f, tile_op op) {
     }
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
         TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r))
-            if (!prefetch_lets_loads_pass(f, inner)) return false;
+            if (!prefetch_loads_may_cross(f, inner)) return false;
     return true;
 }
 
@@ -138,11 +138,11 @@ static bool stage_exists(const prefetch *p, tile_value stage, const tile_type *b
 }
 
 /* Whether the stage is known for the iteration before the first one's end, and for the next. */
-static bool can_foresee(const prefetch *p, tile_value stage, const tile_type *buffer) {
+static bool can_predict_condition(const prefetch *p, tile_value stage, const tile_type *buffer) {
     if (is_outside(p, stage)) return stage_exists(p, stage, buffer);
     int index = prefetch_carried(p, stage);
     return index >= 0 &&
-           stage_exists(p, tile_carried_sent(p->f, p->loop, TILE_AROUND, (unsigned)index),
+           stage_exists(p, tile_carried_sent(p->f, p->loop, TILE_PARENT_OP, (unsigned)index),
                         buffer) &&
            stage_exists(p, tile_carried_sent(p->f, p->loop, 0, (unsigned)index), buffer);
 }
@@ -170,7 +170,7 @@ static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned op
     tile_op alloc = tile_value_def(p->f, element.at[0]);
     if (element.count != 1u + staged || !buffer->layout || !alloc.id ||
         tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element.at[0]) ||
-        (staged && !can_foresee(p, element.at[1], buffer)))
+        (staged && !can_predict_condition(p, element.at[1], buffer)))
         return NULL;
     return element.at;
 }
@@ -193,8 +193,8 @@ static const tile_type *part_type(const prefetch *p, const tile_mma *row, const 
 
 /* Cuts the operands into steps as deep as the instruction, or as it takes to have four registers of
  * each: an ldmatrix of all four matrices. False if they cannot be cut. */
-static bool cut_operands(const prefetch *p, const tile_mma *row, const tile_layout *acc,
-                         dot_plan *out) {
+static bool slice_operands(const prefetch *p, const tile_mma *row, const tile_layout *acc,
+                           dot_plan *out) {
     const tile_type *whole[2];
     for (unsigned i = 0; i < 2; i++) whole[i] = tile_value_type(p->f, out->operands[i].buffer);
     int64_t extent = tile_type_dim(whole[TILE_MMA_LHS], 1);
@@ -224,7 +224,7 @@ static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
     const tile_mma *row = tile_product_mma(p->f, dot, p->pass->target);
     const tile_type *acc = tile_value_type(p->f, tile_op_result(p->f, dot, 0));
     *out = (dot_plan){.dot = dot};
-    if (!row || !acc->layout || warpgroup_takes(p->f, dot)) return false;
+    if (!row || !acc->layout || warpgroup_uses_wgmma(p->f, dot)) return false;
     for (unsigned i = 0; i < 2; i++) {
         dot_operand *operand = &out->operands[i];
         const tile_value *source = find_source(p, dot, i, &operand->load);
@@ -232,7 +232,7 @@ static bool plan_product(const prefetch *p, tile_op dot, dot_plan *out) {
         operand->buffer = source[0];
     }
     out->last_at_end = is_only_yielded(p, dot);
-    return cut_operands(p, row, acc->layout, out);
+    return slice_operands(p, row, acc->layout, out);
 }
 
 tile_value prefetch_stage(const prefetch *p, const dot_plan *product, unsigned i) {
@@ -292,14 +292,14 @@ static bool fits_registers(prefetch *p) {
             if (!product->operands[k].shared) taken += 2 * registers_of(product->operands[k].part);
     }
     TILE_FOR_EACH_OP (p->f, op, p->body)
-        if (tile_op_opcode(p->f, op) == TILE_OP_dot && !warpgroup_takes(p->f, op) &&
+        if (tile_op_opcode(p->f, op) == TILE_OP_dot && !warpgroup_uses_wgmma(p->f, op) &&
             !is_planned(p, op))
             taken += registers_beside(p, op);
     int64_t limit = ALL / threads < MOST ? ALL / threads : MOST;
     return taken + p->sums <= limit;
 }
 
-bool prefetch_is_large(const prefetch *p) {
+bool prefetch_has_large_sums(const prefetch *p) {
     enum { LARGE = 128 }; /* registers */
     return p->sums >= LARGE;
 }
@@ -307,7 +307,7 @@ bool prefetch_is_large(const prefetch *p) {
 /* Groups are committed in the order of the text: nothing between the head and the first dot may be
  * copied or committed, for the head's copies go past it. */
 static bool can_pass_copies(const prefetch *p) {
-    tile_op op = tile_op_next(p->f, p->heads[p->head_count - 1]);
+    tile_op op = tile_op_next(p->f, p->head_ops[p->head_count - 1]);
     for (; op.id != p->products[0].dot.id; op = tile_op_next(p->f, op))
         if (tile_op_effects(p->f, op) & (TILE_EFFECT_ASYNC | TILE_EFFECT_WRITE_SHARED))
             return false;
@@ -318,10 +318,11 @@ static bool can_pass_copies(const prefetch *p) {
 static unsigned count_moved(const prefetch *p) {
     enum { FEWEST = 3 }; /* steps: else the copies have one place only */
     unsigned moved = p->head_count;
-    if (!moved || !prefetch_is_large(p) || p->products[0].steps < FEWEST || !can_pass_copies(p))
+    if (!moved || !prefetch_has_large_sums(p) || p->products[0].steps < FEWEST ||
+        !can_pass_copies(p))
         return moved;
     for (; moved > 0; moved--) {
-        tile_opcode opcode = tile_op_opcode(p->f, p->heads[moved - 1]);
+        tile_opcode opcode = tile_op_opcode(p->f, p->head_ops[moved - 1]);
         if (opcode != TILE_OP_if && opcode != TILE_OP_commit_group) break;
     }
     return moved;
@@ -348,7 +349,7 @@ static bool has_wait(const tile_function *f, tile_region body) {
 
 bool prefetch_plan(prefetch *p) {
     if (tile_sync_is_explicit(p->f, p->loop) && !is_closed_by_barrier(p->f, p->loop)) return false;
-    for (tile_op op = find_heads(p); op.id && prefetch_lets_loads_pass(p->f, op);
+    for (tile_op op = find_heads(p); op.id && prefetch_loads_may_cross(p->f, op);
          op = tile_op_next(p->f, op)) {
         if (tile_op_opcode(p->f, op) != TILE_OP_dot) continue;
         if (!plan_product(p, op, &p->products[p->count])) continue;

@@ -108,7 +108,7 @@ static bool is_once(const mover *m, tile_value value, tile_opcode opcode) {
 }
 
 /* Factors of a product; wanted: which one comes first if it is one of them. */
-static void take_factors(step *s, tile_value a, tile_value b, tile_value wanted) {
+static void collect_factors(step *s, tile_value a, tile_value b, tile_value wanted) {
     bool second = b.id == wanted.id;
     s->before = second ? b : a;
     s->factor = second ? a : b;
@@ -126,7 +126,7 @@ static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value
     if (kind != TILE_WORD_kind_add || rest.id == wanted.id || !is_once(m, rest, TILE_OP_mul))
         return true;
     s->scale = tile_value_def(m->f, rest);
-    take_factors(s, tile_operand_lhs(m->f, s->scale), tile_operand_rhs(m->f, s->scale), wanted);
+    collect_factors(s, tile_operand_lhs(m->f, s->scale), tile_operand_rhs(m->f, s->scale), wanted);
     return true;
 }
 
@@ -138,7 +138,7 @@ static bool find_step(const mover *m, tile_value value, tile_value wanted, step 
     if (data->opcode == TILE_OP_fma) {
         tile_value sum = data->operands[2];
         s->reduce = tile_value_def(m->f, sum);
-        take_factors(s, data->operands[0], data->operands[1], wanted);
+        collect_factors(s, data->operands[0], data->operands[1], wanted);
         return is_once(m, sum, TILE_OP_reduce) &&
                tile_op_word(m->f, s->reduce, TILE_ATTR_kind) == TILE_WORD_kind_add;
     }
@@ -147,7 +147,7 @@ static bool find_step(const mover *m, tile_value value, tile_value wanted, step 
             take_sum(m, data->operands[1], data->operands[0], wanted, s));
 }
 
-static bool stands_in(const tile_function *f, tile_op op, tile_region region) {
+static bool is_defined_in(const tile_function *f, tile_op op, tile_region region) {
     return !op.id || tile_op_at(f, op)->parent.id == region.id;
 }
 
@@ -159,8 +159,8 @@ static bool find_loop_step(const mover *m, tile_op loop, unsigned i, step *s) {
     return tile_value_type(m->f, received)->kind == TILE_TYPE_TILE && m->uses[received.id] == 1 &&
            m->uses[sent.id] == 1 && find_step(m, sent, received, s) &&
            s->before.id == received.id && s->factor.id != received.id &&
-           stands_in(m->f, s->combine, body) && stands_in(m->f, s->scale, body) &&
-           stands_in(m->f, s->reduce, body);
+           is_defined_in(m->f, s->combine, body) && is_defined_in(m->f, s->scale, body) &&
+           is_defined_in(m->f, s->reduce, body);
 }
 
 /* 2. The axis --------------------------------------------------------------------------------- */
@@ -390,7 +390,7 @@ static tile_value build_rest(const mover *m, tile_op loop, tile_value parts, con
     return sum;
 }
 
-static void look_again(mover *m) {
+static void revisit(mover *m) {
     tile_value *parts = TILE_NEW_ARRAY(m->pass->scratch, tile_value, m->f->value_count);
     if (m->room) memcpy(parts, m->parts, sizeof *parts * m->room);
     m->parts = parts;
@@ -399,14 +399,14 @@ static void look_again(mover *m) {
 }
 
 /* The loop carries parts where it carried the result. */
-static void move_behind(mover *m, tile_op loop, unsigned i, const step *s, const cut *c) {
+static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, const cut *c) {
     enum { DEPTH = 4 };
     tile_function *f = m->f;
-    tile_value init = tile_carried_sent(f, loop, TILE_AROUND, i),
+    tile_value init = tile_carried_sent(f, loop, TILE_PARENT_OP, i),
                result = tile_op_result(f, loop, i);
     const tile_type *to = tile_value_type(f, result);
     init = parts_before(m, loop, init, s->reduce, c, DEPTH);
-    tile_carried_send(f, loop, TILE_AROUND, i, init);
+    tile_carried_send(f, loop, TILE_PARENT_OP, i, init);
     tile_value_at(f, s->before)->type = c->parts;
     tile_value_at(f, result)->type = c->parts;
     tile_carried_send(f, loop, 0, i, step_parts(m, s, c, s->before));
@@ -419,7 +419,7 @@ static void move_behind(mover *m, tile_op loop, unsigned i, const step *s, const
     tile_erase_op(f, s->combine);
     if (s->scale.id) tile_erase_op(f, s->scale);
     tile_erase_op(f, s->reduce);
-    look_again(m);
+    revisit(m);
     m->parts[sum.id] = result;
 }
 
@@ -436,7 +436,7 @@ static long visit_loop(mover *m, tile_op loop) {
                            "order of additions of floats must be kept");
             continue;
         }
-        move_behind(m, loop, i, &s, &c);
+        sink_after_loop(m, loop, i, &s, &c);
         moved++;
     }
     return moved;
@@ -447,7 +447,7 @@ tile_status tile_pass_reduce_late(tile_pass *pass, tile_function *f) {
     long moved = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
     mover m = {.pass = pass, .f = f};
-    if (count) look_again(&m);
+    if (count) revisit(&m);
     for (unsigned i = 0; i < count; i++) moved += visit_loop(&m, loops[i]);
     tile_pass_count(pass, "moved", moved);
     return TILE_OK;

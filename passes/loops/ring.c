@@ -37,19 +37,19 @@ void ring_make_buffers(ring *r) {
 
 /* Copies -------------------------------------------------------------------------------------- */
 
-tile_value ring_clone_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
-                              size_t map_count) {
+tile_value ring_rematerialize_address(ring *r, tile_builder *b, tile_value value, tile_value *map,
+                                      size_t map_count) {
     tile_function *f = r->f;
     if (value.id < map_count && map[value.id].id) return map[value.id];
     tile_op def = tile_value_def(f, value);
     if (!def.id || !tile_ancestor_in(f, def, tile_op_region(f, r->plan.loop, 0)).id) return value;
     for (unsigned i = 0; i < tile_op_operand_count(f, def); i++)
-        ring_clone_address(r, b, tile_op_operand(f, def, i), map, map_count);
+        ring_rematerialize_address(r, b, tile_op_operand(f, def, i), map, map_count);
     tile_clone_op(b, def, map, map_count);
     return map[value.id];
 }
 
-void ring_keep_attrs(ring *r, const tile_builder *b, tile_op op) {
+void ring_copy_cache_attrs(ring *r, const tile_builder *b, tile_op op) {
     tile_op built =
         b->before.id ? tile_op_at(r->f, b->before)->prev : tile_region_at(r->f, b->region)->last;
     tile_op_take_attr(r->f, built, r->f, op, TILE_ATTR_pad);

@@ -29,14 +29,15 @@ static void build_copy(site *at, unsigned index, tile_value stage) {
     tile_value from[1 + TILE_MAX_RANK];
     for (unsigned i = 0; i < source.count; i++) from[i] = source.at[i];
     for (unsigned i = 0; i < source.count; i++)
-        from[i] = ring_clone_address(r, &at->b, from[i], at->map, at->map_count);
+        from[i] = ring_rematerialize_address(r, &at->b, from[i], at->map, at->map_count);
     tile_value predicate = ring_predicate(r, op);
-    if (predicate.id) predicate = ring_clone_address(r, &at->b, predicate, at->map, at->map_count);
+    if (predicate.id)
+        predicate = ring_rematerialize_address(r, &at->b, predicate, at->map, at->map_count);
     tile_builder place = at->b;
     place.loc = tile_op_loc(r->f, op);
     tile_build_copy_async(&place, from[0], from + 1, source.count - 1, r->buffers[index], &stage, 1,
                           TILE_NO_VALUE, NULL, 0, predicate);
-    ring_keep_attrs(r, &place, op);
+    ring_copy_cache_attrs(r, &place, op);
 }
 
 static tile_value *copy_map(const site *at) {
@@ -51,8 +52,8 @@ static tile_op enter_branch(site *at, tile_region region, const tile_type *const
                             const tile_value *otherwise, unsigned count) {
     tile_function *f = at->r->f;
     tile_op written = tile_region_at(f, region)->parent;
-    tile_value condition = ring_clone_address(at->r, &at->b, tile_operand_condition(f, written),
-                                              at->map, at->map_count);
+    tile_value condition = ring_rematerialize_address(
+        at->r, &at->b, tile_operand_condition(f, written), at->map, at->map_count);
     tile_builder b = at->b;
     b.loc = tile_op_loc(f, written);
     tile_op branch = tile_build_if_else(&b, condition, types, count);
@@ -121,7 +122,7 @@ static tile_value build_load(const site *outer, tile_op load, unsigned branches,
         return tile_op_result(f, branch, 0);
     }
     for (unsigned i = 0; i < tile_op_operand_count(f, load); i++)
-        ring_clone_address(at.r, &at.b, tile_op_operand(f, load, i), at.map, at.map_count);
+        ring_rematerialize_address(at.r, &at.b, tile_op_operand(f, load, i), at.map, at.map_count);
     tile_clone_op(&at.b, load, at.map, at.map_count);
     return at.map[own.id];
 }
@@ -134,7 +135,7 @@ static unsigned count_branches(const ring *r, tile_op op) {
     return count;
 }
 
-tile_value *ring_load_nothing(ring *r, tile_builder *b) {
+tile_value *ring_initial_loads(ring *r, tile_builder *b) {
     tile_value *loaded = TILE_NEW_ARRAY(r->pass->scratch, tile_value, r->plan.load_count + 1u);
     for (unsigned i = 0; i < r->plan.load_count; i++)
         loaded[i] =

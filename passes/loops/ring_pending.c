@@ -45,7 +45,7 @@ static bool is_written(const ring *r, tile_value buffer) {
     return false;
 }
 
-bool ring_may_pend(const ring *r, tile_op dot) {
+bool ring_may_stay_pending(const ring *r, tile_op dot) {
     bool staged[2], fit = true;
     for (unsigned o = 0; o < 2; o++) {
         tile_value value = tile_op_segment(r->f, dot, o).at[0];
@@ -53,20 +53,20 @@ bool ring_may_pend(const ring *r, tile_op dot) {
         staged[o] = is_staged(r, value);
         fit &= !buffer || staged[o] || !is_written(r, value);
     }
-    return fit && warpgroup_may_pend(r->f, dot, staged);
+    return fit && warpgroup_may_stay_pending(r->f, dot, staged);
 }
 
 static void add_dot(products *p, tile_op op) {
     const tile_function *f = p->r->f;
     bool direct = tile_op_parent(f, op).id == p->r->plan.loop.id;
-    p->fit &= direct && warpgroup_takes(f, op) && !warpgroup_promotes(f, op) &&
-              carried_sum(p, op) >= 0 && ring_may_pend(p->r, op);
+    p->fit &= direct && warpgroup_uses_wgmma(f, op) && !warpgroup_promotes(f, op) &&
+              carried_sum(p, op) >= 0 && ring_may_stay_pending(p->r, op);
     p->count++;
 }
 
 /* Whether threads copy, element by element, what index tiles or a predicate name: addresses and
  * predicates then take registers from which ptxas moves sums of products that go on. */
-static bool goes_by_elements(const ring *r) {
+static bool is_copied_by_elements(const ring *r) {
     enum { LEAST = 4 }; /* bytes of a cp.async */
     const tile_range *ranges = NULL;
     bool found = false;
@@ -84,16 +84,16 @@ static bool goes_by_elements(const ring *r) {
 unsigned ring_count_pending(ring *r) {
     products p = {.r = r, .fit = true};
     p.uses = tile_count_uses(r->f, r->pass->scratch);
-    enum { LEAST_DISTANCE = 3 }; /* of which one is lost: latency wants two iterations */
+    enum { MIN_DISTANCE = 3 }; /* of which one is lost: latency wants two iterations */
     bool ordered = r->plan.order_count || r->plan.copies_last; /* by the user */
-    if (r->plan.distance < LEAST_DISTANCE || ordered || goes_by_elements(r)) return 0;
+    if (r->plan.distance < MIN_DISTANCE || ordered || is_copied_by_elements(r)) return 0;
     TILE_FOR_EACH_NESTED_OP (r->f, op, r->plan.loop)
         if (tile_op_opcode(r->f, op) == TILE_OP_dot) add_dot(&p, op);
     return p.fit ? p.count : 0;
 }
 
 /* The loop's result is what the wait behind it gives back. */
-static void wait_behind(ring *r, tile_builder *b, unsigned carried) {
+static void wait_after(ring *r, tile_builder *b, unsigned carried) {
     tile_function *f = r->f;
     tile_value result = tile_op_result(f, r->plan.loop, carried);
     tile_value done = tile_build_dot_wait(b, result, tile_build_int(b, 0));
@@ -104,7 +104,7 @@ static void wait_behind(ring *r, tile_builder *b, unsigned carried) {
     tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* but not its own */
 }
 
-void ring_leave_pending(ring *r, tile_builder *behind, unsigned count) {
+void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
@@ -113,9 +113,9 @@ void ring_leave_pending(ring *r, tile_builder *behind, unsigned count) {
     for (unsigned i = 0; i < tile_carried_count(f, loop); i++) {
         tile_value sent = tile_carried_sent(f, loop, 0, i);
         tile_op dot = tile_value_def(f, sent);
-        if (!dot.id || !warpgroup_takes(f, dot)) continue;
+        if (!dot.id || !warpgroup_uses_wgmma(f, dot)) continue;
         tile_op_set_flag(f, dot, TILE_ATTR_async);
         tile_carried_send(f, loop, 0, i, tile_build_dot_wait(&b, sent, tile_build_int(&b, count)));
-        wait_behind(r, behind, i);
+        wait_after(r, behind, i);
     }
 }

@@ -100,17 +100,17 @@
 typedef struct known {
     bool is_number;
     double number;
-    tile_value same;
+    tile_value is_splat_of;
 } known;
 
-typedef struct skipper {
+typedef struct masked_loop_skipper {
     tile_pass *pass;
     tile_function *f;
     tile_op loop;
     mask_loop masked;
     known *known; /* by value of the body */
     bool *seen;   /* by value: has been looked at */
-} skipper;
+} masked_loop_skipper;
 
 /* 1. What comes out of an iteration ------------------------------------------------------------ */
 
@@ -118,8 +118,8 @@ static known number(double value) {
     return (known){.is_number = true, .number = value};
 }
 
-static known same(tile_value value) {
-    return (known){.same = value};
+static known is_splat_of(tile_value value) {
+    return (known){.is_splat_of = value};
 }
 
 static bool is_number(known k, double value) {
@@ -127,20 +127,22 @@ static bool is_number(known k, double value) {
 }
 
 static bool are_same(known a, known b) {
-    return a.is_number ? is_number(b, a.number) : !b.is_number && a.same.id == b.same.id;
+    return a.is_number ? is_number(b, a.number)
+                       : !b.is_number && a.is_splat_of.id == b.is_splat_of.id;
 }
 
 /* A constant, also where a loop before has spread it over a tile. */
-static known known_outside(const skipper *s, tile_value value) {
+static known known_outside(const masked_loop_skipper *s, tile_value value) {
     const tile_value_data *data = tile_value_at(s->f, tile_repeated_value(s->f, value));
-    if (data->kind != TILE_VALUE_CONSTANT) return same(value);
+    if (data->kind != TILE_VALUE_CONSTANT) return is_splat_of(value);
     if (data->expr->kind == TILE_EXPR_FLOAT) return number(data->expr->number);
-    return data->expr->kind == TILE_EXPR_INT ? number((double)data->expr->integer) : same(value);
+    return data->expr->kind == TILE_EXPR_INT ? number((double)data->expr->integer)
+                                             : is_splat_of(value);
 }
 
-static known known_of(const skipper *s, tile_value value) {
+static known known_of(const masked_loop_skipper *s, tile_value value) {
     const known *k = &s->known[value.id];
-    return k->is_number || k->same.id ? *k : known_outside(s, value);
+    return k->is_number || k->is_splat_of.id ? *k : known_outside(s, value);
 }
 
 /* -inf times what must be above 0, lest the product be none of a finite loop. */
@@ -174,7 +176,7 @@ static known exponential(known a, known otherwise) {
 }
 
 /* Casts to any type of floats have 0 and 1, and those to one of 16 bits or more infinity. */
-static known convert(const skipper *s, tile_op op, known a, known otherwise) {
+static known convert(const masked_loop_skipper *s, tile_op op, known a, known otherwise) {
     const tile_type *type = tile_value_type(s->f, tile_op_result(s->f, op, 0));
     bool kept = is_number(a, 0) || is_number(a, 1) ||
                 (is_number(a, -INFINITY) && tile_scalar_is_floating(type->scalar) &&
@@ -182,15 +184,15 @@ static known convert(const skipper *s, tile_op op, known a, known otherwise) {
     return kept ? a : otherwise;
 }
 
-static known combine(const skipper *s, tile_op op, known a, known otherwise) {
+static known combine(const masked_loop_skipper *s, tile_op op, known a, known otherwise) {
     tile_word kind = tile_op_word(s->f, op, TILE_ATTR_kind);
     bool any = kind == TILE_WORD_kind_max || kind == TILE_WORD_kind_min;
     return a.is_number && (any || (kind == TILE_WORD_kind_add && a.number == 0)) ? a : otherwise;
 }
 
 /* Of an operation that is not in the list nothing is known: its result is itself. */
-static known follow(const skipper *s, tile_op op) {
-    known itself = same(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
+static known evaluate(const masked_loop_skipper *s, tile_op op) {
+    known itself = is_splat_of(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
     unsigned rows = tile_op_get_info(tile_op_opcode(s->f, op))->operand_count;
     for (unsigned i = 0; i < 3 && i < rows; i++) {
         const tile_values values = tile_op_segment(s->f, op, i);
@@ -223,31 +225,31 @@ static known follow(const skipper *s, tile_op op) {
     }
 }
 
-static void forget(const skipper *s) {
+static void drop_known(const masked_loop_skipper *s) {
     memset(s->seen, 0, s->f->value_count * sizeof *s->seen);
 }
 
-static bool is_scalar(const skipper *s, tile_value value) {
+static bool is_scalar(const masked_loop_skipper *s, tile_value value) {
     return tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR;
 }
 
 /* Whether an iteration in which the mask holds nowhere hands on what it was handed: but for
  * scalars, as the stages of rings. */
-static bool changes_nothing(const skipper *s, tile_value mask_value) {
+static bool changes_nothing(const masked_loop_skipper *s, tile_value mask_value) {
     tile_function *f = s->f;
     memset(s->known, 0, f->value_count * sizeof *s->known);
     s->known[mask_value.id] = number(0);
     TILE_FOR_EACH_OP (f, op, s->masked.body) {
         for (unsigned i = 1; i < tile_op_result_count(f, op); i++)
-            s->known[tile_op_result(f, op, i).id] = same(tile_op_result(f, op, i));
+            s->known[tile_op_result(f, op, i).id] = is_splat_of(tile_op_result(f, op, i));
         if (!tile_op_result_count(f, op) || tile_op_result(f, op, 0).id == mask_value.id) continue;
-        s->known[tile_op_result(f, op, 0).id] = follow(s, op);
+        s->known[tile_op_result(f, op, 0).id] = evaluate(s, op);
     }
     tile_op yield = tile_region_yield(f, s->masked.body);
     for (unsigned i = 0; i < tile_carried_count(f, s->loop); i++) {
         tile_value received = tile_carried_received(f, s->loop, 0, i);
         if (!is_scalar(s, received) &&
-            !are_same(known_of(s, tile_op_operand(f, yield, i)), same(received)))
+            !are_same(known_of(s, tile_op_operand(f, yield, i)), is_splat_of(received)))
             return false;
     }
     return true;
@@ -256,7 +258,7 @@ static bool changes_nothing(const skipper *s, tile_value mask_value) {
 /* 2. What stays of it -------------------------------------------------------------------------- */
 
 /* Whether it is made of scalars: whoever only waits and arrives computes no tile for that. */
-static bool is_plain(const skipper *s, tile_value value) {
+static bool is_plain(const masked_loop_skipper *s, tile_value value) {
     tile_op def = tile_ancestor_in(s->f, tile_value_def(s->f, value), s->masked.body);
     if (!def.id || s->seen[value.id]) return true;
     s->seen[value.id] = true;
@@ -267,17 +269,17 @@ static bool is_plain(const skipper *s, tile_value value) {
     return plain;
 }
 
-static bool stays(const skipper *s, tile_op op) {
+static bool stays(const masked_loop_skipper *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     return opcode == TILE_OP_barrier_wait || opcode == TILE_OP_barrier_arrive;
 }
 
 /* Whether all that an iteration does for others is to wait and to arrive. */
-static bool may_skip(const skipper *s) {
+static bool may_skip(const masked_loop_skipper *s) {
     tile_function *f = s->f;
     const unsigned harmless =
         TILE_EFFECT_READ_GLOBAL | TILE_EFFECT_READ_SHARED | TILE_EFFECT_COLLECTIVE;
-    forget(s);
+    drop_known(s);
     TILE_FOR_EACH_OP (f, op, s->masked.body) {
         bool yields = tile_op_effects(f, op) & TILE_EFFECT_TERMINATOR;
         bool does = tile_op_effects(f, op) & ~harmless;
@@ -295,7 +297,8 @@ static bool may_skip(const skipper *s) {
 
 /* Where the group may stop, from begin on: begin + 1 does not wrap around where there is an
  * iteration, and then there still is one. */
-static tile_value build_end(const skipper *s, tile_builder *b, const mask *masks, unsigned count) {
+static tile_value build_end(const masked_loop_skipper *s, tile_builder *b, const mask *masks,
+                            unsigned count) {
     tile_function *f = s->f;
     tile_value begin = tile_operand_begin(f, s->loop), first = mask_widen(f, b, begin);
     tile_value end = mask_widen(f, b, tile_operand_end(f, s->loop)), needed = end;
@@ -303,12 +306,12 @@ static tile_value build_end(const skipper *s, tile_builder *b, const mask *masks
         needed = tile_build_min(b, needed, mask_build_none(&s->masked, b, first, end, &masks[i]));
     needed = tile_build_max(b, needed, first);
     needed = tile_build_cast(b, needed, tile_type_scalar(tile_function_context(f), TILE_i32));
-    if (!tile_surely_runs(f, s->loop)) return needed;
+    if (!tile_runs_at_least_once(f, s->loop)) return needed;
     return tile_build_max(b, needed, tile_build_add(b, begin, tile_build_int(b, 1)));
 }
 
 /* The loop of the needless iterations, behind the one that is left. */
-static void skip(const skipper *s, const mask *masks, unsigned count) {
+static void skip(const masked_loop_skipper *s, const mask *masks, unsigned count) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     tile_value begin = tile_operand_begin(f, s->loop), step = tile_operand_step(f, s->loop);
@@ -321,7 +324,7 @@ static void skip(const skipper *s, const mask *masks, unsigned count) {
     tile_value next = tile_build_add(&b, begin, run);
     /* If all iterations are the first one's, that may be more than an i32 holds. */
     tile_value behind = tile_build_add(&b, start, tile_build_mul(&b, turns, by));
-    tile_value wraps = tile_build_gt(&b, behind, mask_long(f, INT32_MAX));
+    tile_value wraps = tile_build_gt(&b, behind, mask_int64(f, INT32_MAX));
     tile_value stop = tile_operand_end(f, s->loop);
     stop = tile_build_select(&b, wraps, tile_build_int(&b, INT32_MIN), stop);
     size_t values = f->value_count;
@@ -340,11 +343,11 @@ static void skip(const skipper *s, const mask *masks, unsigned count) {
     }
     tile_replace_values(f, f->body, map);
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
-        tile_carried_send(f, s->loop, TILE_AROUND, i, tile_op_result(f, first, i));
+        tile_carried_send(f, s->loop, TILE_PARENT_OP, i, tile_op_result(f, first, i));
 }
 
 /* The body has no more than waits, arrivals and what they take: from behind, as nothing uses it. */
-static void strip(const skipper *s) {
+static void remove_effects(const masked_loop_skipper *s) {
     tile_function *f = s->f;
     unsigned dropped = 0, count = tile_carried_count(f, s->loop);
     bool *kept = TILE_NEW_ARRAY(s->pass->scratch, bool, count + 1u);
@@ -372,7 +375,7 @@ static void strip(const skipper *s) {
 }
 
 /* Whether the group's number is in it: else the mask is that of all, and the loop ends there. */
-static bool is_of_group(const skipper *s, tile_value value, tile_value group) {
+static bool is_of_group(const masked_loop_skipper *s, tile_value value, tile_value group) {
     tile_op def = tile_value_def(s->f, value);
     if (value.id == group.id || s->seen[value.id]) return value.id == group.id;
     s->seen[value.id] = true;
@@ -381,14 +384,14 @@ static bool is_of_group(const skipper *s, tile_value value, tile_value group) {
     return false;
 }
 
-static bool is_useful(const skipper *s, tile_op op) {
+static bool is_useful(const masked_loop_skipper *s, tile_op op) {
     tile_region role = tile_executors_of(s->f, op).role;
     tile_value group = tile_region_arg(s->f, role, 0);
-    forget(s);
+    drop_known(s);
     return is_of_group(s, tile_op_result(s->f, op, 0), group);
 }
 
-static bool skip_loop(skipper *s) {
+static bool skip_loop(masked_loop_skipper *s) {
     unsigned count = 0;
     int64_t step;
     if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
@@ -402,7 +405,7 @@ static bool skip_loop(skipper *s) {
             count += changes_nothing(s, masks[count].value);
     if (!count) return false;
     skip(s, masks, count);
-    strip(s);
+    remove_effects(s);
     return true;
 }
 
@@ -413,7 +416,8 @@ tile_status tile_pass_skip_masked(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < count; i++) {
         if (!tile_op_has_attr(f, loops[i], TILE_ATTR_finite)) continue;
         if (tile_executors_of(f, loops[i]).groups < 2) continue;
-        skipper s = {pass, f, loops[i], {f, tile_op_region(f, loops[i], 0)}, NULL, NULL};
+        masked_loop_skipper s = {pass, f,   loops[i], {f, tile_op_region(f, loops[i], 0)},
+                                 NULL, NULL};
         skips += skip_loop(&s);
     }
     tile_pass_count(pass, "skipped", skips);

@@ -88,9 +88,9 @@ typedef struct splitter {
 } splitter;
 
 /* Whether there has been a product, and whether sums are pending behind op. */
-static void follow(const tile_function *f, tile_op op, bool *product, bool *pending) {
+static void trace_mask(const tile_function *f, tile_op op, bool *product, bool *pending) {
     *pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
-    *pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_all(f, op);
+    *pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_everything(f, op);
     *product |= tile_op_opcode(f, op) == TILE_OP_dot;
 }
 
@@ -100,7 +100,7 @@ static bool may_split(const splitter *s) {
     if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        follow(s->f, op, &product, &pending);
+        trace_mask(s->f, op, &product, &pending);
     }
     return product && !pending;
 }
@@ -108,7 +108,7 @@ static bool may_split(const splitter *s) {
 /* 1. A loop for each range --------------------------------------------------------------------- */
 
 /* Whether the mask holds, in the loop in which it does. */
-static void hold(const splitter *s, tile_op loop, tile_value value) {
+static void condition_holds(const splitter *s, tile_op loop, tile_value value) {
     tile_builder b = tile_builder_before(s->f, loop);
     tile_context *context = tile_function_context(s->f);
     const tile_type *type = tile_value_type(s->f, value);
@@ -141,7 +141,7 @@ static tile_value build_end(const splitter *s, tile_builder *b, tile_value start
                                    : mask_build_all(&s->masked, b, start, &m->all[i]);
         end = m->from ? tile_build_max(b, end, bound) : tile_build_min(b, end, bound);
     }
-    tile_value most = mask_long(f, INT32_MAX - step + 1);
+    tile_value most = mask_int64(f, INT32_MAX - step + 1);
     if (!m->from) return tile_build_max(b, tile_build_min(b, end, most), start);
     tile_value all = tile_build_gt(b, end, tile_build_min(b, last, most));
     return tile_build_select(b, all, tile_build_max(b, last, start), end);
@@ -155,7 +155,7 @@ static tile_value build_begin(const splitter *s, tile_builder *b, tile_value sta
     tile_value step = mask_widen(f, b, tile_operand_step(f, s->loop));
     tile_value turns = tile_build_ceildiv(b, tile_build_sub(b, end, start), step);
     tile_value next = tile_build_add(b, start, tile_build_mul(b, turns, step));
-    next = tile_build_min(b, next, mask_long(f, INT32_MAX));
+    next = tile_build_min(b, next, mask_int64(f, INT32_MAX));
     return tile_build_cast(b, next, tile_type_scalar(tile_function_context(f), TILE_i32));
 }
 
@@ -173,11 +173,11 @@ static tile_op split(const splitter *s, const masks *m) {
     tile_set_operand(f, first, TILE_OPERAND_end, tile_build_cast(&ahead, end, narrow));
     for (unsigned i = 0; i < m->count; i++) {
         tile_value value = m->all[i].value;
-        hold(s, m->from ? s->loop : first, m->from ? value : map[value.id]);
+        condition_holds(s, m->from ? s->loop : first, m->from ? value : map[value.id]);
     }
     tile_set_operand(f, s->loop, TILE_OPERAND_begin, build_begin(s, &b, start, end));
     for (unsigned i = 0; i < tile_carried_count(f, first); i++)
-        tile_carried_send(f, s->loop, TILE_AROUND, i, tile_op_result(f, first, i));
+        tile_carried_send(f, s->loop, TILE_PARENT_OP, i, tile_op_result(f, first, i));
     return first;
 }
 
@@ -237,7 +237,7 @@ static tile_value build_least_bound(const splitter *s, tile_builder *b, tile_val
     tile_op def = tile_value_def(s->f, condition);
     if (!is_spread(s, def)) {
         mask_find(&s->masked, def, 0, &m);
-        return mask_build_all(&s->masked, b, mask_long(s->f, 0), &m);
+        return mask_build_all(&s->masked, b, mask_int64(s->f, 0), &m);
     }
     for (unsigned i = 0; i < tile_op_operand_count(s->f, def); i++) {
         bound = build_least_bound(s, b, tile_op_operand(s->f, def, i));
@@ -263,7 +263,7 @@ static void branch(const splitter *s, tile_op choice) {
     tile_value condition = tile_operand_condition(f, choice), chosen = tile_operand_yes(f, choice);
     const tile_type *type = tile_value_type(f, result);
     tile_value least = build_least_bound(s, &b, condition);
-    tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, mask_long(f, 0)), &type, 1);
+    tile_op fork = tile_build_if_else(&b, tile_build_le(&b, least, mask_int64(f, 0)), &type, 1);
     tile_builder hides = tile_builder_at_end(f, tile_op_region(f, fork, 0));
     tile_builder shows = tile_builder_at_end(f, tile_op_region(f, fork, 1));
     hides.loc = shows.loc = b.loc;
@@ -287,7 +287,7 @@ static long branch_before(const splitter *s) {
     tile_op next, op = tile_region_at(f, tile_op_at(f, s->loop)->parent)->first;
     for (; op.id && op.id != s->loop.id; op = next) {
         next = tile_op_at(f, op)->next;
-        follow(f, op, &product, &pending);
+        trace_mask(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
             !is_mask(s, tile_operand_condition(f, op), MASK_DEPTH))
             continue;

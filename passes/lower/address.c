@@ -93,7 +93,7 @@ tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsig
     return lower_thread_map(l, bases, TILE_LANE_BITS + layout->warp_bits);
 }
 
-bool lower_bits_cross(const tile_layout *layout, unsigned d) {
+bool lower_bits_overlap(const tile_layout *layout, unsigned d) {
     uint32_t thread = 0, registers = 0;
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
         thread |= tile_layout_coordinate(layout, layout->lane[i], d);
@@ -108,7 +108,7 @@ int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_,
     return tile_layout_coordinate(layout, tile_layout_apply(layout, register_, 0, 0), d);
 }
 
-tile_value lower_first_holder(lowering *l, const tile_layout *layout) {
+tile_value lower_is_first_holder(lowering *l, const tile_layout *layout) {
     uint32_t mask = tile_layout_redundant_threads(layout);
     if (!mask) return TILE_NO_VALUE;
     tile_value copy = tile_build_and(&l->builder, l->thread, lower_int(l, mask));
@@ -127,14 +127,15 @@ const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width
                       : tile_type_vector(context, scalar, width);
 }
 
-tile_value lower_take(lowering *l, tile_value fragment, const tile_cut *cut, unsigned index) {
+tile_value lower_extract_access(lowering *l, tile_value fragment, const tile_access_split *cut,
+                                unsigned index) {
     const tile_type *type = tile_value_type(l->f, fragment);
-    unsigned width = 1u << cut->width_bits, first = tile_cut_register(cut, index, 0);
+    unsigned width = 1u << cut->width_bits, first = tile_access_split_register(cut, index, 0);
     const tile_type *part = lower_part_type(l, type->scalar, width);
     int64_t order[16];
     bool in_row = true;
     for (unsigned i = 0; i < width; i++) {
-        order[i] = tile_cut_register(cut, index, i);
+        order[i] = tile_access_split_register(cut, index, i);
         in_row &= order[i] == first + i;
     }
     if (in_row && width == tile_type_elements(type)) return fragment;
@@ -144,7 +145,8 @@ tile_value lower_take(lowering *l, tile_value fragment, const tile_cut *cut, uns
     return picked;
 }
 
-tile_value lower_assemble(lowering *l, const tile_value *parts, const tile_cut *cut) {
+tile_value lower_combine_accesses(lowering *l, const tile_value *parts,
+                                  const tile_access_split *cut) {
     unsigned count = cut->count, width = 1u << cut->width_bits;
     const tile_type *part = tile_value_type(l->f, parts[0]);
     bool one = count == 1 && part->kind == TILE_TYPE_VECTOR;
@@ -153,7 +155,7 @@ tile_value lower_assemble(lowering *l, const tile_value *parts, const tile_cut *
     bool in_row = true;
     for (unsigned index = 0; index < count; index++)
         for (unsigned i = 0; i < width; i++)
-            order[tile_cut_register(cut, index, i)] = index * width + i;
+            order[tile_access_split_register(cut, index, i)] = index * width + i;
     for (unsigned i = 0; i < count * width; i++) in_row &= order[i] == i;
     if (in_row) return all;
     tile_value ordered = tile_build_permute(&l->builder, all, tile_value_type(l->f, all));

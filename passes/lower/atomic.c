@@ -50,12 +50,14 @@ static tile_value build_access(lowering *l, tile_builder *b, const atomic_op *a,
 
 /* Tiles --------------------------------------------------------------------------------------- */
 
-static tile_value elements_of(lowering *l, tile_value fragment, const tile_cut *cut, unsigned i) {
-    return fragment.id ? lower_take(l, fragment, cut, i) : TILE_NO_VALUE;
+static tile_value elements_of(lowering *l, tile_value fragment, const tile_access_split *cut,
+                              unsigned i) {
+    return fragment.id ? lower_extract_access(l, fragment, cut, i) : TILE_NO_VALUE;
 }
 
 /* Where the cut takes one at a time. */
-static tile_value element_of(lowering *l, tile_value fragment, const tile_cut *cut, unsigned i) {
+static tile_value element_of(lowering *l, tile_value fragment, const tile_access_split *cut,
+                             unsigned i) {
     bool one = fragment.id && tile_value_type(l->f, fragment)->kind == TILE_TYPE_SCALAR;
     tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* one for all */
     if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
@@ -64,14 +66,14 @@ static tile_value element_of(lowering *l, tile_value fragment, const tile_cut *c
 }
 
 static tile_value operand_at(lowering *l, const atomic_op *a, tile_value fragment,
-                             const tile_cut *cut, unsigned i) {
+                             const tile_access_split *cut, unsigned i) {
     return a->swaps ? element_of(l, fragment, cut, i) : elements_of(l, fragment, cut, i);
 }
 
 /* Elements that one instruction may take together; a predicate is each one's own. */
 static unsigned widest(lowering *l, const atomic_op *a, bool shared) {
     bool half = tile_scalar_bits(a->type->scalar) == 16;
-    if (a->predicate.id || !tile_atomic_takes_neighbours(&l->old, a->op)) return 1;
+    if (a->predicate.id || !tile_atomic_allows_vectors(&l->old, a->op)) return 1;
     if (shared) return half ? 2 : 1;
     return lower_widest(a->type->scalar);
 }
@@ -88,7 +90,7 @@ static tile_value update_view(lowering *l, const atomic_op *a, tile_value holder
             build_access(l, &l->builder, a, operand_at(l, a, a->src, &v.cut, i),
                          operand_at(l, a, a->desired, &v.cut, i), v.view->base, offset, predicate);
     }
-    return lower_assemble(l, parts, &v.cut);
+    return lower_combine_accesses(l, parts, &v.cut);
 }
 
 static tile_value update_shared(lowering *l, const atomic_op *a, tile_value holder) {
@@ -96,46 +98,47 @@ static tile_value update_shared(lowering *l, const atomic_op *a, tile_value hold
     lower_shared_access s = lower_start_shared(l, &map, a->type->layout, widest(l, a, true));
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s.cut.count);
     for (unsigned i = 0; i < s.cut.count; i++) {
-        tile_value offset = lower_shared_access_offset(l, &s, tile_cut_register(&s.cut, i, 0));
+        tile_value offset =
+            lower_shared_access_offset(l, &s, tile_access_split_register(&s.cut, i, 0));
         tile_value predicate = lower_and(l, holder, element_of(l, a->predicate, &s.cut, i));
         parts[i] =
             build_access(l, &l->builder, a, operand_at(l, a, a->src, &s.cut, i),
                          operand_at(l, a, a->desired, &s.cut, i), map.buffer, offset, predicate);
     }
-    return lower_assemble(l, parts, &s.cut);
+    return lower_combine_accesses(l, parts, &s.cut);
 }
 
 /* Index tiles in a buffer: each element has a place of its own. */
 static tile_value update_points(lowering *l, const atomic_op *a, tile_value holder) {
     lower_buffer_points p = lower_start_points(l, a->op, a->type->layout);
-    tile_cut cut = tile_cut_along(a->type->layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(a->type->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate,
-            offset = lower_point_offset(l, &p, tile_cut_register(&cut, i, 0), &predicate);
+            offset = lower_point_offset(l, &p, tile_access_split_register(&cut, i, 0), &predicate);
         tile_value mask = element_of(l, a->predicate, &cut, i);
         if (tile_op_has_attr(&l->old, a->op, TILE_ATTR_in_bounds))
-            lower_rely_within(l, a->memory.at[0], predicate, mask);
+            lower_assume_in_bounds(l, a->memory.at[0], predicate, mask);
         predicate = lower_and(l, predicate, holder);
         predicate = lower_and(l, predicate, mask);
         parts[i] = build_access(l, &l->builder, a, element_of(l, a->src, &cut, i),
                                 element_of(l, a->desired, &cut, i), p.buffer, offset, predicate);
     }
-    return lower_assemble(l, parts, &cut);
+    return lower_combine_accesses(l, parts, &cut);
 }
 
 static tile_value update_tile(lowering *l, const atomic_op *a) {
     tile_gather gather;
     bool shared = tile_value_type(&l->old, a->memory.at[0])->kind == TILE_TYPE_SHARED;
     bool points = shared && tile_gather_of(&l->old, a->op, &gather) && gather.tiles;
-    tile_value holder = lower_first_holder(l, a->type->layout);
+    tile_value holder = lower_is_first_holder(l, a->type->layout);
     tile_value old = points   ? update_points(l, a, holder)
                      : shared ? update_shared(l, a, holder)
                               : update_view(l, a, holder);
     if (!a->buffer.id) return old;
-    if (tile_sync_is_explicit(&l->old, a->op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, a->op)) lower_end_with_sync(l);
     lower_store_shared(l, old, a->type, &a->buffer, 1);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     return lower_load_shared(l, &a->buffer, 1, a->type, true);
 }
 
@@ -171,9 +174,9 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
                                : lower_view_offset(l, a->memory.at, a->memory.count);
     tile_value zero = lower_int(l, 0), inside = shared ? TILE_NO_VALUE : inside_view(l, a);
     tile_value predicate = lower_and(l, inside, a->predicate);
-    if (shared) lower_rely_on_element(l, a->op, a->memory.at, 1);
+    if (shared) lower_assume_element_in_bounds(l, a->op, a->memory.at, 1);
     if (a->buffer.id && tile_sync_is_explicit(&l->old, a->op) && !is_first_access(l, a->op))
-        lower_end_in_sync(l);
+        lower_end_with_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, zero);
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_in(&l->builder, branch, 0);
@@ -184,7 +187,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
     inner.region = tile_op_region(l->f, branch, 1);
     tile_build_yield(&inner, NULL, 0);
     if (!buffer.id) return TILE_NO_VALUE;
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     old = tile_build_ld_shared(&l->builder, buffer, &zero, 1, TILE_NO_VALUE, a->type);
     return tile_build_uniform(&l->builder, old);
 }
@@ -193,8 +196,9 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
 
 tile_value lower_atomic(lowering *l, tile_op op) {
     atomic_op a = read_op(l, op);
-    if (tile_op_releases(&l->old, op)) lower_end_in_sync(l);
+    if (tile_op_releases(&l->old, op)) lower_end_with_sync(l);
     tile_value old = a.type->kind == TILE_TYPE_TILE ? update_tile(l, &a) : update_scalar(l, &a);
-    if (tile_op_acquires(&l->old, op) && !a.buffer.id) tile_build_sync_for(&l->builder, l->who);
+    if (tile_op_acquires(&l->old, op) && !a.buffer.id)
+        tile_build_sync_for(&l->builder, l->executors);
     return old;
 }

@@ -14,9 +14,10 @@ void lower_alloc_barrier(lowering *l, tile_op op) {
                     tile_op_attr_int(&l->old, op, TILE_ATTR_offset, 0));
     tile_value_at(l->f, buffer)->name = tile_value_at(&l->old, old)->name;
     l->map[old.id] = buffer;
-    l->fresh_barriers = tile_arena_grow(l->pass->scratch, l->fresh_barriers, l->fresh_count,
-                                        &l->fresh_capacity, sizeof *l->fresh_barriers);
-    l->fresh_barriers[l->fresh_count++] = op;
+    l->uninitialized_barriers =
+        tile_arena_grow(l->pass->scratch, l->uninitialized_barriers, l->uninitialized_count,
+                        &l->uninitialized_capacity, sizeof *l->uninitialized_barriers);
+    l->uninitialized_barriers[l->uninitialized_count++] = op;
 }
 
 /* A branch that these threads take; where what it does is built. */
@@ -50,9 +51,9 @@ static void init_buffer(lowering *l, tile_builder *b, tile_op alloc, int64_t thr
 
 /* By one thread, one after the other: their addresses are constants, and each instruction takes one
  * address for all threads. */
-static void init_in_turn(lowering *l, tile_builder *b) {
-    for (size_t i = 0; i < l->fresh_count; i++) {
-        tile_op alloc = l->fresh_barriers[i];
+static void init_by_one_warp(lowering *l, tile_builder *b) {
+    for (size_t i = 0; i < l->uninitialized_count; i++) {
+        tile_op alloc = l->uninitialized_barriers[i];
         tile_value buffer = l->map[tile_op_result(&l->old, alloc, 0).id];
         tile_value count = lower_int(l, tile_op_attr_int(&l->old, alloc, TILE_ATTR_count, 1));
         for (int64_t k = 0; k < barriers_of(l, alloc); k++) {
@@ -63,28 +64,28 @@ static void init_in_turn(lowering *l, tile_builder *b) {
 }
 
 /* The second warp's first thread makes a few: the first warp may have copies to begin with. */
-static tile_value find_makers(lowering *l, int64_t threads) {
+static tile_value find_barrier_allocs(lowering *l, int64_t threads) {
     if (threads > 1) return tile_build_lt(&l->builder, l->thread, lower_int(l, threads));
-    return tile_build_eq(&l->builder, l->thread, lower_int(l, l->who.warps > 1 ? LANES : 0));
+    return tile_build_eq(&l->builder, l->thread, lower_int(l, l->executors.warps > 1 ? LANES : 0));
 }
 
-static void init_fresh(lowering *l) {
-    enum { MOST_IN_TURN = 32 };
-    int64_t threads = 0, total = 0, all = (int64_t)LANES * l->who.warps;
-    for (size_t i = 0; i < l->fresh_count; i++) {
-        int64_t barriers = barriers_of(l, l->fresh_barriers[i]);
+static void init_barriers(lowering *l) {
+    enum { MAX_BY_ONE_WARP = 32 };
+    int64_t threads = 0, total = 0, all = (int64_t)LANES * l->executors.warps;
+    for (size_t i = 0; i < l->uninitialized_count; i++) {
+        int64_t barriers = barriers_of(l, l->uninitialized_barriers[i]);
         threads = barriers > threads ? barriers : threads;
         total += barriers;
     }
-    threads = total <= MOST_IN_TURN ? 1 : threads > all ? all : threads;
-    tile_builder inner = begin_if(l, &l->builder, find_makers(l, threads));
-    if (threads == 1) init_in_turn(l, &inner);
-    for (size_t i = 0; i < l->fresh_count && threads > 1; i++)
-        init_buffer(l, &inner, l->fresh_barriers[i], threads);
+    threads = total <= MAX_BY_ONE_WARP ? 1 : threads > all ? all : threads;
+    tile_builder inner = begin_if(l, &l->builder, find_barrier_allocs(l, threads));
+    if (threads == 1) init_by_one_warp(l, &inner);
+    for (size_t i = 0; i < l->uninitialized_count && threads > 1; i++)
+        init_buffer(l, &inner, l->uninitialized_barriers[i], threads);
     tile_build_mbarrier_fence(&inner);
     tile_build_yield(&inner, NULL, 0);
-    l->fresh_count = 0;
-    l->fresh_unmet = true;
+    l->uninitialized_count = 0;
+    l->init_needs_sync = true;
 }
 
 bool lower_is_arithmetic(const tile_function *f, tile_op op) {
@@ -102,18 +103,18 @@ void lower_begin_barriers(lowering *l) {
         if (!lower_is_arithmetic(&l->old, op)) break;
         if (tile_op_opcode(&l->old, op) == TILE_OP_alloc_barrier) lower_alloc_barrier(l, op);
     }
-    if (l->fresh_count) init_fresh(l);
+    if (l->uninitialized_count) init_barriers(l);
 }
 
-void lower_meet_barriers(lowering *l) {
-    if (l->fresh_count) init_fresh(l);
-    if (!l->fresh_unmet) return;
-    l->fresh_unmet = false;
+void lower_sync_after_barrier_init(lowering *l) {
+    if (l->uninitialized_count) init_barriers(l);
+    if (!l->init_needs_sync) return;
+    l->init_needs_sync = false;
     if (l->f->cluster_rank) {
         tile_build_cluster_arrive(&l->builder);
         tile_build_cluster_wait(&l->builder);
     } else {
-        tile_build_sync_for(&l->builder, l->who);
+        tile_build_sync_for(&l->builder, l->executors);
     }
 }
 
@@ -128,7 +129,7 @@ static void keep_scope(lowering *l, tile_op op) {
 /* The set's first arrival expects the bytes of its copies, too. Who makes the others; none. */
 static tile_value expect_and_arrive(lowering *l, const tile_value *element, tile_value index,
                                     tile_value first, int64_t bytes) {
-    bool alone = l->who.warps == 1;
+    bool alone = l->executors.warps == 1;
     tile_value leader = alone ? first : tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_build_mbarrier_expect(&l->builder, lower_mapped(l, element[0]), &index, 1,
                                lower_int(l, bytes), leader);
@@ -161,8 +162,9 @@ void lower_barrier_wait(lowering *l, tile_op op) {
 /* Turns ---------------------------------------------------------------------------------------- */
 
 /* At the barrier of group g the ones before it arrive, and it waits. */
-static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barrier) {
-    tile_value number = lower_int(l, barrier), warps = lower_int(l, 2 * TILE_WARPS_OF_TURN);
+static void build_order_barrier(lowering *l, tile_builder *b, bool passes, unsigned barrier) {
+    tile_value number = lower_int(l, barrier),
+               warps = lower_int(l, 2 * TILE_WARPS_PER_ORDERED_GROUP);
     if (passes)
         tile_build_sync_arrive(b, number, warps);
     else
@@ -171,9 +173,9 @@ static void build_turn(lowering *l, tile_builder *b, bool passes, unsigned barri
 
 /* if warpgroup == g { its turn } else { the turns of those behind it }: numbers of barriers are
  * constants, as ptxas would reserve all of them otherwise. */
-static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
-                        unsigned g) {
-    unsigned count = tile_turns_of(l->who);
+static void build_order_barriers(lowering *l, tile_builder *b, tile_op op, tile_value warpgroup,
+                                 unsigned g) {
+    unsigned count = tile_ordered_warpgroups(l->executors);
     bool passes = tile_op_opcode(&l->old, op) == TILE_OP_ordered_arrive;
     bool edge = tile_op_has_attr(&l->old, op, TILE_ATTR_edge);
     int64_t first = 1;
@@ -181,32 +183,33 @@ static void build_turns(lowering *l, tile_builder *b, tile_op op, tile_value war
     if (edge) g = passes ? count - 1 : 0;
     unsigned barrier = (unsigned)first + (passes ? (g + 1) % count : g);
     if (!edge && g + 1 == count) {
-        build_turn(l, b, passes, barrier);
+        build_order_barrier(l, b, passes, barrier);
         return;
     }
     tile_op branch = tile_build_if_else(b, tile_build_eq(b, warpgroup, lower_int(l, g)), NULL, 0);
     for (unsigned r = 0; r < 2; r++) {
         tile_builder inner = tile_builder_in(b, branch, r);
         if (r == 0)
-            build_turn(l, &inner, passes, barrier);
+            build_order_barrier(l, &inner, passes, barrier);
         else if (!edge)
-            build_turns(l, &inner, op, warpgroup, g + 1);
+            build_order_barriers(l, &inner, op, warpgroup, g + 1);
         tile_build_yield(&inner, NULL, 0);
     }
 }
 
 /* Which one of all groups' the thread's is. */
 static tile_value find_warpgroup(lowering *l) {
-    unsigned own = l->who.warps / TILE_WARPS_OF_TURN;
-    tile_value group = l->who.groups > 1 ? tile_region_arg(l->f, l->who.role, 0) : TILE_NO_VALUE;
+    unsigned own = l->executors.warps / TILE_WARPS_PER_ORDERED_GROUP;
+    tile_value group =
+        l->executors.groups > 1 ? tile_region_arg(l->f, l->executors.role, 0) : TILE_NO_VALUE;
     if (own == 1 && group.id) return group;
     tile_value warpgroup =
-        tile_build_div(&l->builder, l->thread, lower_int(l, LANES * TILE_WARPS_OF_TURN));
+        tile_build_div(&l->builder, l->thread, lower_int(l, LANES * TILE_WARPS_PER_ORDERED_GROUP));
     if (!group.id) return warpgroup;
     return tile_build_add(&l->builder, tile_build_mul(&l->builder, group, lower_int(l, own)),
                           warpgroup);
 }
 
-void lower_turn(lowering *l, tile_op op) {
-    build_turns(l, &l->builder, op, find_warpgroup(l), 0);
+void lower_ordered_issue(lowering *l, tile_op op) {
+    build_order_barriers(l, &l->builder, op, find_warpgroup(l), 0);
 }

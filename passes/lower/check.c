@@ -24,7 +24,7 @@ typedef struct checker {
     const tile_range *ranges;
     int64_t instructions; /* of one thread, about, up to here */
     bool ok;
-    bool crowded; /* registers: has been told */
+    bool register_heavy; /* registers: has been told */
 } checker;
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -61,7 +61,7 @@ static void check_dot(checker *c, tile_op op) {
             "dot: the accumulator takes more than 1024 registers of each thread; use smaller "
             "tiles or "
             "more warps");
-    if (warpgroup_takes(c->f, op)) {
+    if (warpgroup_uses_wgmma(c->f, op)) {
         warpgroup_plan plan;
         const char *fault = warpgroup_find_plan(c->f, op, &plan);
         if (fault) tile_error_at(c->f, op, "dot: %s; run assign-layouts", fault);
@@ -139,7 +139,7 @@ static void check_copy(checker *c, tile_op op, const tile_gather *g) {
 }
 
 /* Through a buffer, or by shuffles; and indices lie where the result does. */
-static bool can_gather(const tile_function *f, tile_op op) {
+static bool is_gatherable(const tile_function *f, tile_op op) {
     unsigned axis = (unsigned)tile_op_attr_int(f, op, TILE_ATTR_axis, 0);
     tile_lookup_plan plan;
     const tile_layout *to = tile_value_type(f, tile_op_result(f, op, 0))->layout;
@@ -150,7 +150,7 @@ static bool can_gather(const tile_function *f, tile_op op) {
 
 static void check_gather(checker *c, tile_op op) {
     tile_gather g;
-    if (tile_op_opcode(c->f, op) == TILE_OP_gather && !can_gather(c->f, op))
+    if (tile_op_opcode(c->f, op) == TILE_OP_gather && !is_gatherable(c->f, op))
         c->ok = tile_error_at(
             c->f, op,
             "gather: elements move between threads, which takes a shared buffer, and each has the "
@@ -329,7 +329,7 @@ static int64_t instructions_of(const checker *c, tile_op op) {
         most = larger(most, elements_of_thread(c, op, tile_op_result(c->f, op, i)));
     if (data->opcode != TILE_OP_dot) return most;
     enum { EACH_WGMMA = 8 }; /* instructions for two descriptors and the product */
-    if (warpgroup_takes(c->f, op))
+    if (warpgroup_uses_wgmma(c->f, op))
         return EACH_WGMMA * most * tile_type_dim(warpgroup_operand(c->f, op, TILE_MMA_LHS), 1) / 64;
     const tile_mma *row = tile_product_mma(c->f, op, c->pass->target);
     const tile_type *left = tile_value_type(c->f, tile_operand_lhs(c->f, op));
@@ -356,8 +356,8 @@ static void check_registers(checker *c, tile_op op) {
         uint64_t registers = bits_of(type) / REGISTER_BITS;
         if (registers <= MOST) continue;
         c->ok = false;
-        if (c->crowded) return;
-        c->crowded = true;
+        if (c->register_heavy) return;
+        c->register_heavy = true;
         tile_error_of(c->f, op,
                       "the tile takes %llu registers of each of %u threads, which have %d; use "
                       "smaller tiles or more warps",
@@ -368,7 +368,7 @@ static void check_registers(checker *c, tile_op op) {
 
 /* Says which loop carries more than the registers hold beside its own work: its code is right, and
  * keeps some of it in local memory. */
-static void tell_spills(const checker *c, tile_op op) {
+static void report_spills(const checker *c, tile_op op) {
     enum { MOST = 224 };
     tile_opcode opcode = tile_op_opcode(c->f, op);
     uint64_t bits = 0;
@@ -430,7 +430,7 @@ static void check_op(tile_function *f, tile_op op, checker *c) {
     if (c->ok) check_parts(c, op);
     if (c->ok) check_rank(c, op);
     if (c->ok) check_registers(c, op);
-    if (c->ok) tell_spills(c, op);
+    if (c->ok) report_spills(c, op);
     if (c->ok) check_length(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_dot) check_dot(c, op);
     if (c->ok && tile_op_opcode(f, op) == TILE_OP_convert_layout) check_convert(c, op);

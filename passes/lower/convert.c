@@ -131,8 +131,8 @@ tile_value lower_convert(lowering *l, tile_op op) {
     if (!buffer.count)
         return from->scalar == TILE_i1 ? shuffle_bits(l, value, from, to)
                                        : shuffle_all(l, value, from, to);
-    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
     lower_store_shared(l, value, from, buffer.at, 1);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     return lower_load_shared(l, buffer.at, 1, to, true);
 }

@@ -12,7 +12,7 @@
 #include "passes/lower/lower.h"
 
 /* How many elements both cuts move at once: as long as they take the same register bits. */
-static unsigned common_width(const tile_cut *a, const tile_cut *b) {
+static unsigned common_width(const tile_access_split *a, const tile_access_split *b) {
     unsigned bits = 0;
     while (bits < a->width_bits && bits < b->width_bits && a->bits[bits] == b->bits[bits]) bits++;
     return 1u << bits;
@@ -52,7 +52,7 @@ static void copy_or_pad(lowering *l, tile_op op, tile_value base, tile_value sou
     tile_build_cp_async(&l->builder, base, &source, 1, to->map.buffer, &target, 1,
                         pads ? TILE_NO_VALUE : predicate);
     tile_op_set_int(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_bytes, bytes);
-    lower_keep_cache(l, op);
+    lower_copy_cache_hints(l, op);
     if (!pads) return;
     tile_build_yield(&l->builder, NULL, 0);
     l->builder.region = tile_op_region(l->f, branch, 1);
@@ -72,8 +72,8 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     lower_mask_view(l, op, &from);
     lower_shared_map map = lower_map_shared(l, buffer, buffer_count, layout);
     lower_shared_access to = lower_start_shared(l, &map, layout, 1u << from.cut.width_bits);
-    to.cut =
-        tile_cut_fragment(layout, to.map.reg, to.thread_bits, common_width(&from.cut, &to.cut));
+    to.cut = tile_split_fragment_accesses(layout, to.map.reg, to.thread_bits,
+                                          common_width(&from.cut, &to.cut));
     from.cut = to.cut;
     tile_scalar scalar = tile_value_type(&l->old, view[0])->scalar;
     unsigned width = 1u << to.cut.width_bits, bytes = tile_scalar_bytes(scalar) * width;
@@ -81,14 +81,15 @@ static void copy_in(lowering *l, tile_op op, const tile_value *view, const tile_
     if (async && !suits) explain_threads(l, op, tile_value_type(&l->old, view[0]), bytes);
     for (unsigned i = 0; i < to.cut.count; i++) {
         tile_value predicate, source = lower_view_access_offset(l, &from, i, &predicate);
-        tile_value target = lower_shared_access_offset(l, &to, tile_cut_register(&to.cut, i, 0));
+        tile_value target =
+            lower_shared_access_offset(l, &to, tile_access_split_register(&to.cut, i, 0));
         const tile_type *type = lower_part_type(l, scalar, width);
         if (async && suits) {
             copy_or_pad(l, op, from.view->base, source, &to, target, predicate, bytes, type);
         } else {
             tile_value part =
                 tile_build_ld_global(&l->builder, from.view->base, &source, 1, predicate, type);
-            lower_keep_cache(l, op);
+            lower_copy_cache_hints(l, op);
             part = lower_pad(l, op, part, predicate);
             if (scalar != tile->scalar)
                 part = tile_build_cast(&l->builder, part, lower_part_type(l, tile->scalar, width));
@@ -129,7 +130,7 @@ bool lower_gathered_copy(const tile_function *f, const tile_range *ranges, tile_
 
 /* Threads that hold nothing of their own stay out of the copy. */
 static tile_op open_guard(lowering *l, const tile_layout *layout, tile_builder *outer) {
-    tile_value first = lower_first_holder(l, layout);
+    tile_value first = lower_is_first_holder(l, layout);
     *outer = l->builder;
     if (!first.id) return TILE_NO_OP;
     tile_op guard = tile_build_if_else(&l->builder, first, NULL, 0);
@@ -148,7 +149,7 @@ static void close_guard(lowering *l, tile_op guard, tile_builder outer) {
 
 /* The barrier waits for what each thread has started; ordinary stores come before the arrival. What
  * wgmma reads is complete and fenced before it: no thread could do that later. */
-static void arrive_later(lowering *l, tile_op op) {
+static void arrive_on_completion(lowering *l, tile_op op) {
     tile_value buffer = tile_operand_dst(&l->old, op);
     if (warpgroup_buffers(&l->old, l->pass->scratch)[tile_shared_source(&l->old, buffer).id]) {
         tile_build_commit_group(&l->builder);
@@ -188,5 +189,5 @@ void lower_copy(lowering *l, tile_op op) {
                          to.at);
     }
     close_guard(l, guard, outer);
-    if (counted) arrive_later(l, op);
+    if (counted) arrive_on_completion(l, op);
 }

@@ -100,7 +100,7 @@ static tile_value multiply(lowering *l, tile_op op, const tile_mma *row, tile_va
 }
 
 tile_value lower_dot(lowering *l, tile_op op) {
-    if (warpgroup_takes(&l->old, op)) return lower_wgmma(l, op);
+    if (warpgroup_uses_wgmma(&l->old, op)) return lower_wgmma(l, op);
     const tile_mma *row = tile_product_mma(&l->old, op, l->pass->target);
     if (!row) return lower_fma_loop(l, op);
     tile_value acc = tile_op_segment(&l->old, op, TILE_MMA_ACC).at[0];

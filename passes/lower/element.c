@@ -38,7 +38,7 @@ static bool is_atomic(const tile_function *f, tile_op op) {
 
 static unsigned choose_width(const lowering *l, const thread_access *a) {
     tile_access_facts facts = tile_view_access(&l->old, l->ranges, a->element);
-    bool apart = is_atomic(&l->old, a->op) && !tile_atomic_takes_neighbours(&l->old, a->op);
+    bool apart = is_atomic(&l->old, a->op) && !tile_atomic_allows_vectors(&l->old, a->op);
     if (facts.unit_dim != a->last || apart) return 1;
     return facts.width < a->elements ? facts.width : a->elements;
 }
@@ -91,13 +91,13 @@ static tile_value move_part(lowering *l, const thread_access *a, unsigned first)
     if (tile_op_opcode(&l->old, a->op) == TILE_OP_ld_global) {
         old = tile_build_ld_global(b, base, &offset, 1, predicate,
                                    lower_part_type(l, a->scalar, a->width));
-        lower_keep_cache(l, a->op);
+        lower_copy_cache_hints(l, a->op);
         return lower_pad(l, a->op, old, predicate);
     }
     tile_value src = source_of(l, a, first);
     if (!is_atomic(&l->old, a->op)) {
         tile_build_st_global(b, src, base, &offset, 1, predicate);
-        lower_keep_cache(l, a->op);
+        lower_copy_cache_hints(l, a->op);
         return TILE_NO_VALUE;
     }
     if (tile_op_opcode(&l->old, a->op) == TILE_OP_atomic_cas_thread) {

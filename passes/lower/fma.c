@@ -119,8 +119,8 @@ static void start_operand(fma_loop *x, loop_operand *o, unsigned operand) {
         o->high[i] = tile_layout_offset_of(type->layout, k);
         o->access.thread_bits |= o->high[i];
     }
-    o->access.cut = tile_cut_fragment(&o->layout, o->access.map.reg, o->access.thread_bits,
-                                      lower_widest(type->scalar));
+    o->access.cut = tile_split_fragment_accesses(&o->layout, o->access.map.reg,
+                                                 o->access.thread_bits, lower_widest(type->scalar));
     o->offset = o->access.thread_part;
     number_registers(x, o);
 }
@@ -160,7 +160,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
     access.layout = &o->layout;
     access.thread_part = o->offset;
     tile_value offset =
-        lower_shared_access_offset(l, &access, tile_cut_register(&access.cut, index, 0));
+        lower_shared_access_offset(l, &access, tile_access_split_register(&access.cut, index, 0));
     tile_scalar scalar = tile_value_type(l->f, access.map.buffer)->scalar;
     tile_value value =
         tile_build_ld_shared(&l->builder, access.map.buffer, &offset, 1, TILE_NO_VALUE,
@@ -169,7 +169,7 @@ static tile_value load(fma_loop *x, loop_operand *o, unsigned index) {
 }
 
 /* Where a register is: which access of the cut, which element of it. */
-static unsigned access_of(const tile_cut *cut, unsigned register_, unsigned *element) {
+static unsigned access_of(const tile_access_split *cut, unsigned register_, unsigned *element) {
     unsigned index = register_ >> (cut->rest_bits + cut->width_bits) << cut->rest_bits;
     *element = 0;
     for (unsigned i = 0; i < cut->rest_bits; i++) index |= (register_ >> cut->rest[i] & 1) << i;

@@ -35,7 +35,7 @@ void lower_coordinates(lowering *l, tile_op op, tile_value *coordinates) {
         tile_value own = constant
                              ? lower_int(l, lower_register_coordinate(layout, (unsigned)known, d))
                              : register_coordinate(l, layout, d, element);
-        coordinates[d] = lower_bits_cross(layout, d) ? tile_build_xor(&l->builder, thread, own)
-                                                     : lower_add(l, thread, own);
+        coordinates[d] = lower_bits_overlap(layout, d) ? tile_build_xor(&l->builder, thread, own)
+                                                       : lower_add(l, thread, own);
     }
 }

@@ -13,7 +13,7 @@ static tile_value inside(lowering *l, tile_value index, tile_value limit) {
     return tile_build_ult(&l->builder, index, is_long ? lower_to_long(l, limit) : limit);
 }
 
-lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned register_) {
+lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_) {
     unsigned own = tile_layout_narrow_register(a->layout, &a->point_layout, register_);
     lower_point *point = &a->point[own];
     if (point->known) return *point;
@@ -54,7 +54,7 @@ lower_buffer_points lower_start_points(lowering *l, tile_op op, const tile_layou
 static tile_value lower_own_coordinate(lowering *l, const lower_buffer_points *p, unsigned t,
                                        unsigned register_) {
     int64_t added = lower_register_coordinate(p->layout, register_, t);
-    if (lower_bits_cross(p->layout, t) && added)
+    if (lower_bits_overlap(p->layout, t) && added)
         return tile_build_xor(&l->builder, p->thread[t], lower_int(l, added));
     return lower_add(l, p->thread[t], lower_int(l, added));
 }
@@ -120,7 +120,7 @@ void lower_mask_view(lowering *l, tile_op op, lower_view_access *a) {
         return;
     }
     a->mask = predicate;
-    if (!keeps_width(l, a, gather.predicate)) a->cut = tile_cut_along(a->layout, 0, 1);
+    if (!keeps_width(l, a, gather.predicate)) a->cut = tile_split_accesses_along(a->layout, 0, 1);
 }
 
 /* Pads ---------------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ tile_value lower_load_scalar(lowering *l, tile_op op) {
     tile_value offset = lower_view_offset(l, gather.index - 1, gather.rank + 1);
     tile_value loaded = tile_build_ld_global(&l->builder, l->views[gather.memory.id]->base, &offset,
                                              1, predicate, gather.type);
-    lower_keep_cache(l, op);
+    lower_copy_cache_hints(l, op);
     return tile_build_uniform(&l->builder, lower_pad(l, op, loaded, predicate));
 }
 
@@ -176,7 +176,7 @@ void lower_store_scalar(lowering *l, tile_op op) {
     tile_value value = lower_mapped(l, tile_operand_src(&l->old, op));
     tile_build_st_global(&l->builder, value, l->views[gather.memory.id]->base, &offset, 1,
                          lower_and(l, predicate, first));
-    lower_keep_cache(l, op);
+    lower_copy_cache_hints(l, op);
 }
 
 /* Elements of shared buffers ------------------------------------------------------------------ */
@@ -199,8 +199,8 @@ static tile_value mask_at(lowering *l, const tile_gather *gather, unsigned regis
 static tile_value one_predicate(lowering *l, const tile_gather *gather) {
     tile_value mask = mask_at(l, gather, 0);
     const tile_type *buffer = tile_value_type(&l->old, gather->memory);
-    tile_value in = lower_inside_buffer(l, buffer, gather->index, 1);
-    lower_rely_within(l, gather->memory, in, mask);
+    tile_value in = lower_in_bounds_of_buffer(l, buffer, gather->index, 1);
+    lower_assume_in_bounds(l, gather->memory, in, mask);
     return lower_and(l, mask, in);
 }
 
@@ -208,11 +208,11 @@ static tile_value one_predicate(lowering *l, const tile_gather *gather) {
 static tile_value point_predicate(lowering *l, tile_op op, const tile_gather *gather,
                                   tile_value inside, tile_value mask) {
     if (tile_op_has_attr(&l->old, op, TILE_ATTR_in_bounds))
-        lower_rely_within(l, gather->memory, inside, mask);
+        lower_assume_in_bounds(l, gather->memory, inside, mask);
     return lower_and(l, inside, mask);
 }
 
-bool lower_pick(lowering *l, tile_op op, tile_value *result) {
+bool lower_gathered_load(lowering *l, tile_op op, tile_value *result) {
     tile_gather gather;
     if (!is_in_buffer(l, op, &gather)) return false;
     if (gather.type->kind == TILE_TYPE_SCALAR) {
@@ -224,35 +224,35 @@ bool lower_pick(lowering *l, tile_op op, tile_value *result) {
         return true;
     }
     lower_buffer_points p = lower_start_points(l, op, gather.type->layout);
-    tile_cut cut = tile_cut_along(gather.type->layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(gather.type->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate;
-        unsigned register_ = tile_cut_register(&cut, i, 0);
+        unsigned register_ = tile_access_split_register(&cut, i, 0);
         tile_value offset = lower_point_offset(l, &p, register_, &predicate);
         predicate = point_predicate(l, op, &gather, predicate, mask_at(l, &gather, register_));
         parts[i] = tile_build_ld_shared(&l->builder, p.buffer, &offset, 1, predicate,
                                         lower_part_type(l, gather.type->scalar, 1));
     }
-    *result = lower_assemble(l, parts, &cut);
+    *result = lower_combine_accesses(l, parts, &cut);
     return true;
 }
 
 static void scatter_tile(lowering *l, tile_op op, const tile_gather *gather) {
     const tile_layout *layout = gather->type->layout;
     lower_buffer_points p = lower_start_points(l, op, layout);
-    tile_cut cut = tile_cut_along(layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(layout, 0, 1);
     tile_value src = lower_mapped(l, tile_operand_src(&l->old, op));
-    tile_value holder = lower_first_holder(l, layout);
+    tile_value holder = lower_is_first_holder(l, layout);
     for (unsigned i = 0; i < cut.count; i++) {
         tile_value predicate;
-        unsigned register_ = tile_cut_register(&cut, i, 0);
+        unsigned register_ = tile_access_split_register(&cut, i, 0);
         tile_value offset = lower_point_offset(l, &p, register_, &predicate);
         predicate = point_predicate(l, op, gather, predicate, mask_at(l, gather, register_));
         predicate = lower_and(l, predicate, holder);
-        tile_build_st_shared(&l->builder, lower_take(l, src, &cut, i), p.buffer, &offset, 1,
-                             predicate);
-        lower_keep_conflicts(l, op);
+        tile_build_st_shared(&l->builder, lower_extract_access(l, src, &cut, i), p.buffer, &offset,
+                             1, predicate);
+        lower_copy_conflict_attrs(l, op);
     }
 }
 
@@ -265,7 +265,7 @@ static void scatter_scalar(lowering *l, tile_op op, const tile_gather *gather) {
                          lower_mapped(l, gather->memory), &offset, 1, predicate);
 }
 
-bool lower_scatter(lowering *l, tile_op op) {
+bool lower_scattered_store(lowering *l, tile_op op) {
     tile_gather gather;
     if (!is_in_buffer(l, op, &gather)) return false;
     if (gather.type->kind == TILE_TYPE_SCALAR)
@@ -296,7 +296,7 @@ tile_value lower_inside(lowering *l, tile_op op) {
         lower_view_access_offset(l, &a, i, &predicate);
         parts[i] = truth(l, predicate);
     }
-    return lower_assemble(l, parts, &a.cut);
+    return lower_combine_accesses(l, parts, &a.cut);
 }
 
 /* Along an axis of a tile --------------------------------------------------------------------- */
@@ -313,16 +313,16 @@ tile_value lower_gather(lowering *l, tile_op op) {
     const tile_type *place = tile_value_type(&l->old, buffer.at[0]);
     const tile_type *index = tile_value_type(&l->old, at.at[0]);
     const tile_type *i32 = tile_type_scalar(tile_function_context(l->f), TILE_i32);
-    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
     lower_store_shared(l, lower_mapped(l, src.at[0]), from, buffer.at, 1);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     lower_buffer_points p = {.type = place, .layout = to->layout, .covered = to->rank};
-    tile_cut cut = tile_cut_along(to->layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(to->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
     tile_value zero = lower_int(l, 0), coordinates[TILE_MAX_RANK];
     for (unsigned t = 0; t < to->rank; t++) p.thread[t] = lower_thread_coordinate(l, to->layout, t);
     for (unsigned i = 0; i < cut.count; i++) {
-        unsigned register_ = tile_cut_register(&cut, i, 0);
+        unsigned register_ = tile_access_split_register(&cut, i, 0);
         for (unsigned t = 0; t < to->rank; t++)
             coordinates[t] = t == axis ? zero : lower_own_coordinate(l, &p, t, register_);
         coordinates[axis] =
@@ -334,5 +334,5 @@ tile_value lower_gather(lowering *l, tile_op op) {
         parts[i] = tile_build_ld_shared(&l->builder, lower_mapped(l, buffer.at[0]), &offset, 1,
                                         TILE_NO_VALUE, lower_part_type(l, to->scalar, 1));
     }
-    return lower_assemble(l, parts, &cut);
+    return lower_combine_accesses(l, parts, &cut);
 }

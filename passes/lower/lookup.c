@@ -33,23 +33,23 @@ static tile_value lane_of(const lookup *k, tile_value index) {
 }
 
 /* Register `source` of the lane that the index tells. */
-static tile_value ask(const lookup *k, tile_value lane, uint32_t source) {
+static tile_value shuffle_from(const lookup *k, tile_value lane, uint32_t source) {
     lowering *l = k->l;
     tile_value held = tile_build_extract(&l->builder, k->src, lower_int(l, source),
                                          lower_part_type(l, k->from->scalar, 1));
     return k->plan.lanes ? lower_shfl(l, held, lane, "idx") : held;
 }
 
-static tile_value look_up(const lookup *k, unsigned register_) {
+static tile_value build_lookup(const lookup *k, unsigned register_) {
     lowering *l = k->l;
     tile_value index = index_of(k, register_), lane = lane_of(k, index);
     tile_value rest = tile_build_and(&l->builder, index, lower_int(l, ~(int64_t)k->plan.bits));
     tile_lookup_sources(k->from->layout, k->to->layout, k->axis, register_, k->sources);
-    tile_value taken = ask(k, lane, k->sources[0]);
+    tile_value taken = shuffle_from(k, lane, k->sources[0]);
     for (unsigned i = 1; i < k->plan.sources; i++) {
         int64_t there = lower_register_coordinate(k->from->layout, k->sources[i], k->axis);
         tile_value here = tile_build_eq(&l->builder, rest, lower_int(l, there));
-        taken = tile_build_select(&l->builder, here, ask(k, lane, k->sources[i]), taken);
+        taken = tile_build_select(&l->builder, here, shuffle_from(k, lane, k->sources[i]), taken);
     }
     return taken;
 }
@@ -68,8 +68,9 @@ tile_value lower_lookup(lowering *l, tile_op op, unsigned axis) {
     uint32_t kept = ((UINT32_C(1) << TILE_LANE_BITS) - 1) & ~k.plan.lanes;
     k.own = tile_build_and(&l->builder, l->thread, lower_int(l, kept));
     k.sources = TILE_NEW_ARRAY(l->pass->scratch, uint32_t, k.plan.sources);
-    tile_cut cut = tile_cut_along(k.to->layout, 0, 1);
+    tile_access_split cut = tile_split_accesses_along(k.to->layout, 0, 1);
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut.count);
-    for (unsigned i = 0; i < cut.count; i++) parts[i] = look_up(&k, tile_cut_register(&cut, i, 0));
-    return lower_assemble(l, parts, &cut);
+    for (unsigned i = 0; i < cut.count; i++)
+        parts[i] = build_lookup(&k, tile_access_split_register(&cut, i, 0));
+    return lower_combine_accesses(l, parts, &cut);
 }

@@ -5,10 +5,10 @@
  *   address.c  linear maps of the thread's number, coordinates, predicates, offsets
  *   view.c     loads and stores between views and fragments
  *   gather.c   the points of index tiles, predicates, pads, scalars
- *   within.c   coordinates in shared buffers, of which the CPU device is told
+ *   bounds_assume.c   coordinates in shared buffers, of which the CPU device is told
  *   shared.c   loads and stores between shared buffers and fragments, ldmatrix
  *   store.c    tiles that are stored piece by piece
- *   late.c     what only these need, computed piece by piece, too
+ *   store_fusion.c     what only these need, computed piece by piece, too
  *   fragment.c tiles as what a thread holds of them
  *   thread.c   accesses of single threads to shared buffers by coordinates
  *   element.c  .. and to views
@@ -54,17 +54,18 @@ typedef struct lowering {
     tile_value *map;          /* old value -> new value; tiles become vectors, views nothing */
     lower_view **views;       /* old value -> its parts, for views */
     const tile_range *ranges; /* by old value */
-    tile_executors who;       /* execute what is built now */
+    tile_executors executors; /* execute what is built now */
     tile_value thread;        /* thread_id: the number in that set */
     unsigned warp_bits;       /* of that set */
-    bool *late;               /* by old operation: its users compute it (late.c) */
-    tile_op *fresh_barriers;  /* alloc_barrier operations: not initialised yet */
-    size_t fresh_count, fresh_capacity;
-    bool fresh_unmet; /* initialised, and the block's threads have not met since */
-    tile_region met_in[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by numbers of .. */
-    unsigned met_first[TILE_MAX_BARRIERS]; /* .. their own, from this one on */
-    unsigned met_count;
-    uint32_t numbers_taken;
+    bool *fused;              /* by old operation: its users compute it (store_fusion.c) */
+    tile_op *uninitialized_barriers; /* alloc_barrier operations: not initialised yet */
+    size_t uninitialized_count, uninitialized_capacity;
+    bool init_needs_sync; /* initialised, and the block's threads have not met since */
+    tile_region named_barrier_region[TILE_MAX_BARRIERS]; /* regions whose groups of warps meet by
+                                                            numbers of .. */
+    unsigned named_barrier_first[TILE_MAX_BARRIERS];     /* .. their own, from this one on */
+    unsigned named_barrier_count;
+    uint32_t named_barriers_used;
     bool failed; /* something has been refused on the way */
 } lowering;
 
@@ -117,17 +118,19 @@ tile_value lower_thread_map(lowering *l, const uint32_t *bases, unsigned count);
 tile_value lower_thread_coordinate(lowering *l, const tile_layout *layout, unsigned d);
 /* Whether registers change bits of coordinate d that lanes or warps change, too: then what both
  * contribute meets by exclusive-or, else it is a sum. */
-bool lower_bits_cross(const tile_layout *layout, unsigned d);
+bool lower_bits_overlap(const tile_layout *layout, unsigned d);
 /* Coordinate d of what thread 0 has in this register. */
 int64_t lower_register_coordinate(const tile_layout *layout, unsigned register_, unsigned d);
 /* i1: this thread is the first of those that hold the same elements; no value if all differ. */
-tile_value lower_first_holder(lowering *l, const tile_layout *layout);
+tile_value lower_is_first_holder(lowering *l, const tile_layout *layout);
 tile_value lower_and(lowering *l, tile_value a, tile_value b); /* either may be none */
 
 /* Elements of access `index` of a fragment's cut, as one value (a scalar if the width is 1), and
  * the reverse: the values of all accesses, in order, become the fragment. */
-tile_value lower_take(lowering *l, tile_value fragment, const tile_cut *cut, unsigned index);
-tile_value lower_assemble(lowering *l, const tile_value *parts, const tile_cut *cut);
+tile_value lower_extract_access(lowering *l, tile_value fragment, const tile_access_split *cut,
+                                unsigned index);
+tile_value lower_combine_accesses(lowering *l, const tile_value *parts,
+                                  const tile_access_split *cut);
 
 /* The type of `width` elements: a scalar or a vector. */
 const tile_type *lower_part_type(lowering *l, tile_scalar scalar, unsigned width);
@@ -157,7 +160,7 @@ typedef struct lower_view_access {
     tile_layout point_layout; /* of index tiles; the other extents are 1 */
     lower_point *point;       /* by register of these */
     tile_value mask;          /* the predicate's fragment, laid out as the tile; or none */
-    tile_cut cut;
+    tile_access_split cut;
     tile_value start[TILE_MAX_RANK]; /* i32, by tile dim: index + what the thread adds */
     tile_value base;                 /* i64 offset of the thread's first element */
     tile_value predicate;            /* leading dims; none if nothing is to be checked */
@@ -165,8 +168,8 @@ typedef struct lower_view_access {
     tile_value crossed[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
     /* An access some rows back, from which the rows that follow are counted. */
-    tile_value milestone; /* its offset */
-    unsigned milestone_register;
+    tile_value anchor_offset; /* its offset */
+    unsigned anchor_register;
     /* Predicates by dim and coordinate that registers add, so that equal ones are built once. */
     struct {
         int64_t coordinate;
@@ -194,23 +197,25 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
                        const tile_value *element, const tile_value *ahead);
 /* The access of global memory that has just been built tells the caches what op does; conditions
  * are worth their registers to what one thread copies. */
-void lower_keep_cache(lowering *l, tile_op op);
+void lower_copy_cache_hints(lowering *l, tile_op op);
 /* Of a store, also to a shared buffer: whether threads may store to one place. */
-void lower_keep_conflicts(lowering *l, tile_op op);
+void lower_copy_conflict_attrs(lowering *l, tile_op op);
 /* The i64 offset of one element of a view: an element operand of the old body. */
 tile_value lower_view_offset(lowering *l, const tile_value *element, unsigned count);
 
-/* within.c ------------------------------------------------------------------------------------ */
+/* bounds_assume.c ----------------------------------------------------------------------------- */
 
 /* Where the predicate holds (no value: always) the coordinates are `inside` (no value: surely): the
  * CPU device reports those that are not. buffer: of the old body. */
-void lower_rely_within(lowering *l, tile_value buffer, tile_value inside, tile_value predicate);
+void lower_assume_in_bounds(lowering *l, tile_value buffer, tile_value inside,
+                            tile_value predicate);
 /* i1: `run` elements along the last dim, from these coordinates of the old body on, are inside of
  * the buffer; no value: surely. */
-tile_value lower_inside_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
-                               unsigned run);
+tile_value lower_in_bounds_of_buffer(lowering *l, const tile_type *buffer, const tile_value *index,
+                                     unsigned run);
 /* Of an access whose brackets name an element: the buffer, [a stage,] and coordinates. */
-void lower_rely_on_element(lowering *l, tile_op op, const tile_value *element, unsigned run);
+void lower_assume_element_in_bounds(lowering *l, tile_op op, const tile_value *element,
+                                    unsigned run);
 
 /* gather.c ------------------------------------------------------------------------------------ */
 
@@ -218,7 +223,7 @@ void lower_rely_on_element(lowering *l, tile_op op, const tile_value *element, u
  * the predicate leaves of it. */
 void lower_mask_view(lowering *l, tile_op op, lower_view_access *a);
 /* The point of a register of the tile. */
-lower_point lower_find_point(lowering *l, lower_view_access *a, unsigned register_);
+lower_point lower_point_of_register(lowering *l, lower_view_access *a, unsigned register_);
 /* Elements of a shared buffer at index tiles, one by one. */
 typedef struct lower_buffer_points {
     tile_value buffer, stage;         /* of the new body; the offset of the stage */
@@ -238,8 +243,8 @@ tile_value lower_pad_of(lowering *l, tile_op op, const tile_type *type);
 /* lookup.c: a gather along an axis that lies in one warp, by shuffles. */
 tile_value lower_lookup(lowering *l, tile_op op, unsigned axis);
 /* A load from a shared buffer, or a store into one, element by element; false if op is none. */
-bool lower_pick(lowering *l, tile_op op, tile_value *result);
-bool lower_scatter(lowering *l, tile_op op);
+bool lower_gathered_load(lowering *l, tile_op op, tile_value *result);
+bool lower_scattered_store(lowering *l, tile_op op);
 /* What was loaded under a predicate, or op's pad where that is false. */
 tile_value lower_pad(lowering *l, tile_op op, tile_value loaded, tile_value predicate);
 tile_value lower_inside(lowering *l, tile_op op);
@@ -285,7 +290,7 @@ lower_shared_map lower_map_stage(lowering *l, tile_value buffer, tile_value begi
 typedef struct lower_shared_access {
     lower_shared_map map;
     const tile_layout *layout; /* of the fragment */
-    tile_cut cut;
+    tile_access_split cut;
     uint32_t thread_bits;
     tile_value thread_part;
 } lower_shared_access;
@@ -315,13 +320,13 @@ void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map
 /* A store_async. */
 void lower_store_async(lowering *l, tile_op op);
 
-/* late.c -------------------------------------------------------------------------------------- */
+/* store_fusion.c ------------------------------------------------------------------------------ */
 
 /* Sets late: the operations on tiles that nobody but stores in pieces needs. */
-void lower_find_late(lowering *l);
+void lower_find_store_fused(lowering *l);
 
 /* What a store_async of a tile that is cut into such pieces computes itself. */
-typedef struct lower_late {
+typedef struct lower_store_fusion {
     tile_value tile; /* of the old body */
     const tile_layout *whole;
     const tile_pieces *pieces;
@@ -329,23 +334,23 @@ typedef struct lower_late {
     unsigned count;
     size_t values; /* in the old body */
     bool is_long;  /* many instructions for each element */
-} lower_late;
-lower_late lower_start_late(lowering *l, tile_op op, const tile_pieces *pieces);
+} lower_store_fusion;
+lower_store_fusion lower_start_store_fusion(lowering *l, tile_op op, const tile_pieces *pieces);
 /* Bytes that a thread loads for a piece. */
-unsigned lower_loaded_bytes(const lowering *l, const lower_late *late);
+unsigned lower_store_fused_load_bytes(const lowering *l, const lower_store_fusion *fused);
 
 typedef struct lower_piece {
-    const lower_late *late;
+    const lower_store_fusion *fused;
     unsigned index;                  /* of the piece */
     tile_value ahead[TILE_MAX_RANK]; /* where it begins behind the tile's first element */
     tile_value *known;               /* by old value: what there is of it already */
 } lower_piece;
-lower_piece lower_start_piece(lowering *l, const lower_late *late, unsigned index,
+lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,
                               const tile_value *ahead);
 /* Loads what the piece needs, and then, perhaps later, computes it: the fragment, in the order of
  * the piece's layout. */
-void lower_load_late(lowering *l, const lower_piece *piece);
-tile_value lower_compute_late(lowering *l, const lower_piece *piece);
+void lower_load_store_fused(lowering *l, const lower_piece *piece);
+tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece);
 
 /* atomic.c ------------------------------------------------------------------------------------ */
 
@@ -353,7 +358,7 @@ tile_value lower_compute_late(lowering *l, const lower_piece *piece);
 tile_value lower_atomic(lowering *l, tile_op op);
 /* lower_tiles.c: a barrier at the end of what has been built, unless the user's own stands there.
  */
-void lower_end_in_sync(lowering *l);
+void lower_end_with_sync(lowering *l);
 
 /* barrier.c ----------------------------------------------------------------------------------- */
 
@@ -363,12 +368,12 @@ void lower_alloc_barrier(lowering *l, tile_op op);
 void lower_begin_barriers(lowering *l);
 /* What has been allocated is initialised, and the block's threads meet, before anything else
  * happens. */
-void lower_meet_barriers(lowering *l);
+void lower_sync_after_barrier_init(lowering *l);
 /* Whether op, with all that stands in it, only computes numbers, or names memory. */
 bool lower_is_arithmetic(const tile_function *f, tile_op op);
 void lower_barrier_arrive(lowering *l, tile_op op);
 void lower_barrier_wait(lowering *l, tile_op op);
-void lower_turn(lowering *l, tile_op op);
+void lower_ordered_issue(lowering *l, tile_op op);
 
 /* copy.c -------------------------------------------------------------------------------------- */
 

@@ -149,8 +149,8 @@ void lower_copy_attrs(lowering *l, tile_op from, tile_op to) {
 
 /* What follows is done by the warps that execute the builder's place. */
 static void enter_set(lowering *l) {
-    l->who = tile_executors_in(l->f, l->builder.region);
-    l->warp_bits = tile_warp_bits(l->who);
+    l->executors = tile_executors_in(l->f, l->builder.region);
+    l->warp_bits = tile_warp_bits(l->executors);
     l->thread = tile_build_thread_id(&l->builder);
     tile_value_set_name(l->f, l->thread, "thread");
 }
@@ -159,7 +159,7 @@ static void enter_region(lowering *l, tile_region from, tile_region to) {
     lowering around = *l;
     tile_builder outer = l->builder;
     l->builder.region = to;
-    if (tile_executors_in(l->f, to).role.id != l->who.role.id) enter_set(l);
+    if (tile_executors_in(l->f, to).role.id != l->executors.role.id) enter_set(l);
     for (unsigned i = 0; i < tile_region_at(&l->old, from)->arg_count; i++) {
         tile_value old = tile_region_arg(&l->old, from, i), new = tile_region_arg(l->f, to, i);
         l->map[old.id] = new;
@@ -168,7 +168,7 @@ static void enter_region(lowering *l, tile_region from, tile_region to) {
     lower_region(l, from);
     outer.loc = l->builder.loc;
     l->builder = outer;
-    l->who = around.who;
+    l->executors = around.executors;
     l->warp_bits = around.warp_bits;
     l->thread = around.thread;
 }
@@ -199,10 +199,10 @@ static tile_op find_last_effect(const lowering *l) {
 
 /* A barrier at the end of what has been built, unless one stands there, with nothing but arithmetic
  * behind it: that one serves as well. */
-void lower_end_in_sync(lowering *l) {
+void lower_end_with_sync(lowering *l) {
     tile_op last = find_last_effect(l);
     if (!last.id || tile_op_opcode(l->f, last) != TILE_OP_sync)
-        tile_build_sync_for(&l->builder, l->who);
+        tile_build_sync_for(&l->builder, l->executors);
 }
 
 /* The barrier after the wait lets all threads see what the released data holds; the one before the
@@ -216,7 +216,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_value base = l->views[element.at[0].id]->base;
     tile_value offset = lower_view_offset(l, element.at, element.count);
     bool lock = tile_op_acquires(&l->old, op);
-    if (!lock) lower_end_in_sync(l);
+    if (!lock) lower_end_with_sync(l);
     tile_value first = tile_build_eq(&l->builder, l->thread, lower_int(l, 0));
     tile_op branch = tile_build_if_else(&l->builder, first, NULL, 0);
     tile_builder inner = tile_builder_in(&l->builder, branch, 0);
@@ -228,7 +228,7 @@ static void lower_semaphore(lowering *l, tile_op op) {
     tile_build_yield(&inner, NULL, 0);
     inner.region = tile_op_region(l->f, branch, 1);
     tile_build_yield(&inner, NULL, 0);
-    if (lock) tile_build_sync_for(&l->builder, l->who);
+    if (lock) tile_build_sync_for(&l->builder, l->executors);
 }
 
 /* 4. Everything else. ------------------------------------------------------------------------- */
@@ -306,8 +306,8 @@ static bool lower_scalar_transfer(lowering *l, tile_op op, tile_opcode opcode) {
 
 static void lower_transfer(lowering *l, tile_op op, tile_opcode opcode) {
     tile_value picked;
-    if (opcode == TILE_OP_store && lower_scatter(l, op)) return;
-    if (opcode == TILE_OP_load && lower_pick(l, op, &picked)) {
+    if (opcode == TILE_OP_store && lower_scattered_store(l, op)) return;
+    if (opcode == TILE_OP_load && lower_gathered_load(l, op, &picked)) {
         set_result(l, op, picked);
         return;
     }
@@ -349,11 +349,11 @@ static void lower_places(lowering *l, tile_op op) {
 
 static void lower_op(lowering *l, tile_op op) {
     tile_opcode opcode = tile_op_opcode(&l->old, op);
-    if (l->late[op.id]) return;
-    bool ends = (tile_op_effects(&l->old, op) & TILE_EFFECT_TERMINATOR) && l->fresh_count;
+    if (l->fused[op.id]) return;
+    bool ends = (tile_op_effects(&l->old, op) & TILE_EFFECT_TERMINATOR) && l->uninitialized_count;
     if (ends || !lower_is_arithmetic(&l->old, op)) {
-        bool met = (l->fresh_count || l->fresh_unmet) && !l->f->cluster_rank;
-        lower_meet_barriers(l);
+        bool met = (l->uninitialized_count || l->init_needs_sync) && !l->f->cluster_rank;
+        lower_sync_after_barrier_init(l);
         if (met && opcode == TILE_OP_sync && !tile_op_operand_count(&l->old, op)) return;
     }
     l->builder.loc = tile_op_loc(&l->old, op);
@@ -399,7 +399,7 @@ static void lower_op(lowering *l, tile_op op) {
     case TILE_OP_barrier_arrive: lower_barrier_arrive(l, op); break;
     case TILE_OP_barrier_wait: lower_barrier_wait(l, op); break;
     case TILE_OP_ordered_wait:
-    case TILE_OP_ordered_arrive: lower_turn(l, op); break;
+    case TILE_OP_ordered_arrive: lower_ordered_issue(l, op); break;
     case TILE_OP_free_shared: break; /* memory has been laid out: nothing is left to say */
     default:
         if (!lower_compare(l, op) && !lower_shifted_iota(l, op)) lower_other(l, op, opcode);
@@ -409,7 +409,7 @@ static void lower_op(lowering *l, tile_op op) {
 
 static void lower_region(lowering *l, tile_region from) {
     TILE_FOR_EACH_OP (&l->old, op, from) lower_op(l, op);
-    if (l->fresh_count || from.id == l->old.body.id) lower_meet_barriers(l);
+    if (l->uninitialized_count || from.id == l->old.body.id) lower_sync_after_barrier_init(l);
 }
 
 /* Constants keep their values under new ids. */
@@ -431,7 +431,7 @@ tile_status tile_pass_lower_tiles(tile_pass *pass, tile_function *f) {
     l.builder = tile_builder_at_end(f, f->body);
     l.map = TILE_NEW_ARRAY(pass->scratch, tile_value, l.old.value_count);
     l.views = TILE_NEW_ARRAY(pass->scratch, lower_view *, l.old.value_count);
-    lower_find_late(&l);
+    lower_find_store_fused(&l);
     map_constants(&l);
     for (unsigned i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_VIEW) lower_view_arg(&l, i);

@@ -34,7 +34,7 @@ static tile_value limit_of(const sectors *s, unsigned d) {
 }
 
 /* Point % extent and, in *point, point / extent. */
-static tile_value take_coordinate(const sectors *s, tile_value *point, int64_t extent) {
+static tile_value split_coordinate(const sectors *s, tile_value *point, int64_t extent) {
     tile_builder *b = &s->l->builder;
     tile_value whole = *point;
     if (extent == 1) return number(s, 0);
@@ -43,7 +43,7 @@ static tile_value take_coordinate(const sectors *s, tile_value *point, int64_t e
 }
 
 /* Asks for one point; tail: the last element of a row. */
-static void ask(const sectors *s, tile_value point, tile_value predicate, bool tail) {
+static void prefetch_sector(const sectors *s, tile_value point, tile_value predicate, bool tail) {
     lowering *l = s->l;
     tile_builder *b = &l->builder;
     tile_value offset = s->offset;
@@ -53,7 +53,7 @@ static void ask(const sectors *s, tile_value point, tile_value predicate, bool t
         if (d == s->rank || (i < s->rank && d == s->along)) continue;
         bool row = d == s->along;
         tile_value at =
-            tail && row ? number(s, s->extent[d] - 1) : take_coordinate(s, &point, s->points[d]);
+            tail && row ? number(s, s->extent[d] - 1) : split_coordinate(s, &point, s->points[d]);
         if (!(tail && row)) at = lower_mul(l, at, number(s, s->step[d]));
         at = lower_add(l, s->start[d], at);
         if (row) {
@@ -68,16 +68,16 @@ static void ask(const sectors *s, tile_value point, tile_value predicate, bool t
 }
 
 /* All points, distributed to the threads. */
-static void ask_for_all(sectors *s, bool tail) {
+static void prefetch_all(sectors *s, bool tail) {
     lowering *l = s->l;
-    int64_t points = 1, threads = (int64_t)l->who.warps << TILE_LANE_BITS;
+    int64_t points = 1, threads = (int64_t)l->executors.warps << TILE_LANE_BITS;
     for (unsigned d = 0; d < s->rank; d++) points *= tail && d == s->along ? 1 : s->points[d];
     for (int64_t first = 0; first < points; first += threads) {
         tile_value point = lower_add(l, l->thread, number(s, first)), predicate = s->predicate;
         if (first + threads > points)
             predicate =
                 lower_and(l, predicate, tile_build_lt(&l->builder, point, number(s, points)));
-        ask(s, point, predicate, tail);
+        prefetch_sector(s, point, predicate, tail);
     }
 }
 
@@ -112,6 +112,6 @@ void lower_prefetch(lowering *l, tile_op op) {
         s.points[d] = s.extent[d];
     }
     if (s.along < extents.count) set_along(&s, tile_scalar_bytes(view->scalar));
-    ask_for_all(&s, false);
-    if (s.along < extents.count && s.extent[s.along] > 1) ask_for_all(&s, true);
+    prefetch_all(&s, false);
+    if (s.along < extents.count && s.extent[s.along] > 1) prefetch_all(&s, true);
 }

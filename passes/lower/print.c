@@ -50,8 +50,8 @@ static tile_value number_of(lowering *l, const tile_layout *layout, const tile_v
     tile_value number = lower_int(l, 0);
     for (unsigned d = 0; d < layout->rank; d++) {
         tile_value own = lower_int(l, lower_register_coordinate(layout, i, d));
-        tile_value at = lower_bits_cross(layout, d) ? tile_build_xor(&l->builder, thread[d], own)
-                                                    : lower_add(l, thread[d], own);
+        tile_value at = lower_bits_overlap(layout, d) ? tile_build_xor(&l->builder, thread[d], own)
+                                                      : lower_add(l, thread[d], own);
         number = lower_mul(l, number, lower_int(l, tile_layout_extent(layout, d)));
         number = lower_add(l, number, at);
     }
@@ -78,7 +78,7 @@ static void print_tile(lowering *l, tile_op op, tile_value src) {
     unsigned registers = tile_type_registers(type), rank = type->rank;
     tile_value thread[TILE_MAX_RANK], at[TILE_MAX_RANK], value;
     tile_value *numbers = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
-    tile_value holder = lower_first_holder(l, type->layout), fragment = lower_mapped(l, src);
+    tile_value holder = lower_is_first_holder(l, type->layout), fragment = lower_mapped(l, src);
     for (unsigned d = 0; d < rank; d++) thread[d] = lower_thread_coordinate(l, type->layout, d);
     for (unsigned i = 0; i < registers; i++) numbers[i] = number_of(l, type->layout, thread, i);
     tile_op loop =
@@ -97,7 +97,7 @@ static void print_tile(lowering *l, tile_op op, tile_value src) {
     tile_build_print(&inner, at, rank, &value, 1);
     copy_text(l, op, tile_region_at(l->f, inner.region)->last);
     end_branch(l, &inner, branch);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     tile_build_yield(&l->builder, NULL, 0);
     l->builder = outer;
 }

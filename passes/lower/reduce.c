@@ -63,16 +63,16 @@ static bundle combine(const combining *c, bundle a, bundle b) {
 }
 
 /* Registers [first, first + count). */
-static tile_value take_vector(const combining *c, tile_value vector, unsigned first,
-                              unsigned count) {
+static tile_value extract_vector(const combining *c, tile_value vector, unsigned first,
+                                 unsigned count) {
     if (!vector.id || count == length_of(c, vector)) return vector;
     return tile_build_extract(&c->l->builder, vector, lower_int(c->l, first),
                               vector_like(c, vector, count));
 }
 
-static bundle take(const combining *c, bundle from, unsigned first, unsigned count) {
-    return (bundle){take_vector(c, from.value, first, count),
-                    take_vector(c, from.place, first, count)};
+static bundle extract(const combining *c, bundle from, unsigned first, unsigned count) {
+    return (bundle){extract_vector(c, from.value, first, count),
+                    extract_vector(c, from.place, first, count)};
 }
 
 static tile_value join_vectors(const combining *c, tile_value a, tile_value b) {
@@ -101,10 +101,10 @@ tile_value lower_permute(lowering *l, tile_value vector, const int64_t *order, u
 static bundle fold(const combining *c, bundle all, unsigned chunks, unsigned width) {
     while (chunks > 1) {
         unsigned half = chunks / 2;
-        bundle sum =
-            combine(c, take(c, all, 0, half * width), take(c, all, half * width, half * width));
+        bundle sum = combine(c, extract(c, all, 0, half * width),
+                             extract(c, all, half * width, half * width));
         if (chunks % 2) {
-            bundle last = take(c, all, 2 * half * width, width);
+            bundle last = extract(c, all, 2 * half * width, width);
             sum.value = join_vectors(c, sum.value, last.value);
             sum.place = join_vectors(c, sum.place, last.place);
         }
@@ -122,9 +122,9 @@ enum { SUMS_IN_FLIGHT = 4 };
 static bundle accumulate(const combining *c, bundle all, unsigned chunks, unsigned width) {
     unsigned sums = 1;
     while (sums < chunks && sums * width < SUMS_IN_FLIGHT) sums *= 2;
-    bundle sum = take(c, all, 0, sums * width);
+    bundle sum = extract(c, all, 0, sums * width);
     for (unsigned i = sums; i < chunks; i += sums)
-        sum = combine(c, sum, take(c, all, i * width, sums * width));
+        sum = combine(c, sum, extract(c, all, i * width, sums * width));
     return fold(c, sum, sums, width);
 }
 
@@ -201,10 +201,10 @@ static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, ti
     const tile_value *buffer = tile_op_segment(&l->old, op, operand).at, *places = NULL;
     tile_layout gathered = tile_reduce_gathered(plan, to);
     if (sum.place.id) places = tile_op_segment(&l->old, op, PLACES).at;
-    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
     lower_store_shared(l, sum.value, laid_out(c, c->scalar, &plan->partial), buffer, 1);
     if (places) lower_store_shared(l, sum.place, laid_out(c, TILE_i32, &plan->partial), places, 1);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     sum.value = lower_load_shared(l, buffer, 1, laid_out(c, c->scalar, &gathered), true);
     if (places) sum.place = lower_load_shared(l, places, 1, laid_out(c, TILE_i32, &gathered), true);
     tile_reduce_plan rest = tile_reduce_make_plan(&gathered, plan->axis);
@@ -214,7 +214,7 @@ static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, ti
 /* Coordinates along the axis, register by register. */
 static tile_value count_along(lowering *l, const tile_layout *layout, unsigned axis) {
     unsigned registers = tile_layout_registers(layout);
-    bool crossed = lower_bits_cross(layout, axis);
+    bool crossed = lower_bits_overlap(layout, axis);
     tile_value thread = lower_thread_coordinate(l, layout, axis);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
     for (unsigned i = 0; i < registers; i++) {
@@ -234,8 +234,8 @@ static bundle combine_all(const combining *c, const tile_reduce_plan *plan, tile
 /* The largest (smallest) element of each row first, then the lowest coordinate of those that are
  * like it, or of all where it is NaN: two reductions of one instruction or two for each pair, where
  * pairs of elements and coordinates take ten. */
-static bundle find_in_turn(const combining *c, const tile_reduce_plan *plan, tile_op op,
-                           const tile_layout *to, bundle all) {
+static bundle find_sequential(const combining *c, const tile_reduce_plan *plan, tile_op op,
+                              const tile_layout *to, bundle all) {
     lowering *l = c->l;
     tile_builder *t = &l->builder;
     unsigned registers = length_of(c, all.value), steps = 1u << plan->own_steps;
@@ -276,7 +276,7 @@ tile_value lower_reduce(lowering *l, tile_op op, tile_value *places) {
                                     tile_type_vector(context, c.scalar, tile_type_registers(from)));
     if (places) sum.place = count_along(l, from->layout, reduction.axis);
     if (places && tile_reduce_in_turn(&plan, to->layout))
-        sum = find_in_turn(&c, &plan, op, to->layout, sum);
+        sum = find_sequential(&c, &plan, op, to->layout, sum);
     else
         sum = combine_all(&c, &plan, op, VALUES, to->layout, sum);
     if (places) *places = sum.place;

@@ -4,10 +4,10 @@
  *
  *     elements  | thread | thread | ... | warp 0        | warp 1        | warp 0, next round ..
  *
- * The layout has them in this order (lib/layout/along.h): assign-layouts sees to that. */
+ * The layout has them in this order (lib/layout/axis_map.h): assign-layouts sees to that. */
 #include "lib/ops/reduce.h"
 
-#include "lib/layout/along.h"
+#include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/support/scalar.h"
 #include "passes/lower/lower.h"
@@ -19,7 +19,7 @@ typedef struct scanning {
     tile_opcode opcode;
     tile_scalar scalar; /* that is computed in */
     const tile_layout *layout;
-    tile_along along;
+    tile_axis_map along;
     unsigned near_bits, lane_bits,
         warp_bits; /* of the axis: neighbours in a thread, lanes, warps */
     unsigned first_lane;
@@ -36,8 +36,8 @@ static void count_bits(scanning *s) {
            s->along.bits[s->near_bits].holder == TILE_HELD_BY_REGISTER)
         s->near_bits++;
     s->near = 1u << s->near_bits;
-    s->rows = tile_along_rows(s->layout, &s->along);
-    s->rounds = tile_along_steps(s->layout, &s->along) >> s->near_bits;
+    s->rows = tile_axis_map_rows(s->layout, &s->along);
+    s->rounds = tile_axis_map_steps(s->layout, &s->along) >> s->near_bits;
 }
 
 static const tile_type *vector_of(const scanning *s, unsigned count) {
@@ -49,13 +49,13 @@ static tile_value combine(const scanning *s, tile_value before, tile_value own) 
     return tile_build_op_value(&s->l->builder, s->opcode, operands, 2, NULL);
 }
 
-static tile_value take(const scanning *s, tile_value vector, unsigned first, unsigned count) {
+static tile_value extract(const scanning *s, tile_value vector, unsigned first, unsigned count) {
     if (count == tile_type_elements(tile_value_type(s->l->f, vector))) return vector;
     return tile_build_extract(&s->l->builder, vector, lower_int(s->l, first), vector_of(s, count));
 }
 
 /* What changes nothing. */
-static tile_value nothing(const scanning *s, unsigned count) {
+static tile_value identity(const scanning *s, unsigned count) {
     tile_context *context = tile_function_context(s->l->f);
     bool floats = tile_scalar_is_floating(s->scalar);
     const tile_expr *expr =
@@ -66,7 +66,7 @@ static tile_value nothing(const scanning *s, unsigned count) {
     return tile_build_splat(&s->l->builder, number, vector_of(s, count));
 }
 
-static uint32_t turned(const scanning *s, uint32_t at, uint32_t count) {
+static uint32_t reversed(const scanning *s, uint32_t at, uint32_t count) {
     return s->scan.reverse ? count - 1 - at : at;
 }
 
@@ -78,8 +78,8 @@ static int64_t *order_registers(const scanning *s) {
     for (uint32_t j = 0; j < s->near; j++)
         for (uint32_t q = 0; q < s->rounds; q++)
             for (uint32_t row = 0; row < s->rows; row++) {
-                uint32_t step = turned(s, q, s->rounds) << s->near_bits | turned(s, j, s->near);
-                order[at++] = tile_along_register(s->layout, &s->along, row, step);
+                uint32_t step = reversed(s, q, s->rounds) << s->near_bits | reversed(s, j, s->near);
+                order[at++] = tile_axis_map_register(s->layout, &s->along, row, step);
             }
     return order;
 }
@@ -114,7 +114,7 @@ static tile_value scan_lanes(const scanning *s, tile_value sum, tile_value *befo
     }
     tile_value other = lower_shfl(l, sum, lower_int(l, 1 << s->first_lane), kind);
     tile_value has = tile_build_gt(&l->builder, place, lower_int(l, 0));
-    *before = tile_build_select(&l->builder, has, other, nothing(s, width));
+    *before = tile_build_select(&l->builder, has, other, identity(s, width));
     unsigned mask = ((1u << s->lane_bits) - 1) << s->first_lane;
     tile_value lane = tile_build_and(&l->builder, l->thread, lower_int(l, 31));
     tile_value last = s->scan.reverse ? tile_build_and(&l->builder, lane, lower_int(l, 31 & ~mask))
@@ -125,16 +125,16 @@ static tile_value scan_lanes(const scanning *s, tile_value sum, tile_value *befo
 /* The tile of what warps have in each round: cells along the axis, the rounds outside. */
 static tile_layout lay_out_cells(const scanning *s, bool gathered) {
     unsigned axis_bits = 0;
-    tile_layout cells = tile_along_cells(s->layout, &s->along, s->near_bits);
+    tile_layout cells = tile_axis_map_cells(s->layout, &s->along, s->near_bits);
     unsigned shift = tile_layout_dim_shift(&cells, s->along.axis);
     for (unsigned i = 0; i < s->along.others; i++)
         cells.reg[cells.reg_bits++] =
-            tile_along_cell(s->layout, &cells, s->along.axis, s->layout->reg[s->along.other[i]]);
+            tile_axis_map_cell(s->layout, &cells, s->along.axis, s->layout->reg[s->along.other[i]]);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++)
-        cells.lane[i] = tile_along_cell(s->layout, &cells, s->along.axis, s->layout->lane[i]);
+        cells.lane[i] = tile_axis_map_cell(s->layout, &cells, s->along.axis, s->layout->lane[i]);
     cells.warp_bits = s->layout->warp_bits;
     for (unsigned i = 0; i < s->layout->warp_bits; i++)
-        cells.warp[i] = tile_along_cell(s->layout, &cells, s->along.axis, s->layout->warp[i]);
+        cells.warp[i] = tile_axis_map_cell(s->layout, &cells, s->along.axis, s->layout->warp[i]);
     for (unsigned i = s->near_bits; i < s->along.count; i++) {
         uint32_t cell = UINT32_C(1) << (axis_bits + shift);
         if (s->along.bits[i].holder == TILE_HELD_BY_LANE) continue;
@@ -150,18 +150,18 @@ static tile_layout lay_out_cells(const scanning *s, bool gathered) {
 /* What is before this warp's elements of each round, from the sums of all. */
 static tile_value add_up_cells(const scanning *s, const tile_layout *cells, tile_value all) {
     lowering *l = s->l;
-    tile_along along;
+    tile_axis_map along;
     unsigned warps = 1u << s->warp_bits, rows = s->rows;
-    tile_value place = place_among(s, TILE_HELD_BY_WARP, s->warp_bits), base = nothing(s, rows);
+    tile_value place = place_among(s, TILE_HELD_BY_WARP, s->warp_bits), base = identity(s, rows);
     tile_value *rounds = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s->rounds);
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, rows);
-    tile_along_find(cells, s->along.axis, &along);
+    tile_axis_map_find(cells, s->along.axis, &along);
     for (uint32_t q = 0; q < s->rounds; q++) {
         tile_value own = base;
         for (uint32_t w = 0; w < warps; w++) {
-            uint32_t cell = turned(s, q * warps + w, s->rounds * warps);
+            uint32_t cell = reversed(s, q * warps + w, s->rounds * warps);
             for (uint32_t row = 0; row < rows; row++)
-                order[row] = tile_along_register(cells, &along, row, cell);
+                order[row] = tile_axis_map_register(cells, &along, row, cell);
             base = combine(s, base, lower_permute(l, all, order, rows));
             tile_value passed = tile_build_gt(&l->builder, place, lower_int(l, w));
             if (w + 1 < warps) own = tile_build_select(&l->builder, passed, base, own);
@@ -173,31 +173,31 @@ static tile_value add_up_cells(const scanning *s, const tile_layout *cells, tile
 
 static tile_value exchange_warps(const scanning *s, tile_value sum) {
     lowering *l = s->l;
-    tile_along along;
+    tile_axis_map along;
     tile_layout held = lay_out_cells(s, false), all = lay_out_cells(s, true);
     const tile_values buffer = tile_operands_totals(&l->old, s->op);
     unsigned width = s->rounds * s->rows;
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, width);
-    tile_along_find(&held, s->along.axis, &along);
+    tile_axis_map_find(&held, s->along.axis, &along);
     for (uint32_t q = 0; q < s->rounds; q++)
         for (uint32_t row = 0; row < s->rows; row++)
-            order[tile_along_register(&held, &along, row, turned(s, q, s->rounds))] =
+            order[tile_axis_map_register(&held, &along, row, reversed(s, q, s->rounds))] =
                 q * s->rows + row;
     sum = lower_permute(l, sum, order, width);
-    if (tile_sync_is_explicit(&l->old, s->op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, s->op)) lower_end_with_sync(l);
     lower_store_shared(l, sum, lower_laid_out(l, s->scalar, &held), buffer.at, 1);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     sum = lower_load_shared(l, buffer.at, 1, lower_laid_out(l, s->scalar, &all), true);
     return add_up_cells(s, &all, sum);
 }
 
 /* Rounds of registers alone. */
 static tile_value add_up_rounds(const scanning *s, tile_value sum) {
-    tile_value base = nothing(s, s->rows);
+    tile_value base = identity(s, s->rows);
     tile_value *rounds = TILE_NEW_ARRAY(s->l->pass->scratch, tile_value, s->rounds);
     for (uint32_t q = 0; q < s->rounds; q++) {
         rounds[q] = base;
-        if (q + 1 < s->rounds) base = combine(s, base, take(s, sum, q * s->rows, s->rows));
+        if (q + 1 < s->rounds) base = combine(s, base, extract(s, sum, q * s->rows, s->rows));
     }
     return tile_build_concat(&s->l->builder, rounds, s->rounds);
 }
@@ -209,7 +209,7 @@ static tile_value scan_registers(const scanning *s, tile_value fragment) {
     tile_value *results = TILE_NEW_ARRAY(l->pass->scratch, tile_value, s->near);
     tile_value before = TILE_NO_VALUE, whole;
     for (uint32_t j = 0; j < s->near; j++) {
-        tile_value own = take(s, fragment, j * width, width);
+        tile_value own = extract(s, fragment, j * width, width);
         sums[j] = j ? combine(s, sums[j - 1], own) : own;
     }
     whole = scan_lanes(s, sums[s->near - 1], &before);
@@ -231,7 +231,7 @@ tile_value lower_scan(lowering *l, tile_op op) {
     scanning s = {.l = l, .op = op, .scan = tile_scan_of(&l->old, op), .layout = type->layout};
     s.opcode = tile_kind_opcode(reduction.kind);
     s.scalar = tile_reduction_scalar(reduction.kind, type->scalar);
-    tile_along_is_in_order(type->layout, reduction.axis, &s.along);
+    tile_axis_map_is_in_order(type->layout, reduction.axis, &s.along);
     count_bits(&s);
     int64_t *order = order_registers(&s), *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, count);
     for (unsigned i = 0; i < count; i++) back[order[i]] = i;

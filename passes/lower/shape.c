@@ -36,7 +36,7 @@ static tile_value number(const counter *c, int64_t value) {
 }
 
 /* start + step * coordinate, and more */
-static tile_value scaled(const counter *c, tile_value coordinate) {
+static tile_value rescaled_value(const counter *c, tile_value coordinate) {
     if (c->scalar->scalar == TILE_i64) coordinate = lower_to_long(c->l, coordinate);
     tile_value product = lower_mul(c->l, coordinate, number(c, c->iota->step));
     tile_value sum = lower_add(c->l, product, number(c, c->iota->start));
@@ -49,7 +49,7 @@ static tile_value count(const counter *c, int64_t added) {
         return lower_add(c->l, c->base, number(c, (int64_t)product));
     }
     tile_value other = lower_int(c->l, added);
-    return scaled(c, added ? tile_build_xor(&c->l->builder, c->thread, other) : c->thread);
+    return rescaled_value(c, added ? tile_build_xor(&c->l->builder, c->thread, other) : c->thread);
 }
 
 /* Registers with one coordinate share its value. */
@@ -63,11 +63,11 @@ static tile_value count_from(lowering *l, tile_op op, const tile_type *type,
                  &iota,
                  tile_type_scalar(context, scalar_of(&iota, whole)),
                  lower_thread_coordinate(l, type->layout, iota.axis),
-                 lower_bits_cross(type->layout, iota.axis),
+                 lower_bits_overlap(type->layout, iota.axis),
                  TILE_NO_VALUE,
                  more};
     if (ahead) c.thread = lower_add(l, c.thread, ahead[iota.axis]);
-    c.base = scaled(&c, c.thread);
+    c.base = rescaled_value(&c, c.thread);
     unsigned registers = tile_type_registers(type);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
     tile_value *known =
@@ -103,7 +103,7 @@ bool lower_shifted_iota(lowering *l, tile_op op) {
                    other = tile_op_operand(&l->old, op, 1 - i);
         tile_op splat = tile_value_def(&l->old, one), iota = tile_value_def(&l->old, other);
         if (!splat.id || tile_op_opcode(&l->old, splat) != TILE_OP_splat || !iota.id ||
-            tile_op_opcode(&l->old, iota) != TILE_OP_iota || l->late[iota.id] ||
+            tile_op_opcode(&l->old, iota) != TILE_OP_iota || l->fused[iota.id] ||
             tile_value_type(&l->old, other) != type)
             continue;
         tile_value more = lower_mapped(l, tile_operand_src(&l->old, splat));
@@ -196,7 +196,7 @@ static row_walk start_rows(lowering *l, const tile_layout *layout, const int64_t
     w.sum = lower_int(l, origin);
     for (unsigned d = 0; d < layout->rank; d++) {
         w.thread[d] = lower_thread_coordinate(l, layout, d);
-        w.crossed[d] = lower_bits_cross(layout, d);
+        w.crossed[d] = lower_bits_overlap(layout, d);
         if (!w.crossed[d])
             w.sum = lower_add(l, w.sum, lower_mul(l, w.thread[d], lower_int(l, w.step[d])));
     }
@@ -221,7 +221,7 @@ static tile_value row_offset(lowering *l, const row_walk *w, unsigned register_)
 static void store_rows(lowering *l, tile_value fragment, const tile_type *tile, tile_value buffer,
                        const int64_t *extents) {
     static const int64_t zeros[TILE_MAX_RANK];
-    tile_value predicate = lower_first_holder(l, tile->layout);
+    tile_value predicate = lower_is_first_holder(l, tile->layout);
     row_walk w = start_rows(l, tile->layout, zeros, extents);
     const tile_type *element = lower_part_type(l, tile->scalar, 1);
     for (unsigned i = 0; i < tile_type_registers(tile); i++) {
@@ -257,9 +257,9 @@ static void rearrange_in_memory(lowering *l, tile_op op, tile_value old_buffer) 
         has[d] = tile_type_dim(to, d);
         first[d] = p.flat ? 0 : -p.added[d];
     }
-    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
     store_rows(l, lower_mapped(l, source), from, buffer, had);
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     l->map[result.id] = load_rows(l, to, buffer, first, p.flat ? has : had);
 }
 

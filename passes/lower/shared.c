@@ -87,7 +87,7 @@ lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
         a.thread_bits |= map->begin_bits;
         a.thread_part = tile_build_xor(&l->builder, a.thread_part, map->begin);
     }
-    a.cut = tile_cut_fragment(layout, a.map.reg, a.thread_bits, widest);
+    a.cut = tile_split_fragment_accesses(layout, a.map.reg, a.thread_bits, widest);
     return a;
 }
 
@@ -182,11 +182,12 @@ static tile_value load_elements(lowering *l, const lower_shared_map *map, const 
     unsigned accesses = a.cut.count;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, accesses);
     for (unsigned i = 0; i < accesses; i++) {
-        tile_value offset = lower_shared_access_offset(l, &a, tile_cut_register(&a.cut, i, 0));
+        tile_value offset =
+            lower_shared_access_offset(l, &a, tile_access_split_register(&a.cut, i, 0));
         parts[i] = tile_build_ld_shared(&l->builder, a.map.buffer, &offset, 1, TILE_NO_VALUE,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
     }
-    return lower_assemble(l, parts, &a.cut);
+    return lower_combine_accesses(l, parts, &a.cut);
 }
 
 tile_value lower_load_mapped(lowering *l, const lower_shared_map *map, const tile_type *tile,
@@ -211,15 +212,16 @@ void lower_store_shared(lowering *l, tile_value fragment, const tile_type *tile,
 
 void lower_store_mapped(lowering *l, tile_value fragment, const lower_shared_map *map,
                         const tile_type *tile) {
-    tile_value predicate = lower_first_holder(l, tile->layout);
+    tile_value predicate = lower_is_first_holder(l, tile->layout);
     bool plain = !predicate.id && !tile_value_type(l->f, map->buffer)->cluster;
     if (plain && tile_target_has(l->pass->target, TILE_FEATURE_stmatrix) &&
         store_matrices(l, fragment, map, tile))
         return;
     lower_shared_access a = lower_start_shared(l, map, tile->layout, lower_widest(tile->scalar));
     for (unsigned i = 0; i < a.cut.count; i++) {
-        tile_value offset = lower_shared_access_offset(l, &a, tile_cut_register(&a.cut, i, 0));
-        tile_value part = lower_take(l, fragment, &a.cut, i);
+        tile_value offset =
+            lower_shared_access_offset(l, &a, tile_access_split_register(&a.cut, i, 0));
+        tile_value part = lower_extract_access(l, fragment, &a.cut, i);
         tile_build_st_shared(&l->builder, part, a.map.buffer, &offset, 1, predicate);
     }
 }

@@ -67,7 +67,7 @@
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MOST_SUMMANDS = 2, FEWER = 4 /* rows than columns, so many times */ };
+enum { MAX_SUMMANDS = 2, FEWER = 4 /* rows than columns, so many times */ };
 
 typedef struct shifter {
     tile_pass *pass;
@@ -79,7 +79,7 @@ typedef struct shifter {
 
 /* The sum of some scalars and a constant. */
 typedef struct linear {
-    tile_value summands[MOST_SUMMANDS];
+    tile_value summands[MAX_SUMMANDS];
     unsigned count;
     int64_t constant;
 } linear;
@@ -124,7 +124,7 @@ static bool add_scalar(const shifter *s, tile_value value, linear *sum) {
         sum->constant += constant;
         value = tile_operand_lhs(s->f, def);
     }
-    if (sum->count == MOST_SUMMANDS) return false;
+    if (sum->count == MAX_SUMMANDS) return false;
     sum->summands[sum->count++] = value;
     return true;
 }

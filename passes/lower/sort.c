@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "lib/layout/along.h"
+#include "lib/layout/axis_map.h"
 #include "lib/layout/layout.h"
 #include "lib/support/integer.h"
 #include "lib/support/scalar.h"
@@ -18,7 +18,7 @@ typedef struct sorting {
     tile_op op;
     tile_scalar scalar;
     const tile_layout *layout;
-    tile_along along;
+    tile_axis_map along;
     bool descending;
     unsigned bits;        /* of the coordinate, filled up */
     unsigned own;         /* of these, register bits */
@@ -127,12 +127,12 @@ static tile_value from_other_warp(const sorting *s, tile_value all, unsigned b) 
         tile_value part = tile_build_extract(&l->builder, all, lower_int(l, i), one);
         tile_build_st_shared(&l->builder, part, shared, &offset, 1, TILE_NO_VALUE);
     }
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     for (unsigned i = 0; i < total; i++) {
         tile_value offset = lower_add(l, partner, lower_int(l, i * threads));
         parts[i] = tile_build_ld_shared(&l->builder, shared, &offset, 1, TILE_NO_VALUE, one);
     }
-    tile_build_sync_for(&l->builder, l->who);
+    tile_build_sync_for(&l->builder, l->executors);
     return tile_build_concat(&l->builder, parts, total);
 }
 
@@ -160,11 +160,11 @@ static tile_value last_of_all(const sorting *s) {
 /* Register step * rows + row of what is sorted, and the reverse; steps beyond the tile's are behind
  * its registers. */
 static void find_orders(const sorting *s, int64_t *order, int64_t *back) {
-    unsigned steps = tile_along_steps(s->layout, &s->along);
+    unsigned steps = tile_axis_map_steps(s->layout, &s->along);
     for (unsigned step = 0; step < s->steps; step++)
         for (unsigned row = 0; row < s->rows; row++) {
             unsigned at = step * s->rows + row;
-            order[at] = step < steps ? tile_along_register(s->layout, &s->along, row, step) : at;
+            order[at] = step < steps ? tile_axis_map_register(s->layout, &s->along, row, step) : at;
             if (step < steps) back[order[at]] = at;
         }
 }
@@ -176,11 +176,11 @@ tile_value lower_sort(lowering *l, tile_op op) {
     unsigned axis = (unsigned)tile_op_attr_int(&l->old, op, TILE_ATTR_axis, 0);
     unsigned registers = tile_type_registers(type), parts = type->layout->count[axis], filled = 1;
     s.descending = tile_op_has_attr(&l->old, op, TILE_ATTR_descending);
-    tile_along_find(type->layout, axis, &s.along);
+    tile_axis_map_find(type->layout, axis, &s.along);
     while (filled < parts) filled *= 2;
     s.bits = s.along.count + tile_log2(filled);
-    s.rows = tile_along_rows(type->layout, &s.along);
-    s.steps = tile_along_steps(type->layout, &s.along) / parts * filled;
+    s.rows = tile_axis_map_rows(type->layout, &s.along);
+    s.steps = tile_axis_map_steps(type->layout, &s.along) / parts * filled;
     unsigned total = s.rows * s.steps;
     int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, total);
     int64_t *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, total);

@@ -11,7 +11,7 @@
  * through the ring, where it may still be read, is behind the wait of the thread that started the
  * copies.
  *
- * What only the tile needs is computed with its pieces (late.c), or, where it is long, with
+ * What only the tile needs is computed with its pieces (store_fusion.c), or, where it is long, with
  * smaller parts of them, grains.
  *
  * A group is no executing set, and its barrier has a number that nobody else uses; where there is
@@ -35,12 +35,13 @@ typedef struct store {
     unsigned stages;                 /* of a group */
     tile_value first;                /* element offset of the group's stages */
     tile_value begin[TILE_MAX_RANK]; /* where its pieces begin, beside what registers add */
-    tile_value starts;               /* i1: the thread that starts copies */
-    unsigned number;                 /* of the first group's barrier; 0: the set's */
+    tile_value issues_copies;        /* i1: the thread that starts copies */
+    unsigned barrier_number;         /* of the first group's barrier; 0: the set's */
     lower_boxes *boxes;              /* NULL: ordinary stores */
-    lower_late late;                 /* what is computed for each piece */
+    lower_store_fusion fused;        /* what is computed for each piece */
     lower_piece *each;               /* by grain */
-    unsigned loaded, together; /* pieces: loads of which are under way; that are started at once */
+    unsigned loaded,
+        batch_pieces; /* pieces: loads of which are under way; that are started at once */
 } store;
 
 /* Groups --------------------------------------------------------------------------------------- */
@@ -65,25 +66,25 @@ static tile_value group_coordinate(lowering *l, const store *s, unsigned d) {
 }
 
 /* The first of as many numbers as there are groups, the same ones wherever the set meets. */
-static unsigned find_numbers(lowering *l, const store *s) {
-    tile_region role = l->who.role;
+static unsigned find_barrier_numbers(lowering *l, const store *s) {
+    tile_region role = l->executors.role;
     unsigned i = 0, groups = s->pieces.groups;
-    if (groups == 1 || l->who.groups > 1) return 0;
-    while (i < l->met_count && l->met_in[i].id != role.id) i++;
-    if (i < l->met_count) return l->met_first[i];
-    unsigned first = tile_find_barriers(&l->old, l->numbers_taken, groups);
+    if (groups == 1 || l->executors.groups > 1) return 0;
+    while (i < l->named_barrier_count && l->named_barrier_region[i].id != role.id) i++;
+    if (i < l->named_barrier_count) return l->named_barrier_first[i];
+    unsigned first = tile_find_barriers(&l->old, l->named_barriers_used, groups);
     if (!first) return 0;
-    l->numbers_taken |= ((UINT32_C(1) << groups) - 1) << first;
-    l->met_in[l->met_count] = role;
-    l->met_first[l->met_count++] = first;
+    l->named_barriers_used |= ((UINT32_C(1) << groups) - 1) << first;
+    l->named_barrier_region[l->named_barrier_count] = role;
+    l->named_barrier_first[l->named_barrier_count++] = first;
     return first;
 }
 
 /* if the group is this one { its barrier } else { .. } */
-static void meet_from(lowering *l, const store *s, tile_value thread, unsigned group) {
+static void sync_group_from(lowering *l, const store *s, tile_value thread, unsigned group) {
     tile_value warps = lower_int(l, INT64_C(1) << s->pieces.group_bits);
     if (group + 1 == s->pieces.groups) {
-        tile_build_sync(&l->builder, lower_int(l, s->number + group), warps);
+        tile_build_sync(&l->builder, lower_int(l, s->barrier_number + group), warps);
         return;
     }
     tile_value here =
@@ -91,19 +92,19 @@ static void meet_from(lowering *l, const store *s, tile_value thread, unsigned g
     tile_op branch = tile_build_if_else(&l->builder, here, NULL, 0);
     tile_builder outer = l->builder;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    tile_build_sync(&l->builder, lower_int(l, s->number + group), warps);
+    tile_build_sync(&l->builder, lower_int(l, s->barrier_number + group), warps);
     tile_build_yield(&l->builder, NULL, 0);
     l->builder.region = tile_op_region(l->f, branch, 1);
-    meet_from(l, s, thread, group + 1);
+    sync_group_from(l, s, thread, group + 1);
     tile_build_yield(&l->builder, NULL, 0);
     l->builder = outer;
 }
 
-static void meet(lowering *l, const store *s) {
-    if (s->number)
-        meet_from(l, s, first_thread(l, s), 0);
+static void sync_group(lowering *l, const store *s) {
+    if (s->barrier_number)
+        sync_group_from(l, s, first_thread(l, s), 0);
     else
-        tile_build_sync_for(&l->builder, l->who);
+        tile_build_sync_for(&l->builder, l->executors);
 }
 
 /* Pieces --------------------------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ static void await_stages(lowering *l, const store *s, bool copied) {
         tile_build_bulk_wait(&l->builder, lower_int(l, 0));
         tile_op_set_flag(l->f, tile_region_at(l->f, l->builder.region)->last, TILE_ATTR_read);
     }
-    meet(l, s);
+    sync_group(l, s);
 }
 
 /* Where a piece is behind the group's first stage. */
@@ -179,8 +180,8 @@ static void load_ahead(lowering *l, store *s, unsigned end) {
             tile_value ahead[TILE_MAX_RANK];
             if (place_grain(s, g, inside) != s->loaded) continue;
             find_ahead(l, s, tile_pieces_register(&s->grains, s->type->layout, g, 0), ahead);
-            s->each[g] = lower_start_piece(l, &s->late, g, ahead);
-            lower_load_late(l, &s->each[g]);
+            s->each[g] = lower_start_piece(l, &s->fused, g, ahead);
+            lower_load_store_fused(l, &s->each[g]);
         }
 }
 
@@ -220,14 +221,14 @@ static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
 static void write_grain(lowering *l, store *s, unsigned piece, unsigned g, const uint32_t *inside) {
     lower_shared_map map = map_grain(l, s, piece, inside);
     const tile_type *type = piece_type(l, s, &s->grains.piece);
-    if (!s->late.is_long) {
-        lower_store_mapped(l, lower_compute_late(l, &s->each[g]), &map, type);
+    if (!s->fused.is_long) {
+        lower_store_mapped(l, lower_compute_store_fused(l, &s->each[g]), &map, type);
         return;
     }
     tile_op branch = tile_build_if_else(&l->builder, begins_inside(l, s, g), NULL, 0);
     tile_builder outer = l->builder;
     l->builder.region = tile_op_region(l->f, branch, 0);
-    lower_store_mapped(l, lower_compute_late(l, &s->each[g]), &map, type);
+    lower_store_mapped(l, lower_compute_store_fused(l, &s->each[g]), &map, type);
     tile_build_yield(&l->builder, NULL, 0);
     l->builder.region = tile_op_region(l->f, branch, 1);
     lower_store_mapped(l, make_zeros(l, s), &map, type);
@@ -245,9 +246,9 @@ static void write_piece(lowering *l, store *s, unsigned piece) {
 static void store_batch(lowering *l, store *s, unsigned first, unsigned end) {
     for (unsigned i = first; i < end; i++) write_piece(l, s, i);
     if (s->boxes) tile_build_fence_async(&l->builder);
-    meet(l, s);
-    load_ahead(l, s, end + s->together);
-    if (s->boxes) lower_begin_boxes(l, s->boxes, s->starts);
+    sync_group(l, s);
+    load_ahead(l, s, end + s->batch_pieces);
+    if (s->boxes) lower_begin_boxes(l, s->boxes, s->issues_copies);
     for (unsigned i = first; i < end; i++) {
         tile_value ahead[TILE_MAX_RANK];
         find_ahead(l, s, tile_pieces_register(&s->pieces, s->type->layout, i, 0), ahead);
@@ -322,14 +323,14 @@ static void cut_grains(store *s) {
 static void plan_loads(lowering *l, store *s) {
     enum { ROOM = 192 /* bytes of a thread */, BATCH = 8192 /* bytes of a group */ };
     s->grains = s->pieces;
-    s->late = lower_start_late(l, s->op, &s->grains);
+    s->fused = lower_start_store_fusion(l, s->op, &s->grains);
     int64_t bytes = tile_type_elements(s->ring) * tile_scalar_bytes(s->ring->scalar);
-    unsigned loaded = lower_loaded_bytes(l, &s->late);
-    s->together = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
-    if (loaded * s->together > ROOM) s->together = loaded < ROOM ? ROOM / loaded : 1;
-    if (s->late.is_long) {
+    unsigned loaded = lower_store_fused_load_bytes(l, &s->fused);
+    s->batch_pieces = bytes < BATCH / 2 ? (unsigned)(BATCH / bytes) : 2;
+    if (loaded * s->batch_pieces > ROOM) s->batch_pieces = loaded < ROOM ? ROOM / loaded : 1;
+    if (s->fused.is_long) {
         cut_grains(s);
-        s->late = lower_start_late(l, s->op, &s->grains);
+        s->fused = lower_start_store_fusion(l, s->op, &s->grains);
     }
     s->each = TILE_NEW_ARRAY(l->pass->scratch, lower_piece, s->grains.count);
 }
@@ -339,19 +340,19 @@ void lower_store_async(lowering *l, tile_op op) {
     take_operands(l, op, &s);
     plan_loads(l, &s);
     s.boxes = lower_find_boxes(l, op);
-    s.number = find_numbers(l, &s);
+    s.barrier_number = find_barrier_numbers(l, &s);
     tile_value thread = s.pieces.groups > 1 ? first_thread(l, &s) : lower_int(l, 0);
     int64_t share = s.stages * tile_type_elements(s.ring) / group_threads(&s);
     s.first = lower_mul(l, thread, lower_int(l, share));
     for (unsigned d = 0; d < s.type->rank; d++) s.begin[d] = group_coordinate(l, &s, d);
-    if (s.boxes) s.starts = tile_build_eq(&l->builder, l->thread, thread);
-    if (tile_sync_is_explicit(&l->old, op)) lower_end_in_sync(l);
-    load_ahead(l, &s, s.together);
+    if (s.boxes) s.issues_copies = tile_build_eq(&l->builder, l->thread, thread);
+    if (tile_sync_is_explicit(&l->old, op)) lower_end_with_sync(l);
+    load_ahead(l, &s, s.batch_pieces);
     if (is_reused(l, &s)) await_stages(l, &s, is_copied(l, &s));
     for (unsigned i = 0, end; i < s.pieces.count; i = end) {
         unsigned round = i - i % s.stages + s.stages;
         if (i && i % s.stages == 0) await_stages(l, &s, s.boxes != NULL);
-        end = least(i + s.together, least(round, s.pieces.count));
+        end = least(i + s.batch_pieces, least(round, s.pieces.count));
         store_batch(l, &s, i, end);
     }
 }

@@ -106,7 +106,7 @@ static bool find_offset(lowering *l, tile_op op, const tile_value *element, tile
     const tile_type *buffer = tile_value_type(&l->old, element[0]);
     unsigned run = run_of(l, op, buffer);
     if (buffer->layout && !runs_along_last(buffer->layout, run)) return refuse_run(l, op, run);
-    if (moves_run(tile_op_opcode(&l->old, op))) lower_rely_on_element(l, op, element, run);
+    if (moves_run(tile_op_opcode(&l->old, op))) lower_assume_element_in_bounds(l, op, element, run);
     *offset = lower_buffer_offset(l, element);
     return true;
 }

@@ -94,7 +94,7 @@ static const char *broken_rule(const tma_copy *c) {
         facts.extents[i] = number_of(c->view_type->dims[c->dims[i]], 1);
         facts.strides[i] = stride_of(c, c->dims[i]);
     }
-    return tile_map_judge(&facts, &rule) == TILE_NO ? rule->words : NULL;
+    return tile_map_rule_holds(&facts, &rule) == TILE_NO ? rule->words : NULL;
 }
 
 /* Where it begins along the rows: at a multiple of 16 bytes, or the instruction is illegal. */
@@ -194,7 +194,8 @@ static const char *find_plan(const lowering *l, tma_copy *c, const char **remedy
         *remedy = "make the buffer's element type that of the view";
         return "a tensor copy does not convert elements";
     }
-    if ((rule = tile_view_lacks_map(&l->old, c->view[0], l->pass->scratch, remedy))) return rule;
+    if ((rule = tile_view_cannot_have_map(&l->old, c->view[0], l->pass->scratch, remedy)))
+        return rule;
     if (!tile_tma_find_box(c->type->layout, tile_scalar_bytes(c->type->scalar), &c->box)) {
         *remedy = "let its rows be 16 bytes or more, and leave the layout to the compiler";
         return "the buffer's layout has no 16 contiguous bytes";
@@ -245,8 +246,8 @@ static void open_branch(lowering *l, branch *b, tile_value condition) {
 static branch open_elected(lowering *l) {
     branch b = {.outer = l->builder};
     open_branch(l, &b,
-                l->who.warps > 1 ? tile_build_eq(&l->builder, l->thread, lower_int(l, 0))
-                                 : tile_build_elect(&l->builder));
+                l->executors.warps > 1 ? tile_build_eq(&l->builder, l->thread, lower_int(l, 0))
+                                       : tile_build_elect(&l->builder));
     return b;
 }
 
@@ -339,7 +340,7 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
     } else {
         tile_build_tma_store(&l->builder, buffer, &place, 1, p->map, at, c->rank);
     }
-    lower_keep_cache(l, op);
+    lower_copy_cache_hints(l, op);
 }
 
 /* The bytes that it copies so, 0 if it does not. */

@@ -43,9 +43,9 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
     a.first_dim = a.view_rank + a.points - rank;
     start_points(l, &a, element + 1);
     unsigned unit = tile_unit_dim(&facts, a.view_rank, rank);
-    a.cut = unit == rank
-                ? tile_cut_along(layout, 0, 1)
-                : tile_cut_along(layout, unit, facts.width < widest ? facts.width : widest);
+    a.cut = unit == rank ? tile_split_accesses_along(layout, 0, 1)
+                         : tile_split_accesses_along(layout, unit,
+                                                     facts.width < widest ? facts.width : widest);
     a.base = lower_long(l, 0);
     for (unsigned d = 0; d < a.view_rank; d++) {
         if (tile_value_type(&l->old, element[1 + d])->kind == TILE_TYPE_TILE) continue;
@@ -55,7 +55,7 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
             unsigned t = d - a.first_dim + a.points;
             if (ahead) index = start = lower_add(l, index, ahead[t]);
             tile_value thread = lower_thread_coordinate(l, layout, t);
-            if (lower_bits_cross(layout, t))
+            if (lower_bits_overlap(layout, t))
                 a.crossed[t] = thread;
             else
                 start = lower_add(l, index, thread);
@@ -91,31 +91,31 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
 
 /* The dim along which alone an access is further than the milestone, by steps that are no constant
  * number of elements; the layout's rank if there is none. */
-static unsigned walked_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
-    unsigned walked = a->layout->rank;
-    for (unsigned t = 0; t < a->layout->rank && a->milestone.id; t++) {
+static unsigned traversed_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
+    unsigned online_kernel = a->layout->rank;
+    for (unsigned t = 0; t < a->layout->rank && a->anchor_offset.id; t++) {
         int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
-                             lower_register_coordinate(a->layout, a->milestone_register, t);
+                             lower_register_coordinate(a->layout, a->anchor_register, t);
         if (!more) continue;
-        if (t < a->points || more < 0 || walked < a->layout->rank || a->crossed[t].id ||
+        if (t < a->points || more < 0 || online_kernel < a->layout->rank || a->crossed[t].id ||
             tile_value_is_int(l->f, a->row_step[t], &step))
             return a->layout->rank;
-        walked = t;
+        online_kernel = t;
     }
-    return walked;
+    return online_kernel;
 }
 
 /* Offset and predicate of access `index` of the cut. */
 tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned index,
                                     tile_value *predicate) {
     enum { ROWS = 8 }; /* from a milestone: each distance takes registers */
-    unsigned register_ = tile_cut_register(&a->cut, index, 0);
-    unsigned walked = walked_dim(l, a, register_);
+    unsigned register_ = tile_access_split_register(&a->cut, index, 0);
+    unsigned online_kernel = traversed_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
     if (a->points) {
-        lower_point point = lower_find_point(l, a, register_);
-        offset = walked == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
+        lower_point point = lower_point_of_register(l, a, register_);
+        offset = online_kernel == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
         *predicate = lower_and(l, *predicate, point.predicate);
     }
     for (unsigned t = a->points; t < a->layout->rank; t++) {
@@ -126,23 +126,23 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
                 crossed = tile_build_xor(&l->builder, crossed, lower_int(l, coordinate));
             added = lower_to_long(l, crossed);
         }
-        if (walked == a->layout->rank)
+        if (online_kernel == a->layout->rank)
             offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
         *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, crossed));
     }
-    if (walked < a->layout->rank) {
-        int64_t rows = lower_register_coordinate(a->layout, register_, walked) -
-                       lower_register_coordinate(a->layout, a->milestone_register, walked);
-        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[walked]);
-        offset = lower_add(l, a->milestone, distance);
+    if (online_kernel < a->layout->rank) {
+        int64_t rows = lower_register_coordinate(a->layout, register_, online_kernel) -
+                       lower_register_coordinate(a->layout, a->anchor_register, online_kernel);
+        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[online_kernel]);
+        offset = lower_add(l, a->anchor_offset, distance);
     }
     if (a->mask.id)
         *predicate = lower_and(l, *predicate,
                                tile_build_extract(&l->builder, a->mask, lower_int(l, register_),
                                                   lower_part_type(l, TILE_i1, 1)));
     if (index % ROWS == 0) {
-        a->milestone = offset;
-        a->milestone_register = register_;
+        a->anchor_offset = offset;
+        a->anchor_register = register_;
     }
     return offset;
 }
@@ -160,7 +160,7 @@ static bool are_flat(const lowering *l) {
     return dots > 0;
 }
 
-void lower_keep_cache(lowering *l, tile_op op) {
+void lower_copy_cache_hints(lowering *l, tile_op op) {
     tile_op access = tile_region_at(l->f, l->builder.region)->last;
     tile_opcode opcode = tile_op_opcode(l->f, access);
     bool conditional = tile_op_has_attr(&l->old, op, TILE_ATTR_cache_if);
@@ -170,7 +170,7 @@ void lower_keep_cache(lowering *l, tile_op op) {
     tile_op_take_attr(l->f, access, &l->old, op, TILE_ATTR_cache_if);
 }
 
-void lower_keep_conflicts(lowering *l, tile_op op) {
+void lower_copy_conflict_attrs(lowering *l, tile_op op) {
     tile_gather gather;
     if (tile_op_opcode(&l->old, op) != TILE_OP_store ||
         tile_op_has_attr(&l->old, op, TILE_ATTR_unique_indices))
@@ -252,7 +252,7 @@ static ordered_access start_ordered(lowering *l, const tile_value *element, cons
 
 /* Bits that registers share with threads are crossed, the others added. */
 static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned index) {
-    unsigned register_ = tile_cut_register(&a->shared.cut, index, 0);
+    unsigned register_ = tile_access_split_register(&a->shared.cut, index, 0);
     uint32_t added = lower_register_offset(&a->shared.map, a->shared.layout, register_);
     uint32_t crossed = added & a->shared.thread_bits;
     tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~crossed)));
@@ -265,26 +265,26 @@ static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned 
 static tile_value load_ordered(lowering *l, tile_op op, const tile_value *element,
                                const tile_type *tile) {
     ordered_access a = start_ordered(l, element, tile);
-    const tile_cut *cut = &a.shared.cut;
+    const tile_access_split *cut = &a.shared.cut;
     tile_value *parts = TILE_NEW_ARRAY(l->pass->scratch, tile_value, cut->count);
     for (unsigned i = 0; i < cut->count; i++) {
         tile_value offset = ordered_offset(l, &a, i);
         parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, a.predicate,
                                         lower_part_type(l, tile->scalar, 1u << cut->width_bits));
-        lower_keep_cache(l, op);
+        lower_copy_cache_hints(l, op);
     }
-    return lower_assemble(l, parts, cut);
+    return lower_combine_accesses(l, parts, cut);
 }
 
 static void store_ordered(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                           const tile_value *element) {
     ordered_access a = start_ordered(l, element, tile);
-    a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
+    a.predicate = lower_and(l, a.predicate, lower_is_first_holder(l, tile->layout));
     for (unsigned i = 0; i < a.shared.cut.count; i++) {
         tile_value offset = ordered_offset(l, &a, i);
-        tile_value part = lower_take(l, fragment, &a.shared.cut, i);
+        tile_value part = lower_extract_access(l, fragment, &a.shared.cut, i);
         tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, a.predicate);
-        lower_keep_cache(l, op);
+        lower_copy_cache_hints(l, op);
     }
 }
 
@@ -301,11 +301,11 @@ tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
         parts[i] = tile_build_ld_global(&l->builder, a.view->base, &offset, 1, predicate,
                                         lower_part_type(l, tile->scalar, 1u << a.cut.width_bits));
-        lower_keep_cache(l, op);
+        lower_copy_cache_hints(l, op);
         if (ahead) tile_op_set_flag(l->f, tile_value_def(l->f, parts[i]), TILE_ATTR_ordered);
         parts[i] = lower_pad(l, op, parts[i], predicate);
     }
-    return lower_assemble(l, parts, &a.cut);
+    return lower_combine_accesses(l, parts, &a.cut);
 }
 
 tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
@@ -327,13 +327,13 @@ void lower_store_piece(lowering *l, tile_op op, tile_value fragment, const tile_
                        const tile_value *element, const tile_value *ahead) {
     lower_view_access a =
         start_view(l, element, ahead, tile->layout, tile->rank, lower_widest(tile->scalar));
-    a.predicate = lower_and(l, a.predicate, lower_first_holder(l, tile->layout));
+    a.predicate = lower_and(l, a.predicate, lower_is_first_holder(l, tile->layout));
     lower_mask_view(l, op, &a);
     for (unsigned i = 0; i < a.cut.count; i++) {
         tile_value predicate, offset = lower_view_access_offset(l, &a, i, &predicate);
-        tile_value part = lower_take(l, fragment, &a.cut, i);
+        tile_value part = lower_extract_access(l, fragment, &a.cut, i);
         tile_build_st_global(&l->builder, part, a.view->base, &offset, 1, predicate);
-        lower_keep_cache(l, op);
-        lower_keep_conflicts(l, op);
+        lower_copy_cache_hints(l, op);
+        lower_copy_conflict_attrs(l, op);
     }
 }

@@ -250,16 +250,16 @@ static bool has_own_bounds(const tile_function *f, tile_op loop) {
 bool lower_starts_sums(const lowering *l, tile_op loop, unsigned index) {
     const tile_function *f = &l->old;
     unsigned uses = 0;
-    if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_surely_runs(f, loop) ||
-        has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_AROUND, index)))
+    if (tile_op_opcode(f, loop) != TILE_OP_for || !tile_runs_at_least_once(f, loop) ||
+        has_own_bounds(f, loop) || !is_zero(f, tile_carried_sent(f, loop, TILE_PARENT_OP, index)))
         return false;
     tile_value sums = tile_carried_received(f, loop, 0, index);
     for (uint32_t id = 1; id < f->op_count; id++) {
         tile_op op = {id};
         for (unsigned i = 0; f->ops[id].opcode && i < tile_op_operand_count(f, op); i++) {
             if (tile_op_operand(f, op, i).id != sums.id) continue;
-            bool product = warpgroup_takes(f, op) && tile_op_has_attr(f, op, TILE_ATTR_async) &&
-                           !warpgroup_promotes(f, op) &&
+            bool product = warpgroup_uses_wgmma(f, op) &&
+                           tile_op_has_attr(f, op, TILE_ATTR_async) && !warpgroup_promotes(f, op) &&
                            tile_op_segment(f, op, TILE_MMA_ACC).at[0].id == sums.id &&
                            tile_op_at(f, op)->parent.id == tile_op_region(f, loop, 0).id;
             if (!product) return false;
@@ -295,7 +295,7 @@ static void multiply(lowering *l, tile_op op, const warpgroup_plan *plan, block_
                 &l->builder, one, other, list->parts[b],
                 k == ks.from && ks.keep.id ? ks.keep : flag(l, k > ks.from || !ks.starts),
                 TILE_NO_VALUE);
-            lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_EXCHANGED);
+            lower_copy_signs(l, op, list->parts[b], plan->row_dim == TILE_WGMMA_SWAPPED);
         }
     tile_build_wgmma_commit(&l->builder);
 }
@@ -349,12 +349,12 @@ static bool has_equal_rows(const lowering *l, tile_op op, const warpgroup_plan *
     if (tile_value_type(f, first)->kind != TILE_TYPE_TILE ||
         !tile_is_repeated(f, first, 1 - tile_product_k_dim(f, op, order)))
         return false;
-    if (tile_is_repeated(f, acc, plan->row_dim == TILE_WGMMA_EXCHANGED)) return true;
+    if (tile_is_repeated(f, acc, plan->row_dim == TILE_WGMMA_SWAPPED)) return true;
     warpgroup_plan before;
     tile_op dot = tile_value_def(f, acc);
     while (dot.id && tile_op_opcode(f, dot) == TILE_OP_dot_wait)
         dot = tile_value_def(f, tile_operand_src(f, dot));
-    return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_takes(f, dot) &&
+    return dot.id && tile_op_opcode(f, dot) == TILE_OP_dot && warpgroup_uses_wgmma(f, dot) &&
            !warpgroup_find_plan(f, dot, &before) && before.row_dim == plan->row_dim &&
            has_equal_rows(l, dot, &before);
 }
@@ -450,7 +450,7 @@ static tile_value wait_for_parts(lowering *l, tile_op op, tile_value src, int64_
     warpgroup_plan plan;
     const tile_type *type = tile_value_type(&l->old, tile_operand_src(&l->old, op));
     tile_op dot = find_product(&l->old, tile_operand_src(&l->old, op));
-    if ((dot.id && !warpgroup_takes(&l->old, dot)) || !may_be_sums(type)) return src;
+    if ((dot.id && !warpgroup_uses_wgmma(&l->old, dot)) || !may_be_sums(type)) return src;
     if (!dot.id || warpgroup_find_plan(&l->old, dot, &plan))
         return tile_build_wgmma_wait(&l->builder, lower_int(l, left), &src, 1);
     if (has_equal_rows(l, dot, &plan)) return src; /* it has waited, for all before it, too */
@@ -477,9 +477,11 @@ tile_value lower_dot_wait(lowering *l, tile_op op) {
     tile_value src = lower_mapped(l, tile_operand_src(&l->old, op));
     bool found = false;
     int64_t left = 0;
-    bool warpgroups = l->who.warps % TILE_WARPGROUP == 0 && l->who.first % TILE_WARPGROUP == 0;
+    bool warpgroups =
+        l->executors.warps % TILE_WARPGROUP == 0 && l->executors.first % TILE_WARPGROUP == 0;
     if (warpgroups)
-        TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body) found |= warpgroup_takes(&l->old, dot);
+        TILE_FOR_EACH_OP_INSIDE (&l->old, dot, l->old.body)
+            found |= warpgroup_uses_wgmma(&l->old, dot);
     tile_value_is_int(&l->old, tile_operand_pending(&l->old, op), &left);
     if (!found) return src; /* mma has computed all products where they stand */
     if (is_finished(&l->old, op, left)) return wait_for_parts(l, op, src, left);

@@ -119,7 +119,7 @@ static place *collect(tile_pass *pass, tile_function *f, unsigned *count) {
     tile_lifetime *lives = tile_shared_lifetimes(f, pass->scratch, count);
     place *places = TILE_NEW_ARRAY(pass->scratch, place, *count + 1u);
     const bool *read = warpgroup_buffers(f, pass->scratch);
-    const bool *copied = copied_buffers(f, pass->scratch);
+    const bool *copied = async_copied_buffers(f, pass->scratch);
     for (unsigned i = 0; i < *count; i++) {
         int64_t stride;
         places[i] = (place){.life = lives[i], .offset = -1};
@@ -157,7 +157,7 @@ tile_status tile_pass_allocate_shared(tile_pass *pass, tile_function *f) {
     for (unsigned i = 0; i < count; i++) order[i] = &places[i];
     for (unsigned i = 0; i < count; i++) sum += places[i].size;
     if (count) qsort(order, count, sizeof(place *), by_size);
-    bool alone = tile_takes_registers_of_sm(f) && sum <= most;
+    bool alone = tile_uses_all_sm_registers(f) && sum <= most;
     int64_t total = alone ? put(f, order, places, count, true) : most + 1;
     if (total > most) total = put(f, order, places, count, false);
     if (total > most) {

@@ -91,20 +91,20 @@
 #include "passes/pass.h"
 
 /* What a walk through the regions of an operation made of a state. */
-typedef struct walk_note {
-    bool known, dry;
+typedef struct visit_record {
+    bool known, dry_run;
     bool landed_only;
     bool hoist;
     access_state before, after;
     long inserted; /* when it was made */
-} walk_note;
+} visit_record;
 
 /* The last ones: around a loop states take turns, the first round's, the second one's, none. */
-enum { MOST_NOTES = 8 };
-typedef struct walk_notes {
-    walk_note *last; /* MOST_NOTES, of an operation that has been walked */
+enum { MAX_RECORDS = 8 };
+typedef struct visit_records {
+    visit_record *last; /* MAX_RECORDS, of an operation that has been walked */
     unsigned next;
-} walk_notes;
+} visit_records;
 
 typedef struct barriers {
     tile_pass *pass;
@@ -112,10 +112,10 @@ typedef struct barriers {
     tile_arena *arena;
     /* By op: its regions have the barriers that they need by themselves; those that what has landed
      * needs come first, [1]. */
-    bool (*settled)[2];
+    bool (*has_own_barriers)[2];
     bool landed_only;      /* only what has landed asks for barriers */
-    walk_notes *notes;     /* by op */
-    bool dry;              /* look only */
+    visit_records *notes;  /* by op */
+    bool dry_run;          /* look only */
     bool hoist;            /* dry: an access from before the region is met in it */
     const bool *divergent; /* by value */
     const uint32_t *uses;  /* of each value: how many */
@@ -123,12 +123,14 @@ typedef struct barriers {
     bool failed;
 } barriers;
 
-static bool meets(const barriers *b, const pending_access *earlier, const tile_access *later) {
-    return (earlier->landed || !b->landed_only) && accesses_conflict(b->f, b->uses, earlier, later);
+static bool needs_barrier(const barriers *b, const pending_access *earlier,
+                          const tile_access *later) {
+    return (earlier->landed || !b->landed_only) &&
+           accesses_need_barrier(b->f, b->uses, earlier, later);
 }
 
 /* A barrier that only some threads reach would never end. */
-static bool may_stand_at(barriers *b, tile_op before) {
+static bool can_insert_at(barriers *b, tile_op before) {
     tile_op control = tile_divergent_control(b->f, b->divergent, before);
     if (!control.id || b->failed) return !b->failed;
     tile_error_at(
@@ -144,26 +146,26 @@ static bool may_stand_at(barriers *b, tile_op before) {
 static void put_barrier(barriers *b, tile_op before, access_state *s) {
     if (tile_sync_is_explicit(b->f, before)) return;
     s->pending.count = 0;
-    if (b->dry || !may_stand_at(b, before)) return;
+    if (b->dry_run || !can_insert_at(b, before)) return;
     tile_builder builder = tile_builder_before(b->f, before);
     tile_build_sync_for(&builder, tile_executors_of(b->f, before));
     b->inserted++;
 }
 
 static void complete(barriers *b, tile_op wait, access_state *s) {
-    access_set *under_way = &s->under_way[tile_op_mechanism(b->f, wait)];
-    for (size_t i = 0; i < under_way->count; i++) {
-        pending_access access = under_way->items[i];
+    access_set *in_flight = &s->in_flight[tile_op_mechanism(b->f, wait)];
+    for (size_t i = 0; i < in_flight->count; i++) {
+        pending_access access = in_flight->items[i];
         access.landed = true;
         access_set_add(b->arena, &s->pending, access);
     }
-    if (tile_waits_for_all(b->f, wait)) under_way->count = 0;
+    if (tile_waits_for_everything(b->f, wait)) in_flight->count = 0;
 }
 
 /* Whether values go through a buffer and then, behind another barrier, places through theirs: the
  * first barrier orders all that came before it before what is done with places, the second one what
  * is done with values before all that follows. *places: that buffer. */
-static bool meets_by_itself(const tile_function *f, tile_op op, tile_value *places) {
+static bool has_implicit_barrier(const tile_function *f, tile_op op, tile_value *places) {
     enum { VALUES = 1, PLACES = 2 };
     tile_reduction reduction;
     if (tile_op_opcode(f, op) != TILE_OP_reduce_arg) return false;
@@ -195,19 +197,19 @@ static void walk_accesses(barriers *b, tile_op op, access_state *s) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(b->f, op, accesses);
     tile_value places = TILE_NO_VALUE;
-    bool conflict = false, ordered = meets_by_itself(b->f, op, &places);
+    bool conflict = false, ordered = has_implicit_barrier(b->f, op, &places);
     unsigned values = ordered ? put_values_first(accesses, count, places) : 0;
     unsigned asking = ordered ? values : count;
     for (size_t i = 0; i < s->pending.count; i++)
         for (unsigned a = 0; a < asking; a++)
-            if (meets(b, &s->pending.items[i], &accesses[a])) {
+            if (needs_barrier(b, &s->pending.items[i], &accesses[a])) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
     if (ordered) s->pending.count = 0;
     tile_mechanism started = tile_op_starts(b->f, op);
-    access_set *set = started != TILE_MECHANISM_NONE ? &s->under_way[started] : &s->pending;
+    access_set *set = started != TILE_MECHANISM_NONE ? &s->in_flight[started] : &s->pending;
     for (unsigned a = values; a < count; a++)
         access_set_add(b->arena, set, (pending_access){.access = accesses[a]});
 }
@@ -221,10 +223,10 @@ static access_state *enter_regions(barriers *b, tile_op op, const access_state *
     access_state *heads =
         TILE_NEW_ARRAY(b->arena, access_state, tile_op_at(b->f, op)->region_count + 1u);
     *after = (access_state){0};
-    TILE_FOR_EACH_PLACE (b->f, op, to) {
-        if (!tile_goes(b->f, op, TILE_AROUND, to)) continue;
-        access_state_join(b->arena, to == TILE_AROUND ? after : &heads[to], before);
-        if (to != TILE_AROUND && tile_repeats(b->f, op))
+    TILE_FOR_EACH_BRANCH_POINT (b->f, op, to) {
+        if (!tile_control_flows(b->f, op, TILE_PARENT_OP, to)) continue;
+        access_state_join(b->arena, to == TILE_PARENT_OP ? after : &heads[to], before);
+        if (to != TILE_PARENT_OP && tile_repeats(b->f, op))
             access_state_enter(b->f, op, to, &heads[to]);
     }
     return heads;
@@ -233,90 +235,91 @@ static access_state *enter_regions(barriers *b, tile_op op, const access_state *
 /* One round through the regions in the order of the text. What one leaves at its end goes on from
  * there; it is another iteration's where it goes back, and behind a loop. True if the head of a
  * region grew that had been walked before. */
-static bool walk_round(barriers *b, tile_op op, access_state *heads, access_state *after) {
+static bool visit_loop_once(barriers *b, tile_op op, access_state *heads, access_state *after) {
     bool grown = false;
     for (int r = 0; r < (int)tile_op_at(b->f, op)->region_count; r++) {
         access_state end = access_state_copy(b->arena, &heads[r]);
         walk_region(b, tile_op_region(b->f, op, (unsigned)r), &end);
         for (int to = r + 1; to < (int)tile_op_at(b->f, op)->region_count; to++)
-            if (tile_goes(b->f, op, r, to)) access_state_join(b->arena, &heads[to], &end);
+            if (tile_control_flows(b->f, op, r, to)) access_state_join(b->arena, &heads[to], &end);
         for (int to = 0; to <= r; to++) {
-            if (!tile_goes(b->f, op, r, to)) continue;
+            if (!tile_control_flows(b->f, op, r, to)) continue;
             access_state next = access_state_copy(b->arena, &end);
-            access_state_age(b->f, (passage){op, r, to}, &next);
+            access_state_cross_edge(b->f, (region_edge){op, r, to}, &next);
             grown |= access_state_join(b->arena, &heads[to], &next);
         }
-        if (tile_repeats(b->f, op)) access_state_age(b->f, (passage){0}, &end);
-        if (tile_goes(b->f, op, r, TILE_AROUND)) access_state_join(b->arena, after, &end);
+        if (tile_repeats(b->f, op)) access_state_cross_edge(b->f, (region_edge){0}, &end);
+        if (tile_control_flows(b->f, op, r, TILE_PARENT_OP))
+            access_state_join(b->arena, after, &end);
     }
     return grown;
 }
 
 /* Walks the regions until what their ends leave for their heads grows no more. s: before op, and
  * then after it. */
-static void walk_rounds(barriers *b, tile_op op, access_state *s) {
+static void visit_loop_to_fixpoint(barriers *b, tile_op op, access_state *s) {
     access_state after, *heads = enter_regions(b, op, s, &after);
-    while (walk_round(b, op, heads, &after)) {
+    while (visit_loop_once(b, op, heads, &after)) {
     }
     *s = after;
 }
 
 /* Whether something that is pending now is met inside of op, before a barrier there. */
-static bool meets_inside(barriers *b, tile_op op, const access_state *now) {
+static bool needs_barrier_inside(barriers *b, tile_op op, const access_state *now) {
     barriers look = *b;
-    look.dry = true;
+    look.dry_run = true;
     look.hoist = false;
     access_state before = access_state_copy(look.arena, now), after;
     for (size_t i = 0; i < before.pending.count; i++) before.pending.items[i].outer = true;
     access_state *heads = enter_regions(&look, op, &before, &after);
-    walk_round(&look, op, heads, &after);
+    visit_loop_once(&look, op, heads, &after);
     return look.hoist;
 }
 
 /* The barriers that the regions need because of themselves come first, once; then one before op if
  * what is pending now asks for it. */
-static void settle(barriers *b, tile_op op, access_state *s) {
+static void reach_fixpoint(barriers *b, tile_op op, access_state *s) {
     bool only = b->landed_only;
     for (int first = 1; first >= (int)only; first--) {
         access_state nothing = {0};
         b->landed_only = first;
-        if (!b->settled[op.id][first]) walk_rounds(b, op, &nothing);
-        b->settled[op.id][first] = true;
+        if (!b->has_own_barriers[op.id][first]) visit_loop_to_fixpoint(b, op, &nothing);
+        b->has_own_barriers[op.id][first] = true;
     }
     b->landed_only = only;
-    if (s->pending.count && meets_inside(b, op, s)) put_barrier(b, op, s);
+    if (s->pending.count && needs_barrier_inside(b, op, s)) put_barrier(b, op, s);
 }
 
-static bool is_note_of(const barriers *b, const walk_note *note, const access_state *s) {
-    return note->known && note->dry == b->dry && note->inserted == b->inserted &&
+static bool is_record_of(const barriers *b, const visit_record *note, const access_state *s) {
+    return note->known && note->dry_run == b->dry_run && note->inserted == b->inserted &&
            note->landed_only == b->landed_only && access_state_equal(&note->before, s);
 }
 
-static const walk_note *find_note(const barriers *b, const walk_notes *notes,
-                                  const access_state *s) {
-    for (unsigned i = 0; i < MOST_NOTES; i++)
-        if (is_note_of(b, &notes->last[i], s)) return &notes->last[i];
+static const visit_record *find_record(const barriers *b, const visit_records *notes,
+                                       const access_state *s) {
+    for (unsigned i = 0; i < MAX_RECORDS; i++)
+        if (is_record_of(b, &notes->last[i], s)) return &notes->last[i];
     return NULL;
 }
 
 /* A walk that begins with the same state does the same: without notes each level of nesting would
  * walk the one inside several times, and that one again. */
 static void walk_regions(barriers *b, tile_op op, access_state *s) {
-    walk_notes *notes = &b->notes[op.id];
-    if (!notes->last) notes->last = TILE_NEW_ARRAY(b->arena, walk_note, MOST_NOTES);
-    const walk_note *found = find_note(b, notes, s);
+    visit_records *notes = &b->notes[op.id];
+    if (!notes->last) notes->last = TILE_NEW_ARRAY(b->arena, visit_record, MAX_RECORDS);
+    const visit_record *found = find_record(b, notes, s);
     bool met = b->hoist;
     if (!found) {
-        walk_note note = {.before = access_state_copy(b->arena, s), .inserted = b->inserted};
+        visit_record note = {.before = access_state_copy(b->arena, s), .inserted = b->inserted};
         note.landed_only = b->landed_only;
-        note.dry = b->dry;
-        if (!b->dry) settle(b, op, s);
+        note.dry_run = b->dry_run;
+        if (!b->dry_run) reach_fixpoint(b, op, s);
         b->hoist = false;
-        walk_rounds(b, op, s);
+        visit_loop_to_fixpoint(b, op, s);
         note.after = access_state_copy(b->arena, s);
         note.hoist = b->hoist;
         note.known = b->inserted == note.inserted;
-        walk_note *place = &notes->last[notes->next++ % MOST_NOTES];
+        visit_record *place = &notes->last[notes->next++ % MAX_RECORDS];
         *place = note;
         found = place;
     }
@@ -340,25 +343,25 @@ static void walk_roles(barriers *b, tile_op op, access_state *s) {
     TILE_FOR_EACH_NESTED_OP (b->f, inner, op) add_accesses(b, inner, &inside);
     for (size_t i = 0; i < s->pending.count; i++)
         for (size_t a = 0; a < inside.count; a++)
-            if (meets(b, &s->pending.items[i], &inside.items[a].access)) {
+            if (needs_barrier(b, &s->pending.items[i], &inside.items[a].access)) {
                 conflict = true;
                 b->hoist |= s->pending.items[i].outer;
             }
     if (conflict) put_barrier(b, op, s);
-    access_set_age(b->f, (passage){0}, &inside);
+    access_set_cross_edge(b->f, (region_edge){0}, &inside);
     access_set_add_all(b->arena, &s->pending, &inside);
     for (unsigned r = 0; r < tile_op_at(b->f, op)->region_count; r++) {
         access_state own = {0};
         walk_region(b, tile_op_region(b->f, op, r), &own);
-        access_state_age(b->f, (passage){0}, &own);
+        access_state_cross_edge(b->f, (region_edge){0}, &own);
         for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-            access_set_add_all(b->arena, &s->under_way[m], &own.under_way[m]);
+            access_set_add_all(b->arena, &s->in_flight[m], &own.in_flight[m]);
     }
 }
 
 /* Whether all threads that execute meet at op: a numbered barrier in divergent control flow is one
  * of some of them. */
-static bool is_everybodys(barriers *b, tile_op op) {
+static bool is_block_wide(barriers *b, tile_op op) {
     return !tile_op_operand_count(b->f, op) || !tile_divergent_control(b->f, b->divergent, op).id;
 }
 
@@ -402,7 +405,7 @@ static void walk_fence(barriers *b, tile_op op, access_state *s) {
     if (tile_op_releases(b->f, op) && !is_plain_sync(b->f, data.prev)) put_barrier(b, op, s);
     if (!tile_op_acquires(b->f, op)) return;
     s->pending.count = 0;
-    if (b->dry || is_plain_sync(b->f, data.next)) return;
+    if (b->dry_run || is_plain_sync(b->f, data.next)) return;
     tile_builder builder = tile_builder_before(b->f, op);
     builder.before = data.next;
     tile_build_sync_for(&builder, tile_executors_of(b->f, op));
@@ -422,7 +425,7 @@ static void walk_op(barriers *b, tile_op op, access_state *s) {
     else if (info->effects & TILE_EFFECT_CLUSTER)
         walk_cluster_barrier(b, op, s);
     else if (info->effects & TILE_EFFECT_BARRIER) {
-        if (is_everybodys(b, op)) s->pending.count = 0;
+        if (is_block_wide(b, op)) s->pending.count = 0;
     } else if (info->traits & (TILE_TRAIT_BARRIER_BEFORE | TILE_TRAIT_BARRIER_AFTER))
         s->pending.count = 0;
     else if (opcode == TILE_OP_fence)
@@ -443,7 +446,7 @@ tile_status tile_pass_insert_barriers(tile_pass *pass, tile_function *f) {
     barriers b = {.pass = pass, .f = f, .arena = pass->scratch};
     b.divergent = tile_divergent_values(f, pass->scratch);
     b.uses = tile_count_uses(f, pass->scratch);
-    b.settled = tile_arena_alloc(pass->scratch, sizeof *b.settled * f->op_count);
+    b.has_own_barriers = tile_arena_alloc(pass->scratch, sizeof *b.has_own_barriers * f->op_count);
     b.notes = tile_arena_alloc(pass->scratch, sizeof *b.notes * f->op_count);
     access_state s = {0};
     walk_region(&b, f->body, &s);

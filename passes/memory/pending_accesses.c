@@ -41,7 +41,7 @@ bool access_set_add_all(tile_arena *arena, access_set *set, const access_set *fr
 bool access_state_join(tile_arena *arena, access_state *into, const access_state *from) {
     bool grown = access_set_add_all(arena, &into->pending, &from->pending);
     for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-        grown |= access_set_add_all(arena, &into->under_way[m], &from->under_way[m]);
+        grown |= access_set_add_all(arena, &into->in_flight[m], &from->in_flight[m]);
     return grown;
 }
 
@@ -70,24 +70,24 @@ static bool same_set(const access_set *a, const access_set *b) {
 bool access_state_equal(const access_state *a, const access_state *b) {
     bool same = same_set(&a->pending, &b->pending);
     for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
-        same = same && same_set(&a->under_way[m], &b->under_way[m]);
+        same = same && same_set(&a->in_flight[m], &b->in_flight[m]);
     return same;
 }
 
-static tile_value name_behind(const tile_function *f, passage way, tile_value value) {
+static tile_value name_after_edge(const tile_function *f, region_edge edge, tile_value value) {
     if (tile_value_at(f, value)->kind == TILE_VALUE_CONSTANT) return value;
-    for (unsigned i = 0; way.op.id && i < tile_carried_count(f, way.op); i++)
-        if (tile_carried_sent(f, way.op, way.from, i).id == value.id)
-            return tile_carried_received(f, way.op, way.to, i);
+    for (unsigned i = 0; edge.op.id && i < tile_carried_count(f, edge.op); i++)
+        if (tile_carried_sent(f, edge.op, edge.from, i).id == value.id)
+            return tile_carried_received(f, edge.op, edge.to, i);
     return TILE_NO_VALUE;
 }
 
-void access_set_age(const tile_function *f, passage way, access_set *set) {
+void access_set_cross_edge(const tile_function *f, region_edge edge, access_set *set) {
     for (size_t i = 0; i < set->count; i++) {
         tile_access *access = &set->items[i].access;
         set->items[i].stale = true;
         set->items[i].landed = false;
-        if (access->stage.id) access->stage = name_behind(f, way, access->stage);
+        if (access->stage.id) access->stage = name_after_edge(f, edge, access->stage);
     }
 }
 
@@ -96,7 +96,7 @@ void access_set_age(const tile_function *f, passage way, access_set *set) {
 static tile_value counter_from(const tile_function *f, tile_op op, int to, tile_value constant) {
     tile_value counter = TILE_NO_VALUE;
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
-        if (tile_carried_sent(f, op, TILE_AROUND, i).id != constant.id) continue;
+        if (tile_carried_sent(f, op, TILE_PARENT_OP, i).id != constant.id) continue;
         if (counter.id) return constant;
         counter = tile_carried_received(f, op, to, i);
     }
@@ -113,12 +113,13 @@ static void set_enter(const tile_function *f, tile_op op, int to, access_set *se
 
 void access_state_enter(const tile_function *f, tile_op op, int to, access_state *s) {
     set_enter(f, op, to, &s->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_enter(f, op, to, &s->under_way[m]);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) set_enter(f, op, to, &s->in_flight[m]);
 }
 
-void access_state_age(const tile_function *f, passage way, access_state *s) {
-    access_set_age(f, way, &s->pending);
-    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++) access_set_age(f, way, &s->under_way[m]);
+void access_state_cross_edge(const tile_function *f, region_edge edge, access_state *s) {
+    access_set_cross_edge(f, edge, &s->pending);
+    for (unsigned m = 0; m < TILE_MECHANISM_COUNT; m++)
+        access_set_cross_edge(f, edge, &s->in_flight[m]);
 }
 
 /* The bytes of a buffer; all bytes where its offset or size is not known. */
@@ -130,10 +131,11 @@ static void shared_bytes(const tile_function *f, tile_value buffer, int64_t *fro
     *to = *from < 0 || size < 0 ? INT64_MAX : *from + size;
 }
 
-static bool shared_meets(const tile_function *f, const tile_access *a, const tile_access *b) {
+static bool shared_may_conflict(const tile_function *f, const tile_access *a,
+                                const tile_access *b) {
     tile_value a_buffer = tile_shared_source(f, a->memory);
     tile_value b_buffer = tile_shared_source(f, b->memory);
-    if (a_buffer.id == b_buffer.id) return tile_stages_may_meet(f, a->stage, b->stage);
+    if (a_buffer.id == b_buffer.id) return tile_stages_may_alias(f, a->stage, b->stage);
     int64_t a_from, a_to, b_from, b_to;
     shared_bytes(f, a_buffer, &a_from, &a_to);
     shared_bytes(f, b_buffer, &b_from, &b_to);
@@ -172,7 +174,7 @@ static bool is_fixed(const tile_function *f, tile_value value) {
 
 /* A loop's counter whose steps are no shorter than the extent, and that begins alike whenever the
  * loop runs: two of its values are equal, or apart by the extent. */
-static bool steps_over(const tile_function *f, tile_value value, int64_t extent) {
+static bool skips_stages(const tile_function *f, tile_value value, int64_t extent) {
     int64_t step;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind != TILE_VALUE_REGION || data->index) return false;
@@ -191,15 +193,15 @@ static bool same_or_apart(const tile_function *f, const tile_access *a) {
     for (unsigned i = 0; i < a->index_count; i++) {
         unsigned first = a->index_count - type->rank;
         int64_t extent = i < first ? 1 : tile_type_dim(type, i - first);
-        if (!is_fixed(f, a->index[i]) && !steps_over(f, a->index[i], extent)) return false;
+        if (!is_fixed(f, a->index[i]) && !skips_stages(f, a->index[i], extent)) return false;
     }
     return true;
 }
 
 /* Two atomic accesses, of threads that run on their own, or of tiles whose order nobody sees: of
  * one kind, which does not depend on it, and nobody takes the old elements. */
-static bool may_come_together(const tile_function *f, const uint32_t *uses, const tile_access *a,
-                              const tile_access *b) {
+static bool may_run_concurrently(const tile_function *f, const uint32_t *uses, const tile_access *a,
+                                 const tile_access *b) {
     const tile_access *both[2] = {a, b};
     if (!a->atomic || !b->atomic) return false;
     tile_word kind = tile_op_word(f, a->op, TILE_ATTR_kind);
@@ -225,21 +227,21 @@ static bool by_first_thread(const tile_function *f, const tile_access *a, const 
 }
 
 /* Through one ring: each four warps wait for their own stages. */
-static bool waits_by_itself(const tile_function *f, const tile_access *a, const tile_access *b) {
+static bool has_implicit_wait(const tile_function *f, const tile_access *a, const tile_access *b) {
     return a->shared && a->memory.id == b->memory.id &&
            tile_op_opcode(f, a->op) == TILE_OP_store_async &&
            tile_op_opcode(f, b->op) == TILE_OP_store_async;
 }
 
-bool accesses_conflict(const tile_function *f, const uint32_t *uses, const pending_access *earlier,
-                       const tile_access *later) {
+bool accesses_need_barrier(const tile_function *f, const uint32_t *uses,
+                           const pending_access *earlier, const tile_access *later) {
     const tile_access *access = &earlier->access;
     if (access->shared != later->shared || !(access->write || later->write)) return false;
-    if (may_come_together(f, uses, access, later) || by_first_thread(f, access, later) ||
-        waits_by_itself(f, access, later))
+    if (may_run_concurrently(f, uses, access, later) || by_first_thread(f, access, later) ||
+        has_implicit_wait(f, access, later))
         return false;
-    if (access->shared) return shared_meets(f, access, later);
+    if (access->shared) return shared_may_conflict(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
     if (same_threads(f, access, later)) return earlier->stale && !same_or_apart(f, access);
-    return earlier->stale || tile_stores_may_meet(f, access->op, later->op);
+    return earlier->stale || tile_stores_may_alias(f, access->op, later->op);
 }

@@ -21,7 +21,7 @@ typedef struct access_set {
 typedef struct access_state {
     access_set pending;
     /* By mechanism: what operations do in the background, until a wait that leaves nothing. */
-    access_set under_way[TILE_MECHANISM_COUNT];
+    access_set in_flight[TILE_MECHANISM_COUNT];
 } access_state;
 
 /* Return whether the set has grown. */
@@ -34,20 +34,20 @@ bool access_state_equal(const access_state *a, const access_state *b);
 
 /* From the end of a region of op to the head of another one, which may call a value otherwise, or
  * not know it. */
-typedef struct passage {
+typedef struct region_edge {
     tile_op op;
     int from, to;
-} passage;
+} region_edge;
 
 /* Another iteration's accesses, as they are seen behind the passage; none: from outside. */
-void access_set_age(const tile_function *f, passage way, access_set *set);
-void access_state_age(const tile_function *f, passage way, access_state *s);
+void access_set_cross_edge(const tile_function *f, region_edge edge, access_set *set);
+void access_state_cross_edge(const tile_function *f, region_edge edge, access_state *s);
 /* What was before a loop, as its region `to` sees it in the first iteration. */
 void access_state_enter(const tile_function *f, tile_op op, int to, access_state *s);
 
 /* Whether the two have to be kept in order by a barrier. uses: of each value, how many. */
-bool accesses_conflict(const tile_function *f, const uint32_t *uses, const pending_access *earlier,
-                       const tile_access *later);
+bool accesses_need_barrier(const tile_function *f, const uint32_t *uses,
+                           const pending_access *earlier, const tile_access *later);
 
 /* insert_fences.c: ordinary writes to what such dots read come before a fence_async of the threads
  * that wrote, each as soon as it is complete, so that it stands before the barrier behind it, the

@@ -17,10 +17,10 @@
  *     is element-wise (elementwise.c).
  *   - A product or a reduction of what is computed of another product along the same axis, as in
  *     attention, is one walk along that axis with all reductions between, whose sums are corrected
- *     when a maximum grows (cut/chain.c, online/mask.c, online/online.c). Of few rows
+ *     when a maximum grows (cut/classify.c, online/mask.c, online/online.c). Of few rows
  *     several blocks walk along a part each (online/split.c).
  *   - Keys that a mask hides from all rows are not looked at: a product whose weights carry hidden
- *     elements gets zeros at such keys (cut/hidden.c), unless it is a walk that masks them.
+ *     elements gets zeros at such keys (cut/masked_operand.c), unless it is a walk that masks them.
  *   - Where few blocks would reduce much, the rows are cut into parts (rows/parts.c): also each
  *     reduction by itself of rows that are known to be few and long.
  *   - Values that have the same domain, root or rows are computed by the same kernel.
@@ -74,7 +74,7 @@
 #include "lib/support/guess.h"
 #include "lib/support/intern.h"
 #include "lib/support/scalar.h"
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/products/space.h"
 #include "passes/schedule/products/vector.h"
 #include "passes/schedule/rows/rows.h"
@@ -281,12 +281,12 @@ static const char *numbered(schedule *s, const char *name, size_t group) {
 /* How many parts a kernel's reductions have is a matter of its own: the plan has parameters for
  * each, `split_2` for the second kernel, as long as a launch can look at all of the points. */
 static void take_parts(schedule *s, tile_function *plan) {
-    enum { MOST_POINTS = 512 };
+    enum { MAX_POINTS = 512 };
     size_t points = 1;
     for (size_t i = 0; i < plan->tune_count; i++) points *= plan->tunes[i].point_count;
     for (size_t g = 0; g < s->group_count; g++) {
         const tile_tune_clause *clause = find_parts(s->groups[g]);
-        if (!clause || points * clause->point_count > MOST_POINTS) continue;
+        if (!clause || points * clause->point_count > MAX_POINTS) continue;
         const char *names[] = {numbered(s, SCHED_SPLIT, g), numbered(s, SCHED_STRATEGY, g)};
         tile_function_add_param(plan, names[0], TILE_PARAM_int, NULL, NULL);
         tile_function_add_param(plan, names[1], TILE_PARAM_word, NULL, NULL);
@@ -392,7 +392,7 @@ static void make_scratch(schedule *s, tile_builder *b, tile_value *arrays) {
 static const tile_function *make_plan(schedule *s) {
     const char *name = tile_arena_format(s->arena, "%s_plan", s->compute->name);
     tile_function *plan = tile_function_create(s->compute->module, TILE_PLAN,
-                                               sched_free_name(s, name), s->compute->loc);
+                                               sched_unique_name(s, name), s->compute->loc);
     tile_value *arrays = TILE_NEW_ARRAY(s->arena, tile_value, s->array_count + 1);
     tile_value *scalars = TILE_NEW_ARRAY(s->arena, tile_value, s->compute->arg_count + 1);
     if (find_leader(s)) sched_copy_points(plan, find_leader(s));
@@ -413,7 +413,7 @@ static void make_kernel(schedule *s, size_t index) {
     const char *stem = s->group_count == 1
                            ? tile_arena_format(s->arena, "%s_kernel", s->compute->name)
                            : tile_arena_format(s->arena, "%s_%zu", s->compute->name, index + 1);
-    const char *name = sched_free_name(s, stem);
+    const char *name = sched_unique_name(s, stem);
     switch (g->kind) {
     case SCHED_ELEMENTWISE: sched_make_elementwise(s, g, name); break;
     case SCHED_ROWS: sched_make_rows(s, g, name); break;
@@ -424,7 +424,7 @@ static void make_kernel(schedule *s, size_t index) {
 }
 
 /* How many operations depend on each other in a row. What walks along them has a frame for each. */
-enum { MOST_IN_A_ROW = 2500 };
+enum { MAX_IN_A_ROW = 2500 };
 
 static bool check_length(schedule *s) {
     tile_function *f = s->compute;
@@ -437,11 +437,11 @@ static bool check_length(schedule *s) {
         }
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
             length[tile_op_result(f, op, i).id] = most + 1;
-        if (most + 1 <= MOST_IN_A_ROW) continue;
+        if (most + 1 <= MAX_IN_A_ROW) continue;
         SCHED_FAIL(s, op,
                    "more than %d operations depend on each other in a row here; begin a compute of "
                    "its own with this one, and hand over what it is made of",
-                   MOST_IN_A_ROW);
+                   MAX_IN_A_ROW);
         return false;
     }
     return true;

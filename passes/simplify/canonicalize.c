@@ -52,7 +52,7 @@
 #include "passes/simplify/fold.h"
 #include "passes/simplify/unroll.h"
 
-enum { MAX_WALKS = 8 };
+enum { MAX_ROUNDS = 8 };
 
 typedef struct walk {
     tile_function *f;
@@ -94,7 +94,7 @@ static tile_op inline_region(walk *w, tile_op op, unsigned r) {
     tile_op next = first.id == yield.id ? tile_op_at(f, op)->next : first;
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
         tile_value received = tile_carried_received(f, op, (int)r, i);
-        if (received.id) replace(w, received, tile_carried_sent(f, op, TILE_AROUND, i));
+        if (received.id) replace(w, received, tile_carried_sent(f, op, TILE_PARENT_OP, i));
         replace(w, tile_op_result(f, op, i), tile_carried_sent(f, op, (int)r, i));
     }
     for (tile_op inner = first, after; inner.id != yield.id; inner = after) {
@@ -111,9 +111,10 @@ static tile_op inline_region(walk *w, tile_op op, unsigned r) {
 static tile_value invariant_of(const walk *w, tile_op op, unsigned i) {
     const tile_function *f = w->f;
     tile_value one = TILE_NO_VALUE;
-    TILE_FOR_EACH_PLACE (f, op, from) {
+    TILE_FOR_EACH_BRANCH_POINT (f, op, from) {
         tile_value sent = look_up(w, tile_carried_sent(f, op, from, i));
-        bool handed_on = from != TILE_AROUND && sent.id == tile_carried_received(f, op, from, i).id;
+        bool handed_on =
+            from != TILE_PARENT_OP && sent.id == tile_carried_received(f, op, from, i).id;
         if (!sent.id || handed_on) continue;
         if (one.id && one.id != sent.id) return TILE_NO_VALUE;
         one = sent;
@@ -126,7 +127,7 @@ static void drop_invariants(walk *w, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value one = invariant_of(w, op, i);
         if (!one.id || w->map[tile_op_result(w->f, op, i).id].id) continue;
-        TILE_FOR_EACH_PLACE (w->f, op, to) {
+        TILE_FOR_EACH_BRANCH_POINT (w->f, op, to) {
             tile_value received = tile_carried_received(w->f, op, to, i);
             if (received.id) replace(w, received, one);
         }
@@ -137,7 +138,7 @@ static void drop_invariants(walk *w, tile_op op) {
 static tile_op drop_loop(walk *w, tile_op op) {
     tile_op next = tile_op_at(w->f, op)->next;
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++)
-        replace(w, tile_op_result(w->f, op, i), tile_carried_sent(w->f, op, TILE_AROUND, i));
+        replace(w, tile_op_result(w->f, op, i), tile_carried_sent(w->f, op, TILE_PARENT_OP, i));
     tile_erase_op(w->f, op);
     count(w);
     return next;
@@ -145,7 +146,7 @@ static tile_op drop_loop(walk *w, tile_op op) {
 
 /* The first op after `op`, or the first of what took its place. */
 static tile_op simplify_branch(walk *w, tile_op op) {
-    tile_range condition = range_of(w, tile_decision(w->f, op, 0));
+    tile_range condition = range_of(w, tile_control_operand(w->f, op, 0));
     if (condition.min == condition.max) return inline_region(w, op, condition.min ? 0 : 1);
     drop_invariants(w, op);
     return tile_op_at(w->f, op)->next;
@@ -154,13 +155,13 @@ static tile_op simplify_branch(walk *w, tile_op op) {
 /* The pipeline pass is not done with a loop that is marked for it. */
 static tile_op simplify_loop(walk *w, tile_op op) {
     tile_value variable = tile_region_arg(w->f, tile_op_region(w->f, op, 0), 0);
-    tile_range begin = range_of(w, tile_decision(w->f, op, 0));
-    tile_range end = range_of(w, tile_decision(w->f, op, 1));
-    tile_range step = range_of(w, tile_decision(w->f, op, 2));
+    tile_range begin = range_of(w, tile_control_operand(w->f, op, 0));
+    tile_range end = range_of(w, tile_control_operand(w->f, op, 1));
+    tile_range step = range_of(w, tile_control_operand(w->f, op, 2));
     if (end.max <= begin.min) return drop_loop(w, op);
     bool runs_once = begin.max < end.min && step.min >= 1 && begin.min >= end.max - step.min;
     if (runs_once && !tile_op_has_attr(w->f, op, TILE_ATTR_pipelined)) {
-        replace(w, variable, tile_decision(w->f, op, 0));
+        replace(w, variable, tile_control_operand(w->f, op, 0));
         return inline_region(w, op, 0);
     }
     drop_invariants(w, op);
@@ -169,7 +170,7 @@ static tile_op simplify_loop(walk *w, tile_op op) {
 
 /* A condition that never holds: the first region runs once, the second one not at all. */
 static tile_op simplify_while(walk *w, tile_op op) {
-    if (range_of(w, tile_decision(w->f, op, 0)).max == 0) return inline_region(w, op, 0);
+    if (range_of(w, tile_control_operand(w->f, op, 0)).max == 0) return inline_region(w, op, 0);
     drop_invariants(w, op);
     return tile_op_at(w->f, op)->next;
 }
@@ -259,7 +260,7 @@ static void simplify_region(walk *w, tile_region region) {
     }
 }
 
-static bool walk_once(tile_pass *pass, tile_function *f, long *simplified) {
+static bool simplify_once(tile_pass *pass, tile_function *f, long *simplified) {
     walk w = {.f = f, .map_count = (uint32_t)f->value_count};
     w.map = TILE_NEW_ARRAY(pass->scratch, tile_value, f->value_count);
     w.folder = (tile_folder){f, tile_range_analyse(f, pass->scratch), w.map_count,
@@ -273,8 +274,8 @@ static bool walk_once(tile_pass *pass, tile_function *f, long *simplified) {
 
 tile_status tile_pass_canonicalize(tile_pass *pass, tile_function *f) {
     long simplified = 0;
-    for (unsigned i = 0; i < MAX_WALKS; i++) {
-        bool changed = walk_once(pass, f, &simplified);
+    for (unsigned i = 0; i < MAX_ROUNDS; i++) {
+        bool changed = simplify_once(pass, f, &simplified);
         if (!unroll_indexed_loops(f, pass->scratch) && !changed) break;
     }
     tile_pass_count(pass, "simplified", simplified);

@@ -70,7 +70,7 @@ enum {
 
 /* Whether a group of copies ends here, or is waited for, and nothing in the function starts one:
  * lowering has found another way to copy. */
-static bool is_idle(const sweep *s, tile_op op) {
+static bool has_no_effect(const sweep *s, tile_op op) {
     tile_completion completion = tile_op_get_info(tile_op_opcode(s->f, op))->completion;
     if (completion != TILE_COMPLETION_COMMITS && completion != TILE_COMPLETION_WAITS) return false;
     tile_mechanism by = tile_op_mechanism(s->f, op);
@@ -81,7 +81,7 @@ static bool is_idle(const sweep *s, tile_op op) {
 static bool must_stay(const sweep *s, tile_op op) {
     const tile_function *f = s->f;
     tile_opcode opcode = tile_op_opcode(f, op);
-    if (is_idle(s, op)) return false;
+    if (has_no_effect(s, op)) return false;
     unsigned effects = tile_op_get_info(opcode)->effects;
     if (effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR | TILE_EFFECT_ALLOC)) return false;
     tile_op parent = tile_op_parent(f, op);
@@ -104,8 +104,8 @@ static void mark_op(sweep *s, tile_op op) {
         bool carries = data->region_count || tile_op_effects(s->f, op) & TILE_EFFECT_TERMINATOR;
         for (uint32_t i = 0; !carries && i < data->operand_count; i++)
             mark_value(s, data->operands[i]);
-        for (unsigned i = 0; i < tile_decision_count(s->f, op); i++)
-            mark_value(s, tile_decision(s->f, op, i));
+        for (unsigned i = 0; i < tile_control_operand_count(s->f, op); i++)
+            mark_value(s, tile_control_operand(s->f, op, i));
         for (unsigned r = 0; r < data->region_count; r++)
             mark_op(s, tile_region_yield(s->f, data->regions[r]));
         op = tile_op_parent(s->f, op);
@@ -114,7 +114,7 @@ static void mark_op(sweep *s, tile_op op) {
 
 static void mark_carried(sweep *s, tile_op op, unsigned index) {
     mark_op(s, op);
-    TILE_FOR_EACH_PLACE (s->f, op, at) {
+    TILE_FOR_EACH_BRANCH_POINT (s->f, op, at) {
         mark_value(s, tile_carried_sent(s->f, op, at, index));
         mark_value(s, tile_carried_received(s->f, op, at, index));
     }

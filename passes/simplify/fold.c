@@ -115,7 +115,8 @@ static tile_value fold_constants(context *x) {
     if (shift && (values[1] < 0 || values[1] >= tile_scalar_bits(x->type->scalar)))
         return TILE_NO_VALUE;
     if (!tile_fold_element(x->opcode, tile_value_type(x->f, x->a)->scalar,
-                           tile_op_manner(x->f, x->op), values[0], values[1], values[2], &result))
+                           tile_op_arith_flags(x->f, x->op), values[0], values[1], values[2],
+                           &result))
         return TILE_NO_VALUE;
     return integer(x, result);
 }
@@ -344,7 +345,7 @@ static tile_value fold_constant_cast(context *x, const tile_expr *expr) {
     tile_scalar scalar = tile_value_type(x->f, x->a)->scalar;
     if (!constant_bytes(x, expr, from)) return TILE_NO_VALUE;
     if (x->opcode == TILE_OP_bitcast) return element(x, from);
-    tile_cast_element(scalar, x->type->scalar, tile_op_manner(x->f, x->op), from, to);
+    tile_cast_element(scalar, x->type->scalar, tile_op_arith_flags(x->f, x->op), from, to);
     bool exact = tile_scalar_is_floating(scalar) || !tile_scalar_is_floating(x->type->scalar) ||
                  fabs(tile_scalar_read(scalar, from)) < 0x1p53;
     return exact ? element(x, to) : TILE_NO_VALUE;

@@ -53,7 +53,7 @@ static void unroll(tile_function *f, tile_op op, int64_t times, tile_arena *aren
     int64_t begin = 0, step = 0;
     tile_value_is_int(f, tile_operand_begin(f, op), &begin);
     tile_value_is_int(f, tile_operand_step(f, op), &step);
-    for (unsigned i = 0; i < carried; i++) current[i] = tile_carried_sent(f, op, TILE_AROUND, i);
+    for (unsigned i = 0; i < carried; i++) current[i] = tile_carried_sent(f, op, TILE_PARENT_OP, i);
     for (int64_t t = 0; t < times; t++) copy_body(f, op, begin + t * step, current, arena);
     tile_value *map = TILE_NEW_ARRAY(arena, tile_value, f->value_count);
     for (unsigned i = 0; i < carried; i++) map[tile_op_result(f, op, i).id] = current[i];

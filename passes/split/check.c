@@ -10,14 +10,14 @@
 typedef struct checker {
     split *s;
     tile_function *f;
-    const uint32_t *uses; /* by value */
-    uint32_t *summed;     /* by value: uses that only add to it */
-    bool *on_way;         /* by value: from a carried one to the next */
-    uint32_t *leads;      /* by value: the carried value that it is, plus something */
-    uint32_t *barren;     /* by value: the carried value to which it does not lead */
-    bool *touched;        /* by value: a shared buffer that the loop writes */
-    tile_opcode kind;     /* of the reduction that is looked for */
-    bool nan;             /* of a maximum or minimum: NaN wins */
+    const uint32_t *uses;       /* by value */
+    uint32_t *summed;           /* by value: uses that only add to it */
+    bool *on_accumulation_path; /* by value: from a carried one to the next */
+    uint32_t *accumulates;      /* by value: the carried value that it is, plus something */
+    uint32_t *no_accumulation;  /* by value: the carried value to which it does not lead */
+    bool *touched;              /* by value: a shared buffer that the loop writes */
+    tile_opcode kind;           /* of the reduction that is looked for */
+    bool nan;                   /* of a maximum or minimum: NaN wins */
     bool ok;
 } checker;
 
@@ -46,7 +46,7 @@ static void note_split(checker *c) {
 /* Reductions
  * ----------------------------------------------------------------------------------------- */
 
-static bool adds_to(checker *c, tile_value value, tile_value carried);
+static bool accumulates_into(checker *c, tile_value value, tile_value carried);
 
 /* The first value of operand `index`. */
 static tile_value operand_at(const tile_function *f, tile_op op, unsigned index) {
@@ -55,21 +55,21 @@ static tile_value operand_at(const tile_function *f, tile_op op, unsigned index)
     return tile_op_operand(f, op, at);
 }
 
-enum { MOST_WAYS = 2 };
+enum { MAX_ACCUMULATION_OPERANDS = 2 };
 
 /* The values that must be the carried one plus something (or the larger, or smaller one of it and
  * something) for the value to be: all of them. Of the operands of an `add`, it is one. For a loop
  * the second is what an iteration makes of *inner. */
-static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_value *ways,
-                        tile_value *inner) {
+static unsigned accumulation_operands(checker *c, tile_value value, tile_value carried,
+                                      tile_value *operands, tile_value *inner) {
     tile_function *f = c->f;
     tile_op op = tile_value_def(f, value);
     unsigned index = tile_value_at(f, value)->index;
     *inner = carried;
     switch (op.id ? tile_op_opcode(f, op) : TILE_OP_yield) {
     case TILE_OP_dot:
-    case TILE_OP_fma: return ways[0] = operand_at(f, op, 2), c->kind == TILE_OP_add;
-    case TILE_OP_sub: return ways[0] = operand_at(f, op, 0), c->kind == TILE_OP_add;
+    case TILE_OP_fma: return operands[0] = operand_at(f, op, 2), c->kind == TILE_OP_add;
+    case TILE_OP_sub: return operands[0] = operand_at(f, op, 0), c->kind == TILE_OP_add;
     case TILE_OP_add:
     case TILE_OP_mul:
     case TILE_OP_max:
@@ -79,30 +79,31 @@ static unsigned ways_to(checker *c, tile_value value, tile_value carried, tile_v
     case TILE_OP_xor:
         if (tile_op_opcode(f, op) != c->kind || tile_op_has_attr(f, op, TILE_ATTR_nan) != c->nan)
             return 0;
-        ways[0] = operand_at(f, op, 0);
-        if (!adds_to(c, ways[0], carried)) ways[0] = operand_at(f, op, 1);
+        operands[0] = operand_at(f, op, 0);
+        if (!accumulates_into(c, operands[0], carried)) operands[0] = operand_at(f, op, 1);
         return 1;
     case TILE_OP_for:
         *inner = tile_carried_received(f, op, 0, index);
-        ways[0] = tile_carried_sent(f, op, TILE_AROUND, index);
-        return ways[1] = tile_carried_sent(f, op, 0, index), 2;
+        operands[0] = tile_carried_sent(f, op, TILE_PARENT_OP, index);
+        return operands[1] = tile_carried_sent(f, op, 0, index), 2;
     case TILE_OP_if:
-        ways[0] = tile_carried_sent(f, op, 0, index);
-        return ways[1] = tile_carried_sent(f, op, 1, index), 2;
+        operands[0] = tile_carried_sent(f, op, 0, index);
+        return operands[1] = tile_carried_sent(f, op, 1, index), 2;
     default: return 0; /* it does something else with the value, if it has it at all */
     }
 }
 
 /* Whether the value is the carried one plus something. */
-static bool adds_to(checker *c, tile_value value, tile_value carried) {
-    tile_value ways[MOST_WAYS], inner;
-    if (value.id == carried.id || c->leads[value.id] == carried.id) return true;
-    if (c->barren[value.id] == carried.id) return false;
-    unsigned count = ways_to(c, value, carried, ways, &inner);
-    bool leads = count > 0;
-    for (unsigned i = 0; i < count && leads; i++) leads = adds_to(c, ways[i], i ? inner : carried);
-    *(leads ? &c->leads[value.id] : &c->barren[value.id]) = carried.id;
-    return leads;
+static bool accumulates_into(checker *c, tile_value value, tile_value carried) {
+    tile_value operands[MAX_ACCUMULATION_OPERANDS], inner;
+    if (value.id == carried.id || c->accumulates[value.id] == carried.id) return true;
+    if (c->no_accumulation[value.id] == carried.id) return false;
+    unsigned count = accumulation_operands(c, value, carried, operands, &inner);
+    bool accumulates = count > 0;
+    for (unsigned i = 0; i < count && accumulates; i++)
+        accumulates = accumulates_into(c, operands[i], i ? inner : carried);
+    *(accumulates ? &c->accumulates[value.id] : &c->no_accumulation[value.id]) = carried.id;
+    return accumulates;
 }
 
 /* Reductions, and where each part of one must start. */
@@ -127,33 +128,33 @@ static const struct reduction *find_kind(checker *c, tile_value next, tile_value
         c->kind = reductions[k].kind;
         c->nan = reductions[k].nan;
         for (uint32_t id = 1; id < c->f->value_count; id++) {
-            if (c->leads[id] == carried.id) c->leads[id] = 0;
-            if (c->barren[id] == carried.id) c->barren[id] = 0;
+            if (c->accumulates[id] == carried.id) c->accumulates[id] = 0;
+            if (c->no_accumulation[id] == carried.id) c->no_accumulation[id] = 0;
         }
-        if (adds_to(c, next, carried)) return &reductions[k];
+        if (accumulates_into(c, next, carried)) return &reductions[k];
     }
     return NULL;
 }
 
 /* Counts the uses of each value on the way from the carried one to this one, once. */
-static void count_ways(checker *c, tile_value value, tile_value carried) {
-    tile_value ways[MOST_WAYS], inner;
-    c->on_way[value.id] = true;
+static void count_accumulations(checker *c, tile_value value, tile_value carried) {
+    tile_value operands[MAX_ACCUMULATION_OPERANDS], inner;
+    c->on_accumulation_path[value.id] = true;
     if (value.id == carried.id) return;
-    unsigned count = ways_to(c, value, carried, ways, &inner);
+    unsigned count = accumulation_operands(c, value, carried, operands, &inner);
     for (unsigned i = 0; i < count; i++) {
-        bool seen = c->on_way[ways[i].id];
-        c->summed[ways[i].id]++;
-        if (!seen) count_ways(c, ways[i], i ? inner : carried);
+        bool seen = c->on_accumulation_path[operands[i].id];
+        c->summed[operands[i].id]++;
+        if (!seen) count_accumulations(c, operands[i], i ? inner : carried);
     }
 }
 
 static bool has_other_uses(checker *c, tile_value next, tile_value carried) {
     c->summed[next.id]++;
-    count_ways(c, next, carried);
+    count_accumulations(c, next, carried);
     bool other = false;
     for (uint32_t id = 1; id < c->f->value_count; id++)
-        other |= c->on_way[id] && c->uses[id] != c->summed[id];
+        other |= c->on_accumulation_path[id] && c->uses[id] != c->summed[id];
     return other;
 }
 
@@ -175,7 +176,7 @@ static tile_op find_misuse(const checker *c, tile_value value) {
     return TILE_NO_OP;
 }
 
-static void refuse_sum(checker *c, tile_value carried, const char *why) {
+static void reject_sum(checker *c, tile_value carried, const char *why) {
     tile_op misuse = find_misuse(c, carried);
     FAIL(c, tile_op_loc(c->f, misuse.id ? misuse : c->s->loop),
          "%s, which the loop carries, %s; each part of a split loop begins at 0, and the "
@@ -184,14 +185,14 @@ static void refuse_sum(checker *c, tile_value carried, const char *why) {
     if (misuse.id) note_split(c);
 }
 
-static void refuse_kind(checker *c, tile_value carried, const struct reduction *kind) {
+static void reject_kind(checker *c, tile_value carried, const struct reduction *kind) {
     FAIL(c, tile_op_loc(c->f, c->s->loop),
          "%s, which the loop carries, is %s, and the strategy %s only adds; take %s",
          name_of(c, carried, "a value"), kind->name, split_info(c->s->strategy)->word,
          tile_strategies_of_any(c->s->pass->scratch));
 }
 
-static void refuse_start(checker *c, tile_value carried, tile_value init,
+static void reject_start(checker *c, tile_value carried, tile_value init,
                          const struct reduction *kind) {
     bool product = kind->kind == TILE_OP_mul;
     FAIL(c, tile_op_loc(c->f, c->s->loop),
@@ -212,24 +213,24 @@ static void check_sum(checker *c, unsigned i) {
     tile_op loop = c->s->loop;
     tile_value carried = tile_carried_received(c->f, loop, 0, i);
     tile_value next = tile_carried_sent(c->f, loop, 0, i);
-    tile_value init = tile_carried_sent(c->f, loop, TILE_AROUND, i);
+    tile_value init = tile_carried_sent(c->f, loop, TILE_PARENT_OP, i);
     const tile_type *type = tile_value_type(c->f, carried);
     const struct reduction *kind = NULL;
     if (type->kind != TILE_TYPE_TILE)
-        refuse_sum(c, carried, "is no tile");
+        reject_sum(c, carried, "is no tile");
     else if (type->rank == TILE_MAX_RANK)
-        refuse_sum(c, carried, "has too many dims for a store in parts");
+        reject_sum(c, carried, "has too many dims for a store in parts");
     else if (!(kind = find_kind(c, next, carried)))
-        refuse_sum(c, carried,
+        reject_sum(c, carried,
                    "is no sum: it is not only added to (`dot`, `add`, `sub`, `fma`), nor only made "
                    "larger or smaller (`max`, `min`), multiplied (`mul`) or combined bit by bit "
                    "(`and`, `or`, `xor`)");
     else if (has_other_uses(c, next, carried))
-        refuse_sum(c, carried, "is also used before the sum is complete");
+        reject_sum(c, carried, "is also used before the sum is complete");
     else if (kind->kind != TILE_OP_add && c->s->strategy && split_info(c->s->strategy)->only_adds)
-        refuse_kind(c, carried, kind);
+        reject_kind(c, carried, kind);
     else if (!kind->anywhere && !is_number(c, init, kind->start))
-        refuse_start(c, carried, init, kind);
+        reject_start(c, carried, init, kind);
     c->s->combine[i] = c->kind;
     c->s->nan[i] = c->nan;
 }
@@ -241,7 +242,7 @@ enum {
 };
 
 /* Writes to global memory, or orders them for others. */
-static bool is_seen_outside(const tile_function *f, tile_op op) {
+static bool is_visible_outside(const tile_function *f, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     unsigned count = tile_op_accesses(f, op, accesses);
     bool seen = tile_op_effects(f, op) & ORDERS;
@@ -251,7 +252,7 @@ static bool is_seen_outside(const tile_function *f, tile_op op) {
 
 static void check_op(checker *c, tile_op op) {
     tile_function *f = c->f;
-    if (c->ok && is_seen_outside(f, op)) {
+    if (c->ok && is_visible_outside(f, op)) {
         FAIL(c, tile_op_loc(f, op),
              "%s is inside a split loop, whose parts run in any order; move it after the loop",
              tile_op_name(f, op));
@@ -263,7 +264,7 @@ static void check_before(checker *c, tile_op op) {
     tile_function *f = c->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     bool pdl = opcode == TILE_OP_pdl_wait || opcode == TILE_OP_pdl_trigger;
-    if (!c->ok || pdl || !is_seen_outside(f, op)) return;
+    if (!c->ok || pdl || !is_visible_outside(f, op)) return;
     FAIL(c, tile_op_loc(f, op),
          "%s comes before a split loop, and every part would execute it; move it after the loop",
          tile_op_name(f, op));
@@ -280,7 +281,7 @@ static void check_together(checker *c, tile_op op) {
     note_split(c);
 }
 
-static void check_behind_cluster(checker *c) {
+static void check_after_cluster_loop(checker *c) {
     tile_function *f = c->f;
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
         check_together(c, op);
@@ -297,7 +298,8 @@ static void check_effects(checker *c) {
     }
     if (c->ok)
         TILE_FOR_EACH_NESTED_OP (f, op, c->s->loop) check_op(c, op);
-    if (c->ok && c->s->strategy && c->s->strategy->last_goes_on) check_behind_cluster(c);
+    if (c->ok && c->s->strategy && c->s->strategy->last_block_runs_epilogue)
+        check_after_cluster_loop(c);
 }
 
 /* Shared memory -------------------------------------------------------------------------------- */
@@ -364,7 +366,7 @@ static void check_buffer(checker *c, tile_value buffer) {
 }
 
 /* What is behind the loop is done by the part that comes last, or by all for their shares. */
-static void check_behind(checker *c, tile_op op) {
+static void check_after_loop(checker *c, tile_op op) {
     tile_function *f = c->f;
     if (c->ok && c->s->strategy && tile_op_opcode(f, op) == TILE_OP_alloc_barrier) {
         FAIL(c, tile_op_loc(f, op),
@@ -404,8 +406,8 @@ static void check_shared(checker *c) {
         if (c->touched[id] && outside) check_buffer(c, (tile_value){id});
     }
     for (tile_op op = tile_op_next(f, c->s->loop); op.id; op = tile_op_next(f, op)) {
-        check_behind(c, op);
-        TILE_FOR_EACH_NESTED_OP (f, inner, op) check_behind(c, inner);
+        check_after_loop(c, op);
+        TILE_FOR_EACH_NESTED_OP (f, inner, op) check_after_loop(c, inner);
         forget_written(c, op);
     }
 }
@@ -417,13 +419,13 @@ static void check_strategy(checker *c) {
     const tile_strategy_info *info = split_info(strategy);
     const tile_function *f = c->f;
     tile_loc loc = tile_op_loc(f, c->s->loop);
-    const char *why = strategy->refuses ? strategy->refuses(c->s) : NULL;
+    const char *why = strategy->rejects ? strategy->rejects(c->s) : NULL;
     if (why)
         FAIL(c, loc, "the strategy %s cannot split this loop: %s", info->word, why);
     else if (info->most_factor && c->s->factor > info->most_factor)
         FAIL(c, loc, "the strategy %s takes factors up to %u, not %lld", info->word,
              info->most_factor, (long long)c->s->factor);
-    for (unsigned d = 0; d < f->grid_rank && strategy->knows_grid && c->ok; d++)
+    for (unsigned d = 0; d < f->grid_rank && strategy->needs_static_grid && c->ok; d++)
         if (tile_expr_holds(f->grid[d], TILE_EXPR_NUM_SMS))
             FAIL(c, loc,
                  "the grid of @%s depends on num_sms, so its kernels cannot know the number of "
@@ -450,9 +452,9 @@ bool split_is_legal(split *s) {
     checker c = {.s = s, .f = s->f, .ok = true};
     c.uses = tile_count_uses(s->f, arena);
     c.summed = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
-    c.barren = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
-    c.leads = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
-    c.on_way = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
+    c.no_accumulation = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.accumulates = TILE_NEW_ARRAY(arena, uint32_t, s->f->value_count);
+    c.on_accumulation_path = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     c.touched = TILE_NEW_ARRAY(arena, bool, s->f->value_count);
     s->combine = TILE_NEW_ARRAY(arena, tile_opcode, s->count + 1);
     s->nan = TILE_NEW_ARRAY(arena, bool, s->count + 1);

@@ -12,12 +12,12 @@
  * device may hold none of them, which its launch says. */
 #include "passes/split/split.h"
 
-const char *split_cluster_refuses(const split *s) {
+const char *split_cluster_rejects(const split *s) {
     if (s->f->cluster_rank) return "the kernel has a `cluster` clause";
     return NULL;
 }
 
-static void leave_parts(split *s, tile_builder *b, tile_value *buffers) {
+static void publish_parts(split *s, tile_builder *b, tile_value *buffers) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_type draft = *split_part_type(s, i);
         draft.kind = TILE_TYPE_SHARED;
@@ -28,21 +28,21 @@ static void leave_parts(split *s, tile_builder *b, tile_value *buffers) {
     }
 }
 
-static void meet(tile_builder *b) {
+static void build_cluster_barrier(tile_builder *b) {
     tile_build_cluster_arrive(b);
     tile_build_cluster_wait(b);
 }
 
 /* What the peers have left, by pieces. */
 typedef struct peer_adder {
-    split_adder base; /* first */
+    split_part_loader base; /* first */
     const split_pieces *pieces;
     tile_value first;
     const tile_value *buffers;
     const tile_type **types;
 } peer_adder;
 
-static void load_peer(const split_adder *adder, tile_builder *b, tile_value rank,
+static void load_peer(const split_part_loader *adder, tile_builder *b, tile_value rank,
                       tile_value *loaded) {
     const peer_adder *a = (const peer_adder *)(const void *)adder;
     for (unsigned i = 0; i < adder->s->count; i++) {
@@ -87,15 +87,15 @@ tile_status split_cluster(split *s) {
     grid g;
     unsigned count;
     tile_value *buffers = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &g);
+    split_distribute_parts(s, &g);
     set_cluster(s);
     tile_op *epilogue = split_take_epilogue(s, &count);
     split_pieces cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
-    leave_parts(s, &b, buffers);
-    meet(&b);
+    publish_parts(s, &b, buffers);
+    build_cluster_barrier(&b);
     finish_pieces(s, &b, &cut, g.part, buffers, epilogue, count);
-    meet(&b); /* nobody leaves before his part has been read */
+    build_cluster_barrier(&b); /* nobody leaves before his part has been read */
     while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
     return TILE_OK;
 }

@@ -43,7 +43,8 @@ static void make_parts(exchange *e, tile_builder *b) {
     tile_value all =
         by_tile ? TILE_NO_VALUE : tile_build_mul(b, e->tiles, tile_build_int(b, s->factor));
     for (unsigned i = 0; i < s->count; i++)
-        e->parts[i] = by_tile ? split_opaque_parts(s, b, i, e->tiles) : split_scratch(s, b, i, all);
+        e->parts[i] =
+            by_tile ? split_opaque_scratch(s, b, i, e->tiles) : split_scratch(s, b, i, all);
 }
 
 static void store_parts(exchange *e, tile_builder *b) {
@@ -51,13 +52,13 @@ static void store_parts(exchange *e, tile_builder *b) {
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
         const tile_type *type = split_part_type(s, i);
-        unsigned rank = split_place_part(b, type, e->g.part, e->tile, e->stride, place);
+        unsigned rank = split_indices_of_part(b, type, e->g.part, e->tile, e->stride, place);
         tile_value part = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
         tile_build_store(b, part, e->parts[i], place, rank, TILE_NO_VALUE);
     }
 }
 
-static tile_value share_of(exchange *e, tile_builder *b) {
+static tile_value piece_of_block(exchange *e, tile_builder *b) {
     int64_t all = INT64_C(1) << 31, parts = 1, factor = e->s->factor;
     while (parts < factor) parts *= 2;
     int64_t share = all / parts, first = share * (parts - factor + 1);
@@ -67,7 +68,7 @@ static tile_value share_of(exchange *e, tile_builder *b) {
 }
 
 /* Until all blocks of the tile have stored theirs. */
-static void meet(exchange *e, tile_builder *b) {
+static void wait_for_parts(exchange *e, tile_builder *b) {
     const tile_segment segments[] = {{e->words, &e->tile, 1}, {tile_build_int(b, 0), NULL, 0}};
     split_build_atomic(b, "add", "release", e->share, e->words, &e->tile, 1);
     tile_op wait = tile_build_op(b, TILE_OP_wait_value, segments, 2, NULL);
@@ -92,17 +93,17 @@ static void make_exchange(split *s) {
     /* All blocks run at once: which of them are neighbours does not matter, finding out does. */
     tile_function_set_raster(s->f, TILE_RASTER_NONE, NULL);
     e.parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    split_deal_out(s, &e.g);
+    split_distribute_parts(s, &e.g);
     tile_op *epilogue = split_take_epilogue(s, &count);
     e.cut = split_choose_pieces(s, epilogue, count, s->factor);
     tile_builder b = split_before_epilogue(s, epilogue, count);
     e.tiles = grid_count_tiles(&b, e.g.extent, 3);
     e.tile = grid_number_tile(&e.g, &b);
-    e.words = split_clean_words(s, &b, e.tiles, "stored");
-    e.share = share_of(&e, &b);
+    e.words = split_zeroed_words(s, &b, e.tiles, "stored");
+    e.share = piece_of_block(&e, &b);
     make_parts(&e, &b);
     store_parts(&e, &b);
-    meet(&e, &b);
+    wait_for_parts(&e, &b);
     finish_pieces(&e, &b, epilogue, count);
     while (count-- > 0) tile_erase_op(s->f, epilogue[count]);
 }

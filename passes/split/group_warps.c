@@ -65,7 +65,7 @@
 
 typedef struct grouping {
     split s; /* its factor: the groups */
-    tile_executors who;
+    tile_executors executors;
     tile_region region; /* that they run */
     tile_value number;  /* of a group */
     tile_value *parts;  /* by carried value: the buffer with a stage for each group */
@@ -91,7 +91,7 @@ static bool check_carried(const grouping *g) {
     for (unsigned i = 0; i < g->s.count; i++) {
         tile_value carried = tile_carried_received(f, g->s.loop, 0, i);
         const char *name = name_of(g, carried);
-        if (!filled_with(f, tile_carried_sent(f, g->s.loop, TILE_AROUND, i)).id)
+        if (!filled_with(f, tile_carried_sent(f, g->s.loop, TILE_PARENT_OP, i)).id)
             return tile_error_at(
                 g->s.f, g->s.loop,
                 "groups: %s starts at a tile that is distributed over all warps; start it at a "
@@ -187,7 +187,7 @@ static void own_buffers(grouping *g, tile_builder *b) {
 /* 3. The loop ---------------------------------------------------------------------------------- */
 
 /* Group g has iterations g, g + groups, .. of those that the loop had. */
-static void take_every(grouping *g, tile_builder *b) {
+static void stride_by_factor(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     loop_part own = loop_part_build(b, &g->whole, g->number, g->s.factor);
     tile_value *bounds = tile_op_at(f, g->s.loop)->operands;
@@ -196,12 +196,12 @@ static void take_every(grouping *g, tile_builder *b) {
     bounds[2] = own.step;
 }
 
-static void start_anew(grouping *g, tile_builder *b) {
+static void reset_inits(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     for (unsigned i = 0; i < g->s.count; i++) {
-        tile_value init = tile_carried_sent(f, g->s.loop, TILE_AROUND, i);
+        tile_value init = tile_carried_sent(f, g->s.loop, TILE_PARENT_OP, i);
         const tile_type *type = tile_value_type(f, init);
-        tile_carried_send(f, g->s.loop, TILE_AROUND, i,
+        tile_carried_send(f, g->s.loop, TILE_PARENT_OP, i,
                           tile_build_splat(b, filled_with(f, init), type));
     }
 }
@@ -220,7 +220,7 @@ static void make_parts(grouping *g, tile_builder *b) {
 }
 
 /* Behind the roles, in the order of the groups. */
-static tile_value put_together(grouping *g, tile_builder *b, unsigned i) {
+static tile_value combine_parts(grouping *g, tile_builder *b, unsigned i) {
     tile_value whole = TILE_NO_VALUE;
     const tile_type *type = split_part_type(&g->s, i);
     for (int64_t at = 0; at < g->s.factor; at++) {
@@ -232,7 +232,7 @@ static tile_value put_together(grouping *g, tile_builder *b, unsigned i) {
     return split_from_part(&g->s, b, i, whole);
 }
 
-static void hand_out(grouping *g, tile_builder *b) {
+static void store_parts(grouping *g, tile_builder *b) {
     tile_function *f = g->s.f;
     tile_build_sync(b, TILE_NO_VALUE, TILE_NO_VALUE);
     tile_op_set_flag(f, tile_region_at(f, g->region)->last, TILE_ATTR_all);
@@ -250,24 +250,25 @@ static void make_roles(grouping *g) {
     const tile_range *ranges = tile_range_analyse(f, g->s.pass->scratch);
     g->whole = loop_ahead_of(f, g->s.loop, ranges, f->value_count);
     make_parts(g, &b);
-    tile_value warps = tile_build_int(&b, g->who.warps), groups = tile_build_int(&b, g->s.factor);
+    tile_value warps = tile_build_int(&b, g->executors.warps),
+               groups = tile_build_int(&b, g->s.factor);
     tile_op roles = tile_build_role_regions(&b, &warps, &groups, NULL, 1);
     g->region = tile_op_region(f, roles, 0);
     g->number = tile_region_arg(f, g->region, 0);
     tile_value_set_name(f, g->number, "group");
     tile_value *totals = TILE_NEW_ARRAY(g->s.pass->scratch, tile_value, g->s.count + 1);
-    for (unsigned i = 0; i < g->s.count; i++) totals[i] = put_together(g, &b, i);
+    for (unsigned i = 0; i < g->s.count; i++) totals[i] = combine_parts(g, &b, i);
     tile_value *map = TILE_NEW_ARRAY(g->s.pass->scratch, tile_value, f->value_count);
     for (unsigned i = 0; i < g->s.count; i++) map[tile_op_result(f, g->s.loop, i).id] = totals[i];
     tile_replace_values(f, f->body, map);
     tile_builder inner = tile_builder_at_end(f, g->region);
     inner.loc = b.loc;
     own_buffers(g, &inner);
-    start_anew(g, &inner);
-    take_every(g, &inner);
+    reset_inits(g, &inner);
+    stride_by_factor(g, &inner);
     tile_op_remove_attr(f, g->s.loop, TILE_ATTR_groups);
     tile_move_op(f, g->s.loop, g->region, TILE_NO_OP);
-    hand_out(g, &inner);
+    store_parts(g, &inner);
 }
 
 tile_status tile_pass_group_warps(tile_pass *pass, tile_function *f) {
@@ -283,7 +284,7 @@ tile_status tile_pass_group_warps(tile_pass *pass, tile_function *f) {
                             .factor = tile_op_attr_int(f, loops[i], TILE_ATTR_groups, 1),
                             .count = tile_carried_count(f, loops[i])}};
         if (tile_is_grouped(f, loops[i])) {
-            g.who = tile_executors_of_loop(f, loops[i]);
+            g.executors = tile_executors_of_loop(f, loops[i]);
             if (!is_possible(&g)) return TILE_INVALID;
             make_roles(&g);
             grouped++;

@@ -20,10 +20,10 @@ static void multiply_grid(const grid *g, unsigned dim, int64_t by) {
 }
 
 unsigned split_dim(const split *s) {
-    return s->strategy->neighbours && s->f->is_flat ? 0 : 2;
+    return s->strategy->parts_are_adjacent && s->f->is_flat ? 0 : 2;
 }
 
-static void take_every(const split *s, tile_value part) {
+static void stride_by_factor(const split *s, tile_value part) {
     tile_function *f = s->f;
     tile_builder b = tile_builder_before(f, s->loop);
     const tile_range *ranges = tile_range_analyse(f, s->pass->scratch);
@@ -35,7 +35,7 @@ static void take_every(const split *s, tile_value part) {
     bounds[2] = own.step;
 }
 
-tile_op split_find_wait(const tile_function *f, tile_op loop) {
+tile_op split_find_pdl_wait(const tile_function *f, tile_op loop) {
     tile_op found = TILE_NO_OP;
     for (tile_op op = tile_region_first(f, f->body); op.id && op.id != loop.id;
          op = tile_op_next(f, op))
@@ -45,42 +45,42 @@ tile_op split_find_wait(const tile_function *f, tile_op loop) {
 
 /* A part that nobody else has, the lower ones first: whoever waits for lower parts waits for blocks
  * that run. The last one to draw sets the tile's counter back. */
-static tile_value draw(split *s, tile_builder *at_start, const grid *g) {
+static tile_value take_ticket(split *s, tile_builder *at_start, const grid *g) {
     tile_builder place = *at_start, *b = &place;
-    tile_op wait = split_find_wait(s->f, s->loop);
+    tile_op wait = split_find_pdl_wait(s->f, s->loop);
     if (wait.id) place.before = tile_op_next(s->f, wait);
-    tile_value tickets = split_clean_words(s, b, grid_count_tiles(b, g->extent, 3), "tickets");
+    tile_value tickets = split_zeroed_words(s, b, grid_count_tiles(b, g->extent, 3), "tickets");
     tile_value tile = grid_number_tile(g, b);
     tile_value part = split_build_atomic(b, "add", NULL, tile_build_int(b, 1), tickets, &tile, 1);
     tile_value last = tile_build_eq(b, part, tile_build_int(b, s->factor - 1));
-    split_fork fork = split_begin_fork(b, last, NULL, 0);
-    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(b, 0), tickets, &tile, 1);
-    tile_build_yield(&fork.yes, NULL, 0);
-    tile_build_yield(&fork.no, NULL, 0);
+    split_branch branch = split_begin_branch(b, last, NULL, 0);
+    split_build_atomic(&branch.yes, "exch", NULL, tile_build_int(b, 0), tickets, &tile, 1);
+    tile_build_yield(&branch.yes, NULL, 0);
+    tile_build_yield(&branch.no, NULL, 0);
     /* It is one of them: says so to who reads the code. */
     part = tile_build_min(b, part, tile_build_int(b, s->factor - 1));
     return tile_build_max(b, part, tile_build_int(b, 0));
 }
 
-void split_deal_out(split *s, grid *g) {
+void split_distribute_parts(split *s, grid *g) {
     tile_builder b = open_grid(s, g);
     unsigned dim = split_dim(s);
     tile_value at = g->part = g->block[dim];
     if (!tile_value_is(b.function, g->extent[dim], 1)) { /* all parts of each of them */
         tile_value factor = tile_build_int(&b, s->factor), all[3];
         grid_take_results(&b, tile_build_grid_dim(&b), all);
-        bool inner = s->strategy->neighbours;
+        bool inner = s->strategy->parts_are_adjacent;
         g->extent[dim] = tile_build_div(&b, all[dim], factor);
         tile_value outer = tile_build_div(&b, at, inner ? factor : g->extent[dim]);
         tile_value rest = tile_build_rem(&b, at, inner ? factor : g->extent[dim]);
         g->part = inner ? rest : outer;
         g->id[dim] = inner ? outer : rest;
     }
-    if (s->strategy->draws) g->part = draw(s, &b, g);
+    if (s->strategy->takes_ticket) g->part = take_ticket(s, &b, g);
     tile_value_set_name(s->f, g->part, "part");
     multiply_grid(g, dim, s->factor);
     grid_close(g);
-    take_every(s, g->part);
+    stride_by_factor(s, g->part);
     tile_op_remove_attr(s->f, s->loop, TILE_ATTR_split);
     tile_op_remove_attr(s->f, s->loop, TILE_ATTR_strategy);
 }
@@ -112,7 +112,7 @@ tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g) {
 
 /* What follows the loop ------------------------------------------------------------------------ */
 
-tile_builder split_behind(const split *s) {
+tile_builder split_builder_after_loop(const split *s) {
     tile_op next = tile_op_next(s->f, s->loop);
     tile_builder b = next.id ? tile_builder_before(s->f, next)
                              : tile_builder_at_end(s->f, tile_op_at(s->f, s->loop)->parent);
@@ -125,7 +125,7 @@ static bool uses(const tile_function *f, tile_op op, tile_value buffer) {
     return tile_op_opcode(f, op) != TILE_OP_free_shared && tile_op_uses(f, op, buffer);
 }
 
-static bool is_used_behind(const split *s, tile_value buffer) {
+static bool is_used_after(const split *s, tile_value buffer) {
     bool found = false;
     for (tile_op op = tile_op_next(s->f, s->loop); op.id && !found; op = tile_op_next(s->f, op)) {
         found = uses(s->f, op, buffer);
@@ -153,7 +153,7 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
         next = tile_op_next(f, op);
         tile_opcode opcode = tile_op_opcode(f, op);
         bool early =
-            (opcode == TILE_OP_free_shared && !is_used_behind(s, tile_operand_buffer(f, op))) ||
+            (opcode == TILE_OP_free_shared && !is_used_after(s, tile_operand_buffer(f, op))) ||
             (opcode == TILE_OP_pdl_wait && !*count);
         if (!early)
             ops[(*count)++] = op;
@@ -164,7 +164,7 @@ tile_op *split_take_epilogue(split *s, unsigned *count) {
 }
 
 tile_builder split_before_epilogue(const split *s, const tile_op *epilogue, unsigned count) {
-    tile_builder b = count ? tile_builder_before(s->f, epilogue[0]) : split_behind(s);
+    tile_builder b = count ? tile_builder_before(s->f, epilogue[0]) : split_builder_after_loop(s);
     b.loc = tile_op_loc(s->f, s->loop);
     return b;
 }
@@ -217,17 +217,18 @@ bool split_only_adds(const split *s) {
 
 /* Memory between blocks ------------------------------------------------------------------------ */
 
-unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
-                     tile_value place[TILE_MAX_RANK]) {
+unsigned split_part_index(tile_builder *b, const tile_type *type, tile_value number,
+                          tile_value place[TILE_MAX_RANK]) {
     place[0] = number;
     for (unsigned d = 0; d < type->rank; d++) place[d + 1] = tile_build_int(b, 0);
     return type->rank + 1;
 }
 
-unsigned split_place_part(tile_builder *b, const tile_type *type, tile_value part, tile_value tile,
-                          tile_value tiles, tile_value place[TILE_MAX_RANK]) {
+unsigned split_indices_of_part(tile_builder *b, const tile_type *type, tile_value part,
+                               tile_value tile, tile_value tiles, tile_value place[TILE_MAX_RANK]) {
     if (tiles.id)
-        return split_place(b, type, tile_build_add(b, tile_build_mul(b, part, tiles), tile), place);
+        return split_part_index(b, type, tile_build_add(b, tile_build_mul(b, part, tiles), tile),
+                                place);
     place[0] = tile;
     place[1] = part;
     for (unsigned d = 0; d < type->rank; d++) place[d + 2] = tile_build_int(b, 0);
@@ -253,14 +254,14 @@ tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value
     return scratch_of(s, b, i, &count, 1);
 }
 
-tile_value split_opaque_parts(const split *s, tile_builder *b, unsigned i, tile_value tiles) {
+tile_value split_opaque_scratch(const split *s, tile_builder *b, unsigned i, tile_value tiles) {
     const tile_value counts[] = {tiles, tile_build_int(b, s->factor)};
     tile_value parts = scratch_of(s, b, i, counts, 2);
     tile_op_set_flag(b->function, tile_value_def(b->function, parts), TILE_ATTR_opaque);
     return parts;
 }
 
-tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name) {
+tile_value split_zeroed_words(const split *s, tile_builder *b, tile_value count, const char *name) {
     tile_value words = tile_build_scratch(b, &count, 1, tile_type_scalar(s->context, TILE_i32));
     tile_op_set_flag(b->function, tile_value_def(b->function, words), TILE_ATTR_clean);
     tile_value_set_name(b->function, words, name);
@@ -283,24 +284,24 @@ tile_value split_arrive(tile_builder *b, tile_value counts, tile_value tile, til
     return tile_build_eq(b, before, tile_build_sub(b, parts, tile_build_int(b, 1)));
 }
 
-split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_type *const *types,
-                            unsigned count) {
+split_branch split_begin_branch(tile_builder *b, tile_value condition,
+                                const tile_type *const *types, unsigned count) {
     tile_function *f = b->function;
-    split_fork fork = {.op = tile_build_if_else(b, condition, types, count)};
-    fork.yes = tile_builder_at_end(f, tile_op_region(f, fork.op, 0));
-    fork.no = tile_builder_at_end(f, tile_op_region(f, fork.op, 1));
-    fork.yes.loc = fork.no.loc = b->loc;
-    return fork;
+    split_branch branch = {.op = tile_build_if_else(b, condition, types, count)};
+    branch.yes = tile_builder_at_end(f, tile_op_region(f, branch.op, 0));
+    branch.no = tile_builder_at_end(f, tile_op_region(f, branch.op, 1));
+    branch.yes.loc = branch.no.loc = b->loc;
+    return branch;
 }
 
 tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t) {
     *t = (split_tiles){.sums = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1)};
-    split_deal_out(s, &t->g);
+    split_distribute_parts(s, &t->g);
     t->epilogue = split_take_epilogue(s, &t->count);
     tile_builder b = split_before_epilogue(s, t->epilogue, t->count);
     tile_value tiles = grid_count_tiles(&b, t->g.extent, 3);
     t->tile = grid_number_tile(&t->g, &b);
-    t->words = split_clean_words(s, &b, tiles, name);
+    t->words = split_zeroed_words(s, &b, tiles, name);
     for (unsigned i = 0; i < s->count; i++) t->sums[i] = split_scratch(s, &b, i, tiles);
     return b;
 }

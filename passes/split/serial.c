@@ -28,25 +28,25 @@ static void add_to_sums(chain *c, tile_builder *b) {
         parts[i] = split_to_part(s, b, i, tile_op_result(s->f, s->loop, i));
     }
     tile_value later = tile_build_gt(b, c->t.g.part, tile_build_int(b, 0));
-    split_fork fork = split_begin_fork(b, later, types, s->count);
-    tile_build_yield(&fork.no, parts, s->count);
-    tile_build_lock_semaphore(&fork.yes, c->t.words, &c->t.tile, 1, c->t.g.part);
+    split_branch branch = split_begin_branch(b, later, types, s->count);
+    tile_build_yield(&branch.no, parts, s->count);
+    tile_build_lock_semaphore(&branch.yes, c->t.words, &c->t.tile, 1, c->t.g.part);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(&fork.yes, types[i], c->t.tile, place);
+        unsigned rank = split_part_index(&branch.yes, types[i], c->t.tile, place);
         tile_value before =
-            tile_build_load(&fork.yes, c->t.sums[i], place, rank, TILE_NO_VALUE, types[i]);
-        parts[i] = split_combine(s, &fork.yes, i, before, parts[i]);
+            tile_build_load(&branch.yes, c->t.sums[i], place, rank, TILE_NO_VALUE, types[i]);
+        parts[i] = split_combine(s, &branch.yes, i, before, parts[i]);
     }
-    tile_build_yield(&fork.yes, parts, s->count);
-    for (unsigned i = 0; i < s->count; i++) c->totals[i] = tile_op_result(s->f, fork.op, i);
+    tile_build_yield(&branch.yes, parts, s->count);
+    for (unsigned i = 0; i < s->count; i++) c->totals[i] = tile_op_result(s->f, branch.op, i);
 }
 
-static void hand_on(chain *c, tile_builder *b) {
+static void signal_next(chain *c, tile_builder *b) {
     split *s = c->s;
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, split_part_type(s, i), c->t.tile, place);
+        unsigned rank = split_part_index(b, split_part_type(s, i), c->t.tile, place);
         tile_build_store(b, c->totals[i], c->t.sums[i], place, rank, TILE_NO_VALUE);
     }
     tile_value next = tile_build_add(b, c->t.g.part, tile_build_int(b, 1));
@@ -56,23 +56,23 @@ static void hand_on(chain *c, tile_builder *b) {
 
 /* Blocks that draw their parts copy nothing in common, which clusters are for if no operation names
  * them; and copies that run ahead of the next tile would have to wait for what it draws. */
-static void leave_clauses(split *s) {
+static void keep_clauses(split *s) {
     if (!tile_uses_cluster(s->f)) tile_function_set_cluster(s->f, 0, NULL);
     tile_function_set_persistent(s->f, false, NULL);
 }
 
 tile_status split_serial(split *s) {
     chain c = {.s = s};
-    leave_clauses(s);
+    keep_clauses(s);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);
     tile_value last = tile_build_eq(&b, c.t.g.part, tile_build_int(&b, s->factor - 1));
-    split_fork fork = split_begin_fork(&b, last, NULL, 0);
+    split_branch branch = split_begin_branch(&b, last, NULL, 0);
     /* Nobody waits any more: what is stored need not be complete for it, nor ordered before. */
-    split_build_atomic(&fork.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);
-    split_finish(s, &fork.yes, c.t.epilogue, c.t.count, c.totals);
-    tile_build_yield(&fork.yes, NULL, 0);
-    hand_on(&c, &fork.no);
+    split_build_atomic(&branch.yes, "exch", NULL, tile_build_int(&b, 0), c.t.words, &c.t.tile, 1);
+    split_finish(s, &branch.yes, c.t.epilogue, c.t.count, c.totals);
+    tile_build_yield(&branch.yes, NULL, 0);
+    signal_next(&c, &branch.no);
     return TILE_OK;
 }

@@ -8,11 +8,11 @@
 #include "passes/split/split.h"
 #include "passes/split/steps.h"
 
-enum { MOST_PARTS = 192 };
+enum { MAX_PARTS = 192 };
 
 /* Words ---------------------------------------------------------------------------------------- */
 
-const char *split_guess_strategy(const char *word, tile_arena *arena) {
+const char *split_suggest_strategy(const char *word, tile_arena *arena) {
     tile_guess guess = tile_guess_start(word, strlen(word));
     const split_strategy *strategy;
     for (unsigned i = 0; (strategy = split_strategy_at(i)); i++)
@@ -121,11 +121,11 @@ static unsigned add_points(const tile_function *f, const tile_target *target, ti
     unsigned count = 0;
     if (split_info(strategy)->splits_one && is_possible(f, target, loop, strategy, 1, &arena))
         points[count++] = (tile_split_point){1, split_info(strategy)->word};
-    for (unsigned power = 2; power <= MOST_PARTS; power *= 2)
+    for (unsigned power = 2; power <= MAX_PARTS; power *= 2)
         for (unsigned half = 0; half < 2; half++) {
             unsigned factor = power + half * power / 2;
             bool fits =
-                factor <= MOST_PARTS && is_possible(f, target, loop, strategy, factor, &arena);
+                factor <= MAX_PARTS && is_possible(f, target, loop, strategy, factor, &arena);
             if (fits) points[count++] = (tile_split_point){factor, split_info(strategy)->word};
         }
     tile_arena_reset(&arena);
@@ -163,7 +163,7 @@ static bool is_point(const tile_function *f, const tile_split_point *point) {
     if (f->kind == TILE_COMPUTE)
         refuse(f, point, "it is no kernel", "");
     else if (!known)
-        refuse(f, point, "there is no such strategy", split_guess_strategy(word, &arena));
+        refuse(f, point, "there is no such strategy", split_suggest_strategy(word, &arena));
     else if (point->factor < 1 || point->factor > TILE_MAX_SPLIT)
         refuse(f, point, "a factor is a number from 1 to 65535", "");
     tile_arena_reset(&arena);

@@ -13,15 +13,15 @@ typedef struct split split;
 typedef struct split_strategy {
     tile_strategy is;
     tile_status (*lower)(split *s);
-    bool takes_steps; /* the kernel becomes a plan */
-    bool knows_grid;  /* the kernel computes the grid's extents, which the launch alone knows where
-                         they name the device */
-    bool draws;       /* parts are drawn by the blocks as they come, in place of block_id */
-    bool neighbours;  /* the parts of a tile are neighbours in the grid */
-    bool
-        last_goes_on; /* behind the loop: the block that comes last, perhaps alone of its cluster */
-    tile_feature needs;                     /* what the target must have */
-    const char *(*refuses)(const split *s); /* why it cannot split this loop; NULL: it can */
+    bool becomes_plan;       /* the kernel becomes a plan */
+    bool needs_static_grid;  /* the kernel computes the grid's extents, which the launch alone knows
+                         where  they name the device */
+    bool takes_ticket;       /* parts are drawn by the blocks as they come, in place of block_id */
+    bool parts_are_adjacent; /* the parts of a tile are neighbours in the grid */
+    bool last_block_runs_epilogue; /* behind the loop: the block that comes last, perhaps alone of
+                                      its cluster */
+    tile_feature needs;            /* what the target must have */
+    const char *(*rejects)(const split *s); /* why it cannot split this loop; NULL: it can */
 } split_strategy;
 
 static inline const tile_strategy_info *split_info(const split_strategy *strategy) {
@@ -45,7 +45,7 @@ struct split {
 const split_strategy *split_strategy_at(unsigned index);
 const split_strategy *split_find_strategy(const char *word);
 /* "; did you mean 'serial'?" or "", in the arena. */
-const char *split_guess_strategy(const char *word, tile_arena *arena);
+const char *split_suggest_strategy(const char *word, tile_arena *arena);
 
 /* The loops of the function that have the clause: the first one, and how many there are. */
 tile_op split_find_clause(const tile_function *f, unsigned *count);
@@ -66,7 +66,7 @@ unsigned split_dim(const split *s);
 /* Gives each part a block of its own: the grid gets the parts along that dim, block_id and
  * grid_dim still say what was declared, and the loop runs the iterations part, part + factor,
  * ... The clause is gone then. */
-void split_deal_out(split *s, grid *g);
+void split_distribute_parts(split *s, grid *g);
 /* A tile cut into pieces along a dim. */
 typedef struct split_pieces {
     unsigned axis;
@@ -78,9 +78,9 @@ typedef struct split_pieces {
 tile_value split_into_pieces(split *s, const split_pieces *pieces, grid *g);
 
 /* Behind the loop, before what follows it. */
-tile_builder split_behind(const split *s);
+tile_builder split_builder_after_loop(const split *s);
 /* The last pdl_wait before the loop, in the body itself; 0: there is none. */
-tile_op split_find_wait(const tile_function *f, tile_op loop);
+tile_op split_find_pdl_wait(const tile_function *f, tile_op loop);
 /* The operations behind the loop, in order, without the free_shared of buffers that none of them
  * uses, and a pdl_wait in front of them; these stay right behind the loop. In the pass' scratch
  * arena. */
@@ -94,17 +94,17 @@ void split_finish(split *s, tile_builder *b, const tile_op *epilogue, unsigned c
 
 /* Scratch for `count` parts of carried value i, [count, extents..], and the indices of one. */
 tile_value split_scratch(const split *s, tile_builder *b, unsigned i, tile_value count);
-unsigned split_place(tile_builder *b, const tile_type *type, tile_value number,
-                     tile_value place[TILE_MAX_RANK]);
+unsigned split_part_index(tile_builder *b, const tile_type *type, tile_value number,
+                          tile_value place[TILE_MAX_RANK]);
 /* Scratch for all parts of carried value i, [tiles, factor, extents..], each in an order of its
  * own. */
-tile_value split_opaque_parts(const split *s, tile_builder *b, unsigned i, tile_value tiles);
+tile_value split_opaque_scratch(const split *s, tile_builder *b, unsigned i, tile_value tiles);
 /* The indices of part `part` of a tile: there, or, where `tiles` is a value, in scratch for that
  * many times the factor, by part. */
-unsigned split_place_part(tile_builder *b, const tile_type *type, tile_value part, tile_value tile,
-                          tile_value tiles, tile_value place[TILE_MAX_RANK]);
+unsigned split_indices_of_part(tile_builder *b, const tile_type *type, tile_value part,
+                               tile_value tile, tile_value tiles, tile_value place[TILE_MAX_RANK]);
 /* Clean scratch: an i32 for each tile. */
-tile_value split_clean_words(const split *s, tile_builder *b, tile_value count, const char *name);
+tile_value split_zeroed_words(const split *s, tile_builder *b, tile_value count, const char *name);
 /* ordering: NULL for relaxed. */
 tile_value split_build_atomic(tile_builder *b, const char *kind, const char *ordering,
                               tile_value value, tile_value memory, const tile_value *index,
@@ -114,12 +114,12 @@ tile_value split_build_atomic(tile_builder *b, const char *kind, const char *ord
 tile_value split_arrive(tile_builder *b, tile_value counts, tile_value tile, tile_value parts);
 
 /* if condition { yes } else { no }; end both with a yield. */
-typedef struct split_fork {
+typedef struct split_branch {
     tile_op op;
     tile_builder yes, no;
-} split_fork;
-split_fork split_begin_fork(tile_builder *b, tile_value condition, const tile_type *const *types,
-                            unsigned count);
+} split_branch;
+split_branch split_begin_branch(tile_builder *b, tile_value condition,
+                                const tile_type *const *types, unsigned count);
 
 /* The type in which carried value i is handed from block to block: its own, f32 for shorter floats.
  */
@@ -147,7 +147,7 @@ typedef struct split_tiles {
 /* Deals the parts out; the builder comes after the loop. name: of the words. */
 tile_builder split_begin_tiles(split *s, const char *name, split_tiles *t);
 
-/* share.c */
+/* epilogue_pieces.c */
 
 /* Into how many pieces what comes after the loop can be cut, `wanted` at most. */
 split_pieces split_choose_pieces(split *s, const tile_op *epilogue, unsigned count, int64_t wanted);
@@ -164,15 +164,16 @@ void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,
                        const tile_value *sums);
 
 /* How part `part` is loaded, a value for each carried one. */
-typedef struct split_adder {
+typedef struct split_part_loader {
     const split *s;
-    void (*load)(const struct split_adder *a, tile_builder *b, tile_value part, tile_value *loaded);
-} split_adder;
+    void (*load)(const struct split_part_loader *a, tile_builder *b, tile_value part,
+                 tile_value *loaded);
+} split_part_loader;
 /* Adds all parts in their order, beginning with 0, or with the first where not all are sums. */
-void split_add_parts(const split_adder *a, tile_builder *b, const tile_type *const *types,
+void split_add_parts(const split_part_loader *a, tile_builder *b, const tile_type *const *types,
                      tile_value *sums);
 /* Adds parts from, from + 1, .., below `to`, `length` at a time: the last of them may be beyond. */
-void split_add_loop(const split_adder *a, tile_builder *b, tile_value from, tile_value to,
+void split_add_loop(const split_part_loader *a, tile_builder *b, tile_value from, tile_value to,
                     int64_t length, tile_value *sums);
 /* How many parts of these types a thread's registers have room for. */
 int64_t split_count_at_once(const split *s, const tile_type *const *types);
@@ -182,8 +183,8 @@ tile_value split_piece_begin(const split *s, const split_pieces *pieces, tile_bu
                              tile_value piece);
 /* Whether split_sum_pieces takes the parts as rows of a matrix: then they lie row by row. */
 bool split_adds_rows(const split *s, const split_pieces *pieces);
-/* Adds the pieces of all parts, which lie as split_place_part says, in an order that their number
- * decides; sums[i] has the type of carried value i's piece. */
+/* Adds the pieces of all parts, which lie as split_indices_of_part says, in an order that their
+ * number decides; sums[i] has the type of carried value i's piece. */
 void split_sum_pieces(split *s, tile_builder *b, const split_pieces *pieces, tile_value first,
                       tile_value tile, tile_value tiles, const tile_value *parts, tile_value *sums);
 
@@ -202,9 +203,9 @@ tile_status split_serial(split *s);
 tile_status split_workspace(split *s);
 tile_status split_atomic(split *s);
 tile_status split_cluster(split *s);
-const char *split_cluster_refuses(const split *s);
+const char *split_cluster_rejects(const split *s);
 tile_status split_exchange(split *s);
 tile_status split_stream_k(split *s);
-const char *split_stream_k_refuses(const split *s);
+const char *split_stream_k_rejects(const split *s);
 
 #endif

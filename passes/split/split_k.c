@@ -91,30 +91,30 @@
 static const split_strategy strategies[TILE_STRATEGY_COUNT] = {
     [TILE_STRATEGY_serial] = {.is = TILE_STRATEGY_serial,
                               .lower = split_serial,
-                              .draws = true,
-                              .last_goes_on = true},
+                              .takes_ticket = true,
+                              .last_block_runs_epilogue = true},
     [TILE_STRATEGY_workspace] = {.is = TILE_STRATEGY_workspace,
                                  .lower = split_workspace,
-                                 .takes_steps = true,
-                                 .knows_grid = true},
+                                 .becomes_plan = true,
+                                 .needs_static_grid = true},
     [TILE_STRATEGY_atomic] = {.is = TILE_STRATEGY_atomic,
                               .lower = split_atomic,
-                              .last_goes_on = true},
+                              .last_block_runs_epilogue = true},
     [TILE_STRATEGY_exchange] = {.is = TILE_STRATEGY_exchange,
                                 .lower = split_exchange,
-                                .takes_steps = true,
-                                .knows_grid = true,
-                                .last_goes_on = true}, /* where it is serial */
+                                .becomes_plan = true,
+                                .needs_static_grid = true,
+                                .last_block_runs_epilogue = true}, /* where it is serial */
     [TILE_STRATEGY_cluster] = {.is = TILE_STRATEGY_cluster,
                                .lower = split_cluster,
-                               .neighbours = true,
+                               .parts_are_adjacent = true,
                                .needs = TILE_FEATURE_cluster,
-                               .refuses = split_cluster_refuses},
+                               .rejects = split_cluster_rejects},
     [TILE_STRATEGY_stream_k] = {.is = TILE_STRATEGY_stream_k,
                                 .lower = split_stream_k,
-                                .knows_grid = true,
-                                .last_goes_on = true,
-                                .refuses = split_stream_k_refuses},
+                                .needs_static_grid = true,
+                                .last_block_runs_epilogue = true,
+                                .rejects = split_stream_k_rejects},
 };
 
 const split_strategy *split_strategy_at(unsigned index) {
@@ -184,7 +184,7 @@ static bool check_options(const tile_pass *pass, const tile_function *f, choice 
     if (!split_find_strategy(c->strategy))
         return tile_error_at(f, TILE_NO_OP, "split-k: @%s: there is no strategy %s", f->name,
                              tile_arena_format(pass->scratch, "%s%s", c->strategy,
-                                               split_guess_strategy(c->strategy, pass->scratch)));
+                                               split_suggest_strategy(c->strategy, pass->scratch)));
     c->parts = factor;
     if (c->loop && *c->loop == '%') c->loop++;
     return true;
@@ -237,9 +237,9 @@ tile_op split_find_clause(const tile_function *f, unsigned *count) {
  * before: where the author does that behind the loop only, it is done earlier. */
 static void wait_in_time(split *s) {
     tile_function *f = s->f;
-    if (!tile_function_waits(f) || split_find_wait(f, s->loop).id) return;
-    tile_builder b = split_behind(s);
-    if (s->strategy->draws || s->strategy->takes_steps)
+    if (!tile_function_waits(f) || split_find_pdl_wait(f, s->loop).id) return;
+    tile_builder b = split_builder_after_loop(s);
+    if (s->strategy->takes_ticket || s->strategy->becomes_plan)
         b = tile_builder_before(f, tile_region_first(f, f->body));
     b.loc = tile_op_loc(f, s->loop);
     tile_build_pdl_wait(&b);

@@ -6,13 +6,13 @@
 #include "passes/common/host_value.h"
 #include "passes/split/split.h"
 
-bool tile_takes_steps(const tile_function *f) {
+bool tile_becomes_plan(const tile_function *f) {
     unsigned count;
     if (f->kind != TILE_KERNEL) return f->kind == TILE_PLAN;
     tile_op loop = split_find_clause(f, &count);
     const split_strategy *strategy =
         loop.id ? split_find_strategy(tile_op_attr_text(f, loop, TILE_ATTR_strategy)) : NULL;
-    return strategy && strategy->takes_steps && tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1;
+    return strategy && strategy->becomes_plan && tile_op_attr_int(f, loop, TILE_ATTR_split, 1) > 1;
 }
 
 tile_function *tile_launched_kernel(const tile_function *plan, tile_op op) {
@@ -26,7 +26,7 @@ tile_function *tile_launched_kernel(const tile_function *plan, tile_op op) {
 
 static tile_status split_kernel(tile_function *f, const tile_target *target) {
     const tile_pass_options options = {.size = sizeof options, .target = target, .kernel = f->name};
-    return tile_takes_steps(f) ? tile_run_passes(f->module, "split-k", &options) : TILE_OK;
+    return tile_becomes_plan(f) ? tile_run_passes(f->module, "split-k", &options) : TILE_OK;
 }
 
 tile_status tile_make_steps(tile_module *module, const char *name, const tile_target *target) {
@@ -73,7 +73,7 @@ static void place_scratch(place *p, tile_op op) {
     b.loc = tile_op_loc(p->to, p->launch);
     for (unsigned d = 0; d < given.count; d++) {
         const tile_expr *extent = outer_expr(p, tile_value_as_expr(p->plan, given.at[d]));
-        extents[d] = host_value_as(&b, host_value(&b, extent), TILE_i32);
+        extents[d] = host_value_cast(&b, host_value(&b, extent), TILE_i32);
     }
     tile_scalar scalar = tile_value_type(p->plan, from)->scalar;
     tile_value to = tile_build_scratch(&b, extents, given.count,
@@ -90,7 +90,7 @@ static tile_value outer_value(const place *p, tile_builder *b, tile_value value)
     if (data->kind == TILE_VALUE_CONSTANT)
         return tile_function_constant(p->to, data->type, data->expr);
     const tile_expr *expr = outer_expr(p, tile_value_as_expr(p->plan, value));
-    return host_value_as(b, host_value(b, expr), data->type->scalar);
+    return host_value_cast(b, host_value(b, expr), data->type->scalar);
 }
 
 static void place_launch(place *p, tile_op op, bool first) {

@@ -37,11 +37,11 @@
 #include "passes/split/stream.h"
 
 enum {
-    LEAST_SHARED = 8, /* iterations of a tile that is worth sharing */
-    LEAD = 256,       /* elements of k that a tile's first block has more */
+    MIN_SHARED = 8, /* iterations of a tile that is worth sharing */
+    LEAD = 256,     /* elements of k that a tile's first block has more */
 };
 
-const char *split_stream_k_refuses(const split *s) {
+const char *split_stream_k_rejects(const split *s) {
     for (unsigned i = 0; i < 3; i++)
         if (!tile_value_as_expr(s->f, tile_op_operand(s->f, s->loop, i)))
             return "its bounds are not the same for all tiles, over the kernel's arguments";
@@ -50,7 +50,7 @@ const char *split_stream_k_refuses(const split *s) {
 
 static tile_value bound(stream *t, tile_builder *b, unsigned i) {
     tile_value value = tile_op_operand(t->f, t->s->loop, i);
-    return host_value_as(b, host_value(b, tile_value_as_expr(t->f, value)), TILE_i32);
+    return host_value_cast(b, host_value(b, tile_value_as_expr(t->f, value)), TILE_i32);
 }
 
 static tile_value number(tile_builder *b, int64_t value) {
@@ -72,20 +72,20 @@ static const tile_expr *count_all(const stream *t) {
     total = op_of(t, TILE_OP_sub, bounds[1], bounds[0]);
     total = op_of(t, TILE_OP_max, op_of(t, TILE_OP_ceildiv, total, bounds[2]), one);
     for (unsigned d = 0; d < t->f->grid_rank; d++)
-        total = host_product(t->f, total,
-                             grid_expr(&t->g, TILE_OP_ceildiv, t->f->grid[d], t->g.wide[d]),
-                             TILE_MAX_TILES);
+        total = host_product(
+            t->f, total, grid_expr(&t->g, TILE_OP_ceildiv, t->f->grid[d], t->g.cluster_extent[d]),
+            TILE_MAX_TILES);
     return total;
 }
 
 static void find_extents(stream *t, tile_builder *b) {
     for (unsigned d = 0; d < 3; d++) {
-        int64_t known, wide = t->g.wide[d];
+        int64_t known, cluster_extent = t->g.cluster_extent[d];
         tile_value extent = t->g.extent[d] = t->extent[d] = grid_build_extent(&t->g, b, d);
-        if (wide == 1) continue;
+        if (cluster_extent == 1) continue;
         t->extent[d] = tile_value_is_int(t->f, extent, &known)
-                           ? number(b, (known + wide - 1) / wide)
-                           : tile_build_ceildiv(b, extent, number(b, wide));
+                           ? number(b, (known + cluster_extent - 1) / cluster_extent)
+                           : tile_build_ceildiv(b, extent, number(b, cluster_extent));
     }
 }
 
@@ -126,7 +126,7 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
     tile_value each = tile_build_max(b, tile_build_min(b, fit, most_members(t, b)), one);
     tile_value couples = tile_build_ceildiv(b, left, two);
     tile_value fewer = tile_build_le(b, tile_build_mul(b, couples, three), t->units);
-    tile_value longer = tile_build_ge(b, t->length, number(b, LEAST_SHARED));
+    tile_value longer = tile_build_ge(b, t->length, number(b, MIN_SHARED));
     tile_value alone = tile_build_lt(b, fit, two);
     tile_value pairs = tile_build_and(b, alone, tile_build_and(b, fewer, longer));
     t->members = tile_build_select(b, pairs, three, each);
@@ -144,10 +144,10 @@ static void find_group(stream *t, tile_builder *b, tile_value left) {
 static tile_value count_iterations(const stream *t, tile_builder *b) {
     bool from_zero = tile_value_is(t->f, t->begin, 0);
     if (from_zero) return tile_build_ceildiv(b, tile_build_sub(b, t->end, t->begin), t->step);
-    tile_value span =
-        tile_build_sub(b, host_value_as(b, t->end, TILE_i64), host_value_as(b, t->begin, TILE_i64));
-    tile_value count = tile_build_ceildiv(b, span, host_value_as(b, t->step, TILE_i64));
-    return host_value_as(b, count, TILE_i32);
+    tile_value span = tile_build_sub(b, host_value_cast(b, t->end, TILE_i64),
+                                     host_value_cast(b, t->begin, TILE_i64));
+    tile_value count = tile_build_ceildiv(b, span, host_value_cast(b, t->step, TILE_i64));
+    return host_value_cast(b, count, TILE_i32);
 }
 
 static void find_share(stream *t, tile_builder *b) {
@@ -155,9 +155,9 @@ static void find_share(stream *t, tile_builder *b) {
     grid_find_block(g, b);
     tile_value dims = tile_build_grid_dim(b), zero = number(b, 0), one = number(b, 1);
     /* 1. This cluster's number, and how many there are; the block's place in it. */
-    for (unsigned d = 0; d < 3; d++) t->place[d] = d ? g->block[d] : grid_find_place(g, b, d);
-    t->unit = grid_divide(b, g->block[0], g->wide[0]);
-    t->units = grid_divide(b, dims, g->wide[0]);
+    for (unsigned d = 0; d < 3; d++) t->place[d] = d ? g->block[d] : grid_rank_in_cluster(g, b, d);
+    t->unit = grid_divide(b, g->block[0], g->cluster_extent[0]);
+    t->units = grid_divide(b, dims, g->cluster_extent[0]);
     if (g->width > 1) t->rank = tile_build_cluster_rank(b);
     /* 2. Tiles that it does alone. */
     t->length = tile_build_max(b, count_iterations(t, b), one);
@@ -199,8 +199,8 @@ static raster_order plan_order(stream *t, tile_builder *b) {
 static void place_in_cluster(stream *t, tile_builder *b) {
     grid *g = &t->g;
     for (unsigned d = 0; d < 3; d++) {
-        g->id[d] = grid_place(g, b, d, g->cluster[d], t->place[d]);
-        if (g->wide[d] == 1) continue;
+        g->id[d] = grid_block_of_rank(g, b, d, g->cluster[d], t->place[d]);
+        if (g->cluster_extent[d] == 1) continue;
         tile_value is_one = tile_build_lt(b, g->id[d], g->extent[d]);
         t->in_grid = t->in_grid.id ? tile_build_and(b, t->in_grid, is_one) : is_one;
         g->id[d] = inside(b, g->id[d], g->extent[d]);
@@ -245,7 +245,7 @@ static tile_builder loop_over_tiles(stream *t, tile_builder *b) {
     tile_value turn = tile_region_arg(f, body.region, 0);
     tile_value_set_name(f, turn, "turn");
     find_tile(t, &body, &order, turn);
-    grid_move_into(f, tiles);
+    grid_move_into_loop(f, tiles);
     grid_close(&t->g);
     return body;
 }
@@ -278,7 +278,7 @@ tile_status split_stream_k(split *s) {
     t.step = bound(&t, &b, 2);
     const tile_expr *factor = tile_expr_int(s->context, s->factor);
     const tile_expr *places = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
-    grid_launch(&t.g, count_all(&t), places, TILE_EXCESS_ITERATIONS);
+    grid_launch(&t.g, count_all(&t), places, TILE_TOO_MANY_ITERATIONS);
     find_share(&t, &b);
     split_stream_scratch(&t, &b);
     /* 2. The kernel for each of its tiles. */
@@ -287,12 +287,12 @@ tile_status split_stream_k(split *s) {
     /* 3. What follows the loop, where the sums are whole. */
     tile_op *epilogue = split_take_epilogue(s, &count);
     b = split_before_epilogue(s, epilogue, count);
-    tile_value goes_on = split_stream_sum(&t, &b, totals);
-    if (t.in_grid.id) goes_on = tile_build_and(&b, goes_on, t.in_grid);
-    split_fork fork = split_begin_fork(&b, goes_on, NULL, 0);
-    split_finish(s, &fork.yes, epilogue, count, totals);
-    tile_build_yield(&fork.yes, NULL, 0);
-    tile_build_yield(&fork.no, NULL, 0);
+    tile_value keep_going = split_stream_sum(&t, &b, totals);
+    if (t.in_grid.id) keep_going = tile_build_and(&b, keep_going, t.in_grid);
+    split_branch branch = split_begin_branch(&b, keep_going, NULL, 0);
+    split_finish(s, &branch.yes, epilogue, count, totals);
+    tile_build_yield(&branch.yes, NULL, 0);
+    tile_build_yield(&branch.no, NULL, 0);
     body = tile_builder_at_end(f, body.region);
     body.loc = b.loc;
     tile_build_yield(&body, NULL, 0);

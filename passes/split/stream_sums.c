@@ -28,7 +28,7 @@ static tile_value unit_of(const stream *t, tile_builder *b, tile_value member) {
 void split_stream_scratch(stream *t, tile_builder *b) {
     split *s = t->s;
     t->parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
-    t->counts = split_clean_words(s, b, times_width(t, b, t->tiles), "arrived");
+    t->counts = split_zeroed_words(s, b, times_width(t, b, t->tiles), "arrived");
     tile_value places = tile_build_mul(b, times_width(t, b, t->units), number(b, 2));
     for (unsigned i = 0; i < s->count; i++) {
         t->parts[i] = split_scratch(s, b, i, places);
@@ -43,7 +43,7 @@ static void store_parts(stream *t, tile_builder *b, const tile_value *sums) {
     tile_value at = tile_build_add(b, place_of(t, b, t->unit), second);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, split_part_type(s, i), at, place);
+        unsigned rank = split_part_index(b, split_part_type(s, i), at, place);
         tile_build_store(b, sums[i], t->parts[i], place, rank, TILE_NO_VALUE);
     }
 }
@@ -52,19 +52,19 @@ static void load_at(stream *t, tile_builder *b, tile_value at, tile_value *parts
     for (unsigned i = 0; i < t->s->count; i++) {
         const tile_type *type = split_part_type(t->s, i);
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(b, type, at, place);
+        unsigned rank = split_part_index(b, type, at, place);
         parts[i] = tile_build_load(b, t->parts[i], place, rank, TILE_NO_VALUE, type);
     }
 }
 
 /* The parts of a tile's blocks behind the first, which began with it. */
 typedef struct part_adder {
-    split_adder base; /* first */
+    split_part_loader base; /* first */
     stream *t;
     tile_value places; /* beyond all of them: a load from there gives zeros */
 } part_adder;
 
-static void load_part(const split_adder *adder, tile_builder *b, tile_value member,
+static void load_part(const split_part_loader *adder, tile_builder *b, tile_value member,
                       tile_value *loaded) {
     const part_adder *a = (const part_adder *)(const void *)adder;
     tile_value is_one = tile_build_le(b, member, a->t->last);
@@ -77,12 +77,12 @@ static void load_part(const split_adder *adder, tile_builder *b, tile_value memb
 static void begin_with_first(stream *t, tile_builder *b, const tile_type *const *types,
                              tile_value *sums) {
     split *s = t->s;
-    split_fork fork = split_begin_fork(b, t->is_first, types, s->count);
-    tile_build_yield(&fork.yes, sums, s->count);
-    tile_value at = place_of(t, &fork.no, unit_of(t, &fork.no, t->owner));
-    load_at(t, &fork.no, tile_build_add(&fork.no, at, t->shared), sums);
-    tile_build_yield(&fork.no, sums, s->count);
-    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(t->f, fork.op, i);
+    split_branch branch = split_begin_branch(b, t->is_first, types, s->count);
+    tile_build_yield(&branch.yes, sums, s->count);
+    tile_value at = place_of(t, &branch.no, unit_of(t, &branch.no, t->owner));
+    load_at(t, &branch.no, tile_build_add(&branch.no, at, t->shared), sums);
+    tile_build_yield(&branch.no, sums, s->count);
+    for (unsigned i = 0; i < s->count; i++) sums[i] = tile_op_result(t->f, branch.op, i);
 }
 
 /* The part of the first block, then those of the others. */
@@ -97,52 +97,53 @@ static void add_parts(stream *t, tile_builder *b, const tile_type *const *types,
 
 /* i1: all others have stored their parts. Asks some times: it is not worth storing a part, only
  * because others are about to come. */
-static tile_value ask(stream *t, tile_builder *b, tile_value others) {
+static tile_value load_arrival_count(stream *t, tile_builder *b, tile_value others) {
     enum { TIMES = 8 };
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     tile_value ready = tile_build_constant(b, i1, tile_expr_int(t->s->context, 0));
     tile_op times = tile_build_for_loop(b, number(b, 0), number(b, TIMES), number(b, 1), &ready, 1);
     tile_builder body = tile_builder_in(b, times, 0);
-    split_fork fork = split_begin_fork(&body, tile_region_arg(t->f, body.region, 1), &i1, 1);
-    ready = tile_build_constant(&fork.yes, i1, tile_expr_int(t->s->context, 1));
-    tile_build_yield(&fork.yes, &ready, 1);
-    tile_value arrived =
-        split_build_atomic(&fork.no, "add", "acquire", number(&fork.no, 0), t->counts, &t->word, 1);
-    ready = tile_build_eq(&fork.no, arrived, others);
-    tile_build_yield(&fork.no, &ready, 1);
-    ready = tile_op_result(t->f, fork.op, 0);
+    split_branch branch = split_begin_branch(&body, tile_region_arg(t->f, body.region, 1), &i1, 1);
+    ready = tile_build_constant(&branch.yes, i1, tile_expr_int(t->s->context, 1));
+    tile_build_yield(&branch.yes, &ready, 1);
+    tile_value arrived = split_build_atomic(&branch.no, "add", "acquire", number(&branch.no, 0),
+                                            t->counts, &t->word, 1);
+    ready = tile_build_eq(&branch.no, arrived, others);
+    tile_build_yield(&branch.no, &ready, 1);
+    ready = tile_op_result(t->f, branch.op, 0);
     tile_build_yield(&body, &ready, 1);
     return tile_op_result(t->f, times, 0);
 }
 
 /* i1: the same; only the first block asks. */
-static tile_value find_ready(stream *t, tile_builder *b, tile_value others) {
+static tile_value is_ready(stream *t, tile_builder *b, tile_value others) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
-    split_fork fork = split_begin_fork(b, t->is_first, &i1, 1);
-    tile_value ready = ask(t, &fork.yes, others);
-    tile_build_yield(&fork.yes, &ready, 1);
-    ready = tile_build_constant(&fork.no, i1, tile_expr_int(t->s->context, 0));
-    tile_build_yield(&fork.no, &ready, 1);
-    return tile_op_result(t->f, fork.op, 0);
+    split_branch branch = split_begin_branch(b, t->is_first, &i1, 1);
+    tile_value ready = load_arrival_count(t, &branch.yes, others);
+    tile_build_yield(&branch.yes, &ready, 1);
+    ready = tile_build_constant(&branch.no, i1, tile_expr_int(t->s->context, 0));
+    tile_build_yield(&branch.no, &ready, 1);
+    return tile_op_result(t->f, branch.op, 0);
 }
 
 /* i1: this block goes on with the tile; else it has stored its part. */
-static tile_value hand_over(stream *t, tile_builder *b, const tile_value *sums) {
+static tile_value publish_parts(stream *t, tile_builder *b, const tile_value *sums) {
     const tile_type *i1 = tile_type_scalar(t->s->context, TILE_i1);
     tile_value others = tile_build_sub(b, t->last, t->owner);
-    split_fork fork = split_begin_fork(b, find_ready(t, b, others), &i1, 1);
-    tile_value goes_on = tile_build_constant(&fork.yes, i1, tile_expr_int(t->s->context, 1));
-    tile_build_yield(&fork.yes, &goes_on, 1);
-    store_parts(t, &fork.no, sums);
-    tile_value count = tile_build_add(&fork.no, others, number(&fork.no, 1));
-    goes_on = split_arrive(&fork.no, t->counts, t->word, count);
-    tile_build_yield(&fork.no, &goes_on, 1);
-    return tile_op_result(t->f, fork.op, 0);
+    split_branch branch = split_begin_branch(b, is_ready(t, b, others), &i1, 1);
+    tile_value keep_going = tile_build_constant(&branch.yes, i1, tile_expr_int(t->s->context, 1));
+    tile_build_yield(&branch.yes, &keep_going, 1);
+    store_parts(t, &branch.no, sums);
+    tile_value count = tile_build_add(&branch.no, others, number(&branch.no, 1));
+    keep_going = split_arrive(&branch.no, t->counts, t->word, count);
+    tile_build_yield(&branch.no, &keep_going, 1);
+    return tile_op_result(t->f, branch.op, 0);
 }
 
 /* The sums of all, and true, if this block goes on with the tile; else anything. values: its own
  * sums at first. */
-static void meet(stream *t, tile_builder *b, const tile_type **types, tile_value *values) {
+static void combine_or_publish(stream *t, tile_builder *b, const tile_type **types,
+                               tile_value *values) {
     split *s = t->s;
     tile_value one = number(b, 1), zero = number(b, 0);
     t->owner = tile_build_select(b, t->has_two, t->shared, zero);
@@ -150,14 +151,14 @@ static void meet(stream *t, tile_builder *b, const tile_type **types, tile_value
                                 tile_build_sub(b, t->members, one));
     t->is_first = tile_build_eq(b, t->low, zero);
     t->word = number_of(t, b, t->tile);
-    tile_value goes_on = hand_over(t, b, values);
-    split_fork fork = split_begin_fork(b, goes_on, types, s->count);
-    tile_build_yield(&fork.no, values, s->count);
-    split_build_atomic(&fork.yes, "exch", NULL, zero, t->counts, &t->word, 1);
-    add_parts(t, &fork.yes, types, values);
-    tile_build_yield(&fork.yes, values, s->count);
-    for (unsigned i = 0; i < s->count; i++) values[i] = tile_op_result(t->f, fork.op, i);
-    values[s->count] = goes_on;
+    tile_value keep_going = publish_parts(t, b, values);
+    split_branch branch = split_begin_branch(b, keep_going, types, s->count);
+    tile_build_yield(&branch.no, values, s->count);
+    split_build_atomic(&branch.yes, "exch", NULL, zero, t->counts, &t->word, 1);
+    add_parts(t, &branch.yes, types, values);
+    tile_build_yield(&branch.yes, values, s->count);
+    for (unsigned i = 0; i < s->count; i++) values[i] = tile_op_result(t->f, branch.op, i);
+    values[s->count] = keep_going;
 }
 
 /* if the block has the whole tile { its sums, true } else { meet } */
@@ -173,13 +174,13 @@ tile_value split_stream_sum(stream *t, tile_builder *b, tile_value *totals) {
     tile_value whole = tile_build_and(b, tile_build_eq(b, t->low, number(b, 0)), to_end);
     for (unsigned i = 0; i < s->count; i++)
         values[i] = split_to_part(s, b, i, tile_op_result(t->f, s->loop, i));
-    split_fork fork = split_begin_fork(b, whole, types, s->count + 1);
-    values[s->count] = tile_build_constant(&fork.yes, i1, tile_expr_int(s->context, 1));
-    tile_build_yield(&fork.yes, values, s->count + 1);
+    split_branch branch = split_begin_branch(b, whole, types, s->count + 1);
+    values[s->count] = tile_build_constant(&branch.yes, i1, tile_expr_int(s->context, 1));
+    tile_build_yield(&branch.yes, values, s->count + 1);
     /* What the tile before has left pending is met here, and not where a block has all of one. */
-    tile_build_sync_for(&fork.no, tile_executors_of_block(t->f));
-    meet(t, &fork.no, types, values);
-    tile_build_yield(&fork.no, values, s->count + 1);
-    for (unsigned i = 0; i < s->count; i++) totals[i] = tile_op_result(t->f, fork.op, i);
-    return tile_op_result(t->f, fork.op, s->count);
+    tile_build_sync_for(&branch.no, tile_executors_of_block(t->f));
+    combine_or_publish(t, &branch.no, types, values);
+    tile_build_yield(&branch.no, values, s->count + 1);
+    for (unsigned i = 0; i < s->count; i++) totals[i] = tile_op_result(t->f, branch.op, i);
+    return tile_op_result(t->f, branch.op, s->count);
 }

@@ -10,7 +10,7 @@
  *
  * Both take the arguments of the kernel. Parts lie by part, then by tile, each row by row: every
  * access is wide, and no bound has to be looked at. Parts are added in an order that their number
- * alone decides (share.c). */
+ * alone decides (epilogue_pieces.c). */
 #include "lib/analysis/memory.h"
 #include "lib/ir/syntax.h"
 #include "passes/common/host_value.h"
@@ -64,17 +64,17 @@ static tile_function *make_partial(const split *s) {
     tile_function *f = own.f = split_copy_kernel(s, "partial");
     tile_value *parts = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     add_arguments(s, f, parts);
-    split_deal_out(&own, &g);
+    split_distribute_parts(&own, &g);
     const tile_op *epilogue = split_take_epilogue(&own, &count);
     erase_all(f, epilogue, count);
-    tile_builder b = split_behind(&own);
+    tile_builder b = split_builder_after_loop(&own);
     tile_build_pdl_trigger(&b);
     tile_value first =
         tile_build_add(&b, tile_build_mul(&b, g.part, grid_count_tiles(&b, g.extent, 3)),
                        grid_number_tile(&g, &b));
     for (unsigned i = 0; i < s->count; i++) {
         tile_value place[TILE_MAX_RANK];
-        unsigned rank = split_place(&b, split_part_type(s, i), first, place);
+        unsigned rank = split_part_index(&b, split_part_type(s, i), first, place);
         tile_value part = split_to_part(&own, &b, i, tile_op_result(f, own.loop, i));
         tile_build_store(&b, part, parts[i], place, rank, TILE_NO_VALUE);
     }
@@ -184,7 +184,7 @@ tile_status split_workspace(split *s) {
     split_become_plan(s->f);
     tile_builder b = tile_builder_at_end(s->f, s->f->body);
     b.loc = loc;
-    tile_value count = host_value_as(&b, host_value(&b, parts), TILE_i32);
+    tile_value count = host_value_cast(&b, host_value(&b, parts), TILE_i32);
     for (unsigned i = 0; i < s->count; i++) {
         tile_value extents[TILE_MAX_RANK] = {count};
         for (unsigned d = 0; d < types[i]->rank; d++)

@@ -62,7 +62,7 @@
 
 #include "lib/analysis/access.h"
 #include "lib/analysis/executors.h"
-#include "lib/analysis/held.h"
+#include "lib/analysis/live_across.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/pipeline_plan.h"
 #include "lib/analysis/product.h"
@@ -139,7 +139,7 @@ static void collect(chooser *c, tile_op op) {
 
 /* Whether an operation leaves a buffer as it is, and is no barrier, behind which other threads
  * could write there. */
-static bool leaves_alone(const tile_function *f, tile_op op, tile_value buffer) {
+static bool keeps_user_choice(const tile_function *f, tile_op op, tile_value buffer) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_alloc_shared:
     case TILE_OP_load:
@@ -161,7 +161,7 @@ static bool undisturbed_load(const tile_function *f, tile_op load, tile_value bu
     bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
     for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
          op = tile_op_next(f, op))
-        alone = leaves_alone(f, op, buffer);
+        alone = keeps_user_choice(f, op, buffer);
     return alone;
 }
 
@@ -213,7 +213,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
                  operand_name(operand));
         return false;
     }
-    *along = known ? known - 1 : warpgroup_fastest(c->f, dot, operand);
+    *along = known ? known - 1 : warpgroup_contiguous_dim(c->f, dot, operand);
     return true;
 }
 
@@ -230,7 +230,7 @@ static tile_dot_facts facts_of(const chooser *c, tile_op dot, obstacle reasons[2
 
 /* 3. The dot ---------------------------------------------------------------------------------- */
 
-static void tell_registers(const tile_dot_facts *dot, obstacle *o) {
+static void report_registers(const tile_dot_facts *dot, obstacle *o) {
     OBSTACLE(o,
              tile_dot_promotes(dot)
                  ? "use more warps or smaller tiles, or {fast}, which leaves them in the tensor "
@@ -240,7 +240,7 @@ static void tell_registers(const tile_dot_facts *dot, obstacle *o) {
              (long long)tile_dot_registers(dot));
 }
 
-static void tell_matrix(const tile_dot_facts *dot, unsigned operand, obstacle *o) {
+static void report_matrix(const tile_dot_facts *dot, unsigned operand, obstacle *o) {
     const tile_dot_operand *of = &dot->operand[operand];
     tile_scalar scalar = operand == TILE_MMA_LHS ? dot->query.lhs : dot->query.rhs;
     if (of->layout)
@@ -258,49 +258,49 @@ static void tell_matrix(const tile_dot_facts *dot, unsigned operand, obstacle *o
 }
 
 /* operand: at which it is, where it is at one. */
-static void tell_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found, unsigned operand,
-                          obstacle *o) {
+static void report_obstacle(const tile_dot_facts *dot, tile_wgmma_obstacle found, unsigned operand,
+                            obstacle *o) {
     const tile_mma_query *query = &dot->query;
     switch (found) {
-    case TILE_WGMMA_FITS: break;
-    case TILE_WGMMA_LACKS_TYPES:
+    case TILE_WGMMA_NO_OBSTACLE: break;
+    case TILE_WGMMA_OBSTACLE_TYPES:
         OBSTACLE(
             o, "cast the operands to one of these",
             "wgmma multiplies f16, bf16, tf32, 8-bit floats and i8, not %s by %s with sums in %s",
             tile_scalar_name(query->lhs), tile_scalar_name(query->rhs),
             tile_scalar_name(query->acc));
         break;
-    case TILE_WGMMA_LACKS_WARPS:
+    case TILE_WGMMA_OBSTACLE_WARPS:
         OBSTACLE(o, "use 4, 8 or 16 warps",
                  "a warpgroup is four warps from a multiple of four on, and this is executed by %u "
                  "from warp %u on",
                  dot->warps, dot->first);
         break;
-    case TILE_WGMMA_LACKS_ROWS:
+    case TILE_WGMMA_OBSTACLE_ROWS:
         OBSTACLE(
             o, "make m or n a multiple of 64, the other one larger, or the warps fewer",
             "each warpgroup takes 64 rows and a multiple of 8 columns, and the sums are %u x %u "
             "for %u warps",
             (unsigned)query->m, (unsigned)query->n, dot->warps);
         break;
-    case TILE_WGMMA_LACKS_DEPTH:
+    case TILE_WGMMA_OBSTACLE_K:
         OBSTACLE(o, "make the tiles deeper", "k is %u, and wgmma takes multiples of %u",
                  (unsigned)query->k, (unsigned)tile_wgmma_depth(query->lhs));
         break;
-    case TILE_WGMMA_LACKS_REGISTERS: tell_registers(dot, o); break;
-    case TILE_WGMMA_LACKS_FREEDOM:
+    case TILE_WGMMA_OBSTACLE_REGISTERS: report_registers(dot, o); break;
+    case TILE_WGMMA_OBSTACLE_GIVEN_LAYOUT:
         OBSTACLE(o, "leave the layout to the compiler", "the accumulator's layout is given");
         break;
-    case TILE_WGMMA_LACKS_EXCHANGE:
+    case TILE_WGMMA_OBSTACLE_ROW_DIM:
         OBSTACLE(o, "leave `swap_operands` to the compiler",
                  "exchanged, each warpgroup takes 64 columns of the sums and a multiple of 8 rows");
         break;
-    case TILE_WGMMA_LACKS_SHARED:
+    case TILE_WGMMA_OBSTACLE_NOT_SHARED:
         OBSTACLE(o, "store_shared it, and give dot the buffer",
                  "%s is in registers, and wgmma takes it from shared memory only",
                  operand_name(operand));
         break;
-    case TILE_WGMMA_LACKS_MATRIX: tell_matrix(dot, operand, o); break;
+    case TILE_WGMMA_OBSTACLE_DESCRIPTOR: report_matrix(dot, operand, o); break;
     }
 }
 
@@ -352,17 +352,18 @@ static bool all_admit_cooperative_3(const chooser *c, tile_op loop, unsigned row
 static unsigned row_dim_of_cooperative_3(const chooser *c, tile_op dot,
                                          const tile_dot_facts *facts) {
     tile_op loop = tile_op_parent(c->f, dot);
-    bool shared_by_3 = warpgroup_asks(c->f, loop, "cooperative_3"),
-         turns = warpgroup_asks(c->f, loop, "ordered");
+    bool shared_by_3 = warpgroup_requests(c->f, loop, "cooperative_3"),
+         ping_pong = warpgroup_requests(c->f, loop, "ordered");
     for (unsigned row_dim = 0; row_dim < 2; row_dim++)
         if ((shared_by_3 && tile_dot_admits_cooperative_3(facts, row_dim)) ||
-            (turns && all_admit_cooperative_3(c, loop, row_dim)))
+            (ping_pong && all_admit_cooperative_3(c, loop, row_dim)))
             return row_dim;
     return 2;
 }
 
 static unsigned warps_of_sums(const chooser *c, tile_op dot, const tile_dot_facts *facts) {
-    return tile_dot_sum_warps(facts, warpgroup_asks(c->f, tile_op_parent(c->f, dot), "ping_pong"));
+    return tile_dot_sum_warps(facts,
+                              warpgroup_requests(c->f, tile_op_parent(c->f, dot), "ping_pong"));
 }
 
 /* The preferred row dim, or, where extents or layouts have something against it, the other one. */
@@ -371,17 +372,17 @@ static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts
     bool said = tile_op_has_attr(c->f, dot, TILE_ATTR_swap_operands);
     unsigned operand = 0;
     tile_wgmma_obstacle found = tile_find_wgmma_obstacle(facts);
-    if (found == TILE_WGMMA_FITS) {
-        *row_dim = said ? TILE_WGMMA_EXCHANGED
+    if (found == TILE_WGMMA_NO_OBSTACLE) {
+        *row_dim = said ? TILE_WGMMA_SWAPPED
                         : tile_dot_prefer_row_dim(facts, warps_of_sums(c, dot, facts),
                                                   row_dim_of_cooperative_3(c, dot, facts),
                                                   row_dim_of_others(c, dot));
         found = tile_choose_row_dim(facts, said, row_dim, &operand);
     }
-    if (found == TILE_WGMMA_LACKS_SHARED && reasons[operand].found)
+    if (found == TILE_WGMMA_OBSTACLE_NOT_SHARED && reasons[operand].found)
         *o = reasons[operand];
     else
-        tell_obstacle(facts, found, operand, o);
+        report_obstacle(facts, found, operand, o);
 }
 
 /* Transposed operands: what lies in shared memory, or will, is named there as it lies. */
@@ -389,7 +390,7 @@ static void check_dot(const chooser *c, tile_op dot, const tile_dot_facts *facts
 static const tile_attr_id trans_of[2] = {TILE_ATTR_trans_lhs, TILE_ATTR_trans_rhs};
 
 /* The matrix that the operand is the transpose of, if it can be read in place; else none. */
-static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
+static tile_value find_transposed(const chooser *c, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(c->f, dot, operand).at[0];
     tile_op transpose = tile_value_def(c->f, value);
     obstacle ignored = {.found = false};
@@ -405,10 +406,10 @@ static tile_value find_turned(const chooser *c, tile_op dot, unsigned operand) {
     return exchanges && shared ? source : TILE_NO_VALUE;
 }
 
-/* was: what the operands are, for take_back. */
-static void take_turned(const chooser *c, tile_op dot, tile_value was[2]) {
+/* was: what the operands are, for revert_choice. */
+static void use_transposed(const chooser *c, tile_op dot, tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++) {
-        tile_value source = find_turned(c, dot, operand);
+        tile_value source = find_transposed(c, dot, operand);
         was[operand] = TILE_NO_VALUE;
         if (!source.id) continue;
         was[operand] = tile_op_segment(c->f, dot, operand).at[0];
@@ -418,13 +419,13 @@ static void take_turned(const chooser *c, tile_op dot, tile_value was[2]) {
 }
 
 /* Transposes that nobody else wants, so that nothing but the dot reads what is copied. */
-static void drop_turned(const chooser *c, const tile_value was[2]) {
+static void drop_transposed(const chooser *c, const tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++)
         if (was[operand].id && c->uses[was[operand].id] == 1)
             tile_erase_op(c->f, tile_value_def(c->f, was[operand]));
 }
 
-static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
+static void revert_choice(const chooser *c, tile_op dot, const tile_value was[2]) {
     for (unsigned operand = 0; operand < 2; operand++) {
         if (!was[operand].id) continue;
         prepare_set_operand(c->f, dot, operand, was[operand]);
@@ -438,7 +439,7 @@ static void take_back(const chooser *c, tile_op dot, const tile_value was[2]) {
 static void check_others(const chooser *c, tile_op dot, const tile_dot_facts *facts,
                          unsigned row_dim, obstacle *o) {
     unsigned warps = warps_of_sums(c, dot, facts);
-    int64_t sums = tile_dot_crowded(facts, row_dim, warps, c->held[dot.id]);
+    int64_t sums = tile_dot_excess_registers(facts, row_dim, warps, c->held[dot.id]);
     if (c->call.id)
         OBSTACLE(o, "take it out (`drop-asserts` takes every assert), or say {via = wgmma}",
                  "the kernel calls %s, and ptxas then ends each wgmma before the next",
@@ -467,7 +468,7 @@ static void read_in_place(chooser *c, tile_op dot) {
 }
 
 /* What a descriptor could name goes through registers: who loads it for the dot alone hears why. */
-static void tell_loaded(const chooser *c, tile_op dot) {
+static void report_loaded(const chooser *c, tile_op dot) {
     for (unsigned operand = 0; operand < 2; operand++) {
         char part[80];
         tile_value value = tile_op_segment(c->f, dot, operand).at[0];
@@ -488,37 +489,37 @@ static void tell_loaded(const chooser *c, tile_op dot) {
     }
 }
 
-static void refuse(chooser *c, tile_op dot, const char *why, const char *remedy) {
+static void reject(chooser *c, tile_op dot, const char *why, const char *remedy) {
     c->failed = true;
     tile_error_at(c->f, dot, "dot: it cannot be computed via wgmma: %s%s%s", why,
                   remedy ? "; " : "", remedy ? remedy : "");
 }
 
-static void refuse_target(chooser *c, tile_op dot) {
+static void reject_target(chooser *c, tile_op dot) {
     char targets[TILE_TARGETS_TEXT];
     tile_arena *arena = c->pass->scratch;
     tile_feature_targets(TILE_FEATURE_wgmma, targets, sizeof targets);
-    refuse(c, dot, tile_arena_format(arena, "%s has no wgmma", c->pass->target->name),
+    reject(c, dot, tile_arena_format(arena, "%s has no wgmma", c->pass->target->name),
            tile_arena_format(arena, "compile for %s, or leave `via` to the compiler", targets));
 }
 
 static void decide(chooser *c, tile_op dot) {
-    bool forced = warpgroup_takes(c->f, dot);
+    bool forced = warpgroup_uses_wgmma(c->f, dot);
     unsigned row_dim = TILE_WGMMA_PLAIN;
     tile_value was[2];
     obstacle o = {.found = false}, reasons[2];
-    if (warpgroup_is_declined(c->f, dot)) return;
+    if (warpgroup_uses_mma(c->f, dot)) return;
     if (!tile_target_has(c->pass->target, TILE_FEATURE_wgmma)) {
-        if (forced) refuse_target(c, dot);
+        if (forced) reject_target(c, dot);
         return;
     }
-    take_turned(c, dot, was);
+    use_transposed(c, dot, was);
     const tile_dot_facts facts = facts_of(c, dot, reasons);
     check_dot(c, dot, &facts, reasons, &row_dim, &o);
     if (!o.found && !forced) check_others(c, dot, &facts, row_dim, &o);
-    if (o.found || (tile_dot_is_flat(&facts) && !forced)) take_back(c, dot, was);
+    if (o.found || (tile_dot_is_flat(&facts) && !forced)) revert_choice(c, dot, was);
     if (o.found && forced) {
-        refuse(c, dot, o.why, o.remedy);
+        reject(c, dot, o.why, o.remedy);
         return;
     }
     if (o.found) {
@@ -533,11 +534,11 @@ static void decide(chooser *c, tile_op dot) {
                        "then is as fast");
         return;
     }
-    if (tile_remarks_wanted(c->f)) tell_loaded(c, dot);
-    drop_turned(c, was);
+    if (tile_remarks_wanted(c->f)) report_loaded(c, dot);
+    drop_transposed(c, was);
     read_in_place(c, dot);
     tile_op_set_text(c->f, dot, TILE_ATTR_via, "wgmma");
-    if (row_dim == TILE_WGMMA_EXCHANGED) tile_op_set_flag(c->f, dot, TILE_ATTR_swap_operands);
+    if (row_dim == TILE_WGMMA_SWAPPED) tile_op_set_flag(c->f, dot, TILE_ATTR_swap_operands);
     tile_pass_count(c->pass, "dots by wgmma", 1);
 }
 
@@ -548,7 +549,7 @@ tile_status tile_pass_choose_instructions(tile_pass *pass, tile_function *f) {
     c.along = TILE_NEW_ARRAY(pass->scratch, uint8_t, f->value_count);
     c.single = TILE_NEW_ARRAY(pass->scratch, bool, f->value_count);
     c.dots = TILE_NEW_ARRAY(pass->scratch, tile_op, f->op_count);
-    c.held = tile_held_bytes(f, pass->scratch);
+    c.held = tile_live_across_bytes(f, pass->scratch);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) collect(&c, op);
     for (unsigned i = 0; i < c.count; i++) decide(&c, c.dots[i]);
     return c.failed ? TILE_INVALID : TILE_OK;

@@ -25,7 +25,7 @@ enum { GROUPS = TILE_COOPERATIVE_3 };
 /* Conditions ----------------------------------------------------------------------------------- */
 
 /* Whether the products alone use it, as the operand with their rows. */
-static bool is_operand_alone(const specialist *s, tile_value staged, unsigned operand) {
+static bool is_operand_alone(const warp_specialization *s, tile_value staged, unsigned operand) {
     const tile_function *f = s->ring.f;
     bool alone = true;
     for (uint32_t id = 1; id < f->op_count; id++) {
@@ -40,14 +40,14 @@ static bool is_operand_alone(const specialist *s, tile_value staged, unsigned op
 }
 
 /* The product's operand with the rows, where it comes through the ring, is distributed there. */
-static bool deal_operand(specialist *s, tile_op dot, unsigned operand) {
+static bool distribute_operand(warp_specialization *s, tile_op dot, unsigned operand) {
     tile_value value = tile_op_segment(s->ring.f, dot, operand).at[0];
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id != value.id) continue;
         if (!is_operand_alone(s, value, operand))
             return tile_missed_at(s->ring.f, dot, "no cooperative_3", NULL,
                                   "its operand with the rows is no copy that products alone use");
-        s->dealt[i] = true;
+        s->distributed[i] = true;
     }
     return true;
 }
@@ -57,10 +57,10 @@ static bool admits_cooperative_3(const tile_function *f, tile_op dot, unsigned *
     return warpgroup_row_dim(f, dot, row_dim) && tile_dot_admits_cooperative_3(&facts, *row_dim);
 }
 
-static bool can_divide(specialist *s) {
+static bool can_divide(warp_specialization *s) {
     tile_function *f = s->ring.f;
     unsigned row_dim;
-    s->dealt_dim = TILE_MAX_RANK;
+    s->distributed_dim = TILE_MAX_RANK;
     if (!specialize_has_wgmma(s))
         return tile_missed_at(f, s->ring.plan.loop, "no cooperative_3", NULL,
                               "the target has no wgmma");
@@ -72,20 +72,20 @@ static bool can_divide(specialist *s) {
                 "take 192 rows and at most 192 columns, whose sums stay in the tensor "
                 "cores",
                 "three groups of 4 warps cannot each compute a third of its rows");
-        if (s->dealt_dim < TILE_MAX_RANK && s->dealt_dim != row_dim)
+        if (s->distributed_dim < TILE_MAX_RANK && s->distributed_dim != row_dim)
             return tile_missed_at(s->ring.f, op, "no cooperative_3", NULL,
                                   "its rows are not those of the product before");
-        s->dealt_dim = row_dim;
-        if (!deal_operand(s, op, warpgroup_first(row_dim))) return false;
+        s->distributed_dim = row_dim;
+        if (!distribute_operand(s, op, warpgroup_first(row_dim))) return false;
     }
     return specialize_check_division(s);
 }
 
 /* Two groups would have to cut the columns, and what depends on a row's sums would go to and fro
  * between them: where products depend on each other, turns are three groups' if rows are. */
-static bool takes_turns(const specialist *s) {
+static bool needs_three_groups(const warp_specialization *s) {
     const tile_function *f = s->ring.f;
-    bool shared = s->chained && warpgroup_asks(f, s->ring.plan.loop, "ordered");
+    bool shared = s->chained && warpgroup_requests(f, s->ring.plan.loop, "ordered");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
         unsigned row_dim;
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
@@ -94,12 +94,14 @@ static bool takes_turns(const specialist *s) {
     return shared;
 }
 
-void specialize_plan_cooperative_3(specialist *s) {
-    s->dealt = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, s->ring.plan.copy_count + 1u);
+void specialize_plan_cooperative_3(warp_specialization *s) {
+    s->distributed = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, s->ring.plan.copy_count + 1u);
     s->readers = 1;
-    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "cooperative_3") && !takes_turns(s)) return;
+    if (!warpgroup_requests(s->ring.f, s->ring.plan.loop, "cooperative_3") &&
+        !needs_three_groups(s))
+        return;
     if (!can_divide(s)) {
-        memset(s->dealt, 0, s->ring.plan.copy_count * sizeof *s->dealt);
+        memset(s->distributed, 0, s->ring.plan.copy_count * sizeof *s->distributed);
         return;
     }
     s->warps = WARPGROUP;
@@ -108,42 +110,44 @@ void specialize_plan_cooperative_3(specialist *s) {
 
 /* Building ------------------------------------------------------------------------------------- */
 
-void specialize_deal_buffer(const specialist *s, tile_value buffer, unsigned stages) {
+void specialize_distribute_buffer(const warp_specialization *s, tile_value buffer,
+                                  unsigned stages) {
     tile_context *context = tile_function_context(s->ring.f);
     tile_type draft = *tile_value_type(s->ring.f, buffer);
-    unsigned dim = s->dealt_dim;
+    unsigned dim = s->distributed_dim;
     draft.dims[dim] = tile_expr_int(context, tile_type_dim(&draft, dim) / GROUPS);
     draft.stages = tile_expr_int(context, (int64_t)stages * GROUPS);
     tile_value_at(s->ring.f, buffer)->type = tile_type_get(context, &draft);
 }
 
-void specialize_deal_buffers(specialist *s) {
+void specialize_distribute_buffers(warp_specialization *s) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
-        if (s->dealt[i]) specialize_deal_buffer(s, s->ring.buffers[i], s->ring.plan.stages);
+        if (s->distributed[i])
+            specialize_distribute_buffer(s, s->ring.buffers[i], s->ring.plan.stages);
 }
 
-void specialize_take_share(const specialist *s, tile_builder *b, const tile_type *type,
-                           unsigned share, tile_value *at, unsigned size, tile_value *stage) {
-    tile_value *row = &at[size - type->rank + s->dealt_dim];
-    tile_value first = tile_build_int(b, share * tile_type_dim(type, s->dealt_dim));
-    first = host_value_as(b, first, tile_value_type(s->ring.f, *row)->scalar);
+void specialize_locate_share(const warp_specialization *s, tile_builder *b, const tile_type *type,
+                             unsigned share, tile_value *at, unsigned size, tile_value *stage) {
+    tile_value *row = &at[size - type->rank + s->distributed_dim];
+    tile_value first = tile_build_int(b, share * tile_type_dim(type, s->distributed_dim));
+    first = host_value_cast(b, first, tile_value_type(s->ring.f, *row)->scalar);
     if (share) *row = tile_build_add(b, *row, first);
-    *stage = specialize_dealt_stage(b, *stage, tile_build_int(b, share));
+    *stage = specialize_group_stage(b, *stage, tile_build_int(b, share));
 }
 
-tile_value specialize_dealt_stage(tile_builder *b, tile_value stage, tile_value group) {
+tile_value specialize_group_stage(tile_builder *b, tile_value stage, tile_value group) {
     return tile_build_add(b, tile_build_mul(b, stage, tile_build_int(b, GROUPS)), group);
 }
 
-void specialize_read_dealt(specialist *s) {
+void specialize_read_group_stages(warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_region body = tile_op_region(f, s->ring.plan.loop, 0);
     tile_builder b = tile_builder_before(f, tile_region_first(f, body));
     b.loc = tile_op_loc(f, s->ring.plan.loop);
-    tile_value own = specialize_dealt_stage(&b, s->ring.stage, s->group);
+    tile_value own = specialize_group_stage(&b, s->ring.stage, s->group);
     TILE_FOR_EACH_OP (f, op, body)
         for (unsigned i = 0; i < s->ring.plan.copy_count; i++)
-            for (uint32_t k = 0; s->dealt[i] && k + 1 < tile_op_operand_count(f, op); k++)
+            for (uint32_t k = 0; s->distributed[i] && k + 1 < tile_op_operand_count(f, op); k++)
                 if (tile_op_opcode(f, op) == TILE_OP_dot &&
                     tile_op_operand(f, op, k).id == s->ring.buffers[i].id)
                     tile_op_at(f, op)->operands[k + 1] = own;

@@ -22,16 +22,16 @@
 enum { GROUPS = TILE_COOPERATIVE_3 };
 
 typedef struct division {
-    const specialist *s;
+    const warp_specialization *s;
     tile_function *f;
-    uint8_t *dealt; /* by value: 1 + the dim that is distributed; 0: groups have all of it */
-    size_t count;   /* of its entries; values that are built later have none */
+    uint8_t *distributed; /* by value: 1 + the dim that is distributed; 0: groups have all of it */
+    size_t count;         /* of its entries; values that are built later have none */
     bool changed;
     tile_op fault;            /* an operation that cannot be run on a third; 0: none */
     const char *why, *remedy; /* remedy: NULL if nothing helps */
 } division;
 
-static void refuse(division *d, tile_op op, const char *why, const char *remedy) {
+static void reject(division *d, tile_op op, const char *why, const char *remedy) {
     if (d->fault.id) return;
     d->fault = op;
     d->why = why;
@@ -41,8 +41,8 @@ static void refuse(division *d, tile_op op, const char *why, const char *remedy)
 /* Which tiles are distributed --------------------------------------------------------------------
  */
 
-static bool is_dealt(const division *d, tile_value value) {
-    return value.id < d->count && d->dealt[value.id];
+static bool is_distributed(const division *d, tile_value value) {
+    return value.id < d->count && d->distributed[value.id];
 }
 
 /* A tile, or a buffer of one. */
@@ -54,7 +54,7 @@ static bool has_rows(const division *d, tile_value value) {
 }
 
 /* What comes through the ring: its stages are distributed by who fills them, or not at all. */
-static bool is_of_ring(const specialist *s, tile_value value) {
+static bool is_ring_buffer(const warp_specialization *s, tile_value value) {
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         if (tile_staged_value(s->ring.f, &s->ring.plan.copies[i]).id == value.id ||
             (s->ring.buffers && s->ring.buffers[i].id == value.id))
@@ -63,14 +63,15 @@ static bool is_of_ring(const specialist *s, tile_value value) {
     return false;
 }
 
-static void deal(division *d, tile_op op, tile_value value, unsigned dim) {
-    if (!has_rows(d, value) || is_of_ring(d->s, value) || d->dealt[value.id] == 1 + dim) return;
+static void mark_distributed(division *d, tile_op op, tile_value value, unsigned dim) {
+    if (!has_rows(d, value) || is_ring_buffer(d->s, value) || d->distributed[value.id] == 1 + dim)
+        return;
     const tile_type *type = tile_value_type(d->f, value);
-    if (d->dealt[value.id] || dim >= type->rank || tile_type_dim(type, dim) % GROUPS) {
-        refuse(d, op, "its rows are not those of the products", NULL);
+    if (d->distributed[value.id] || dim >= type->rank || tile_type_dim(type, dim) % GROUPS) {
+        reject(d, op, "its rows are not those of the products", NULL);
         return;
     }
-    d->dealt[value.id] = (uint8_t)(1 + dim);
+    d->distributed[value.id] = (uint8_t)(1 + dim);
     d->changed = true;
 }
 
@@ -84,39 +85,42 @@ static unsigned tile_count(const division *d, tile_op op) {
 }
 
 /* Operands and results alike. */
-static void deal_all(division *d, tile_op op) {
-    unsigned dealt = 0;
+static void propagate_elementwise(division *d, tile_op op) {
+    unsigned distributed = 0;
     for (unsigned i = 0; i < tile_count(d, op); i++)
-        if (is_dealt(d, tile_of(d, op, i))) dealt = d->dealt[tile_of(d, op, i).id];
-    for (unsigned i = 0; dealt && i < tile_count(d, op); i++)
-        deal(d, op, tile_of(d, op, i), dealt - 1);
+        if (is_distributed(d, tile_of(d, op, i)))
+            distributed = d->distributed[tile_of(d, op, i).id];
+    for (unsigned i = 0; distributed && i < tile_count(d, op); i++)
+        mark_distributed(d, op, tile_of(d, op, i), distributed - 1);
 }
 
-static void deal_carried(division *d, tile_op op, unsigned i) {
-    unsigned dealt = 0;
-    TILE_FOR_EACH_PLACE (d->f, op, at) {
+static void propagate_carried(division *d, tile_op op, unsigned i) {
+    unsigned distributed = 0;
+    TILE_FOR_EACH_BRANCH_POINT (d->f, op, at) {
         tile_value sent = tile_carried_sent(d->f, op, at, i),
                    received = tile_carried_received(d->f, op, at, i);
-        if (is_dealt(d, sent)) dealt = d->dealt[sent.id];
-        if (is_dealt(d, received)) dealt = d->dealt[received.id];
+        if (is_distributed(d, sent)) distributed = d->distributed[sent.id];
+        if (is_distributed(d, received)) distributed = d->distributed[received.id];
     }
-    TILE_FOR_EACH_PLACE (d->f, op, at) {
-        if (!dealt) continue;
-        deal(d, op, tile_carried_sent(d->f, op, at, i), dealt - 1);
-        deal(d, op, tile_carried_received(d->f, op, at, i), dealt - 1);
+    TILE_FOR_EACH_BRANCH_POINT (d->f, op, at) {
+        if (!distributed) continue;
+        mark_distributed(d, op, tile_carried_sent(d->f, op, at, i), distributed - 1);
+        mark_distributed(d, op, tile_carried_received(d->f, op, at, i), distributed - 1);
     }
 }
 
 /* The operand's dims that are dims of the result. */
-static void deal_mapped(division *d, tile_op op) {
+static void propagate_mapped(division *d, tile_op op) {
     tile_dim map[TILE_MAX_RANK];
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     unsigned src = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_src);
     unsigned rank = tile_dim_map(d->f, op, 0, src, map);
     for (unsigned dim = 0; dim < rank; dim++) {
         if (map[dim].kind != TILE_DIM_OF) continue;
-        if (is_dealt(d, a) && d->dealt[a.id] == 1 + dim) deal(d, op, b, map[dim].of);
-        if (is_dealt(d, b) && d->dealt[b.id] == 1 + map[dim].of) deal(d, op, a, dim);
+        if (is_distributed(d, a) && d->distributed[a.id] == 1 + dim)
+            mark_distributed(d, op, b, map[dim].of);
+        if (is_distributed(d, b) && d->distributed[b.id] == 1 + map[dim].of)
+            mark_distributed(d, op, a, dim);
     }
 }
 
@@ -128,63 +132,64 @@ static bool keeps_dims(const tile_function *f, tile_op op) {
 }
 
 /* The sums, and the operand with their rows: dim 0 of lhs, or dim 1 of rhs. */
-static void deal_product(division *d, tile_op op) {
-    unsigned dim = d->s->dealt_dim;
+static void propagate_product(division *d, tile_op op) {
+    unsigned dim = d->s->distributed_dim;
     const tile_values acc = tile_op_segment(d->f, op, TILE_MMA_ACC);
     const tile_value values[] = {acc.count ? acc.at[0] : TILE_NO_VALUE, tile_op_result(d->f, op, 0),
                                  tile_op_segment(d->f, op, warpgroup_first(dim)).at[0]};
     bool any = false;
-    for (unsigned i = 0; i < 3; i++) any |= is_dealt(d, values[i]);
-    for (unsigned i = 0; i < 3 && any; i++) deal(d, op, values[i], dim);
+    for (unsigned i = 0; i < 3; i++) any |= is_distributed(d, values[i]);
+    for (unsigned i = 0; i < 3 && any; i++) mark_distributed(d, op, values[i], dim);
 }
 
-static void visit_dealt(division *d, tile_op op) {
+static void propagate(division *d, tile_op op) {
     tile_function *f = d->f;
     tile_dims dims = tile_op_dims(tile_op_opcode(f, op));
     if (tile_op_opcode(f, op) == TILE_OP_dot)
-        deal_product(d, op);
+        propagate_product(d, op);
     else if (keeps_dims(f, op))
-        deal_mapped(d, op);
+        propagate_mapped(d, op);
     else if (dims == TILE_DIMS_same || dims == TILE_DIMS_each)
-        deal_all(d, op);
-    for (unsigned i = 0; i < tile_carried_count(f, op); i++) deal_carried(d, op, i);
+        propagate_elementwise(d, op);
+    for (unsigned i = 0; i < tile_carried_count(f, op); i++) propagate_carried(d, op, i);
 }
 
 /* What comes through the ring beside the loop: whoever reads it there has a third. */
-static bool is_beside(const specialist *s, tile_value value) {
+static bool is_outer_ring_buffer(const warp_specialization *s, tile_value value) {
     bool found = false;
-    for (unsigned i = 0; i < s->beside.ring.plan.copy_count; i++)
-        found |= s->beside.ring.plan.copies[i].buffer.id == value.id;
+    for (unsigned i = 0; i < s->outer_loop_ring.ring.plan.copy_count; i++)
+        found |= s->outer_loop_ring.ring.plan.copies[i].buffer.id == value.id;
     return found;
 }
 
-static void find_dealt(division *d, tile_region region) {
-    const tile_pipeline_plan *beside = &d->s->beside.ring.plan;
+static void find_distributed(division *d, tile_region region) {
+    const tile_pipeline_plan *outer_loop_ring = &d->s->outer_loop_ring.ring.plan;
     d->count = d->f->value_count;
-    d->dealt = TILE_NEW_ARRAY(d->s->ring.pass->scratch, uint8_t, d->count);
-    for (unsigned i = 0; i < beside->copy_count; i++)
-        d->dealt[beside->copies[i].buffer.id] = (uint8_t)(1 + d->s->dealt_dim);
+    d->distributed = TILE_NEW_ARRAY(d->s->ring.pass->scratch, uint8_t, d->count);
+    for (unsigned i = 0; i < outer_loop_ring->copy_count; i++)
+        d->distributed[outer_loop_ring->copies[i].buffer.id] = (uint8_t)(1 + d->s->distributed_dim);
     TILE_FOR_EACH_NESTED_OP (d->f, op, d->s->ring.plan.loop)
-        if (warpgroup_takes(d->f, op)) deal(d, op, tile_op_result(d->f, op, 0), d->s->dealt_dim);
+        if (warpgroup_uses_wgmma(d->f, op))
+            mark_distributed(d, op, tile_op_result(d->f, op, 0), d->s->distributed_dim);
     do {
         d->changed = false;
-        TILE_FOR_EACH_OP_INSIDE (d->f, op, region) visit_dealt(d, op);
+        TILE_FOR_EACH_OP_INSIDE (d->f, op, region) propagate(d, op);
     } while (d->changed);
 }
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
-static bool touches_dealt(const division *d, tile_op op) {
+static bool uses_distributed(const division *d, tile_op op) {
     bool any = false;
-    for (unsigned i = 0; i < tile_count(d, op); i++) any |= is_dealt(d, tile_of(d, op, i));
+    for (unsigned i = 0; i < tile_count(d, op); i++) any |= is_distributed(d, tile_of(d, op, i));
     return any;
 }
 
 /* Whether all that could be distributed is. */
-static bool is_all_dealt(const division *d, tile_op op) {
+static bool all_distributed(const division *d, tile_op op) {
     bool all = true;
     for (unsigned i = 0; i < tile_count(d, op); i++)
-        all &= !has_rows(d, tile_of(d, op, i)) || is_dealt(d, tile_of(d, op, i));
+        all &= !has_rows(d, tile_of(d, op, i)) || is_distributed(d, tile_of(d, op, i));
     return all;
 }
 
@@ -213,7 +218,7 @@ static bool moves(const division *d, tile_op op) {
 }
 
 /* Whether op names the buffer as a whole, or a stage of it, wherever it does. */
-static bool takes_whole(const tile_function *f, tile_op op) {
+static bool uses_whole_buffer(const tile_function *f, tile_op op) {
     bool whole = true;
     for (unsigned i = 0; i < tile_op_get_info(tile_op_opcode(f, op))->operand_count; i++) {
         const tile_values element = tile_op_segment(f, op, i);
@@ -225,24 +230,24 @@ static bool takes_whole(const tile_function *f, tile_op op) {
 }
 
 /* On the group's own buffer. */
-static bool works_on_own(const division *d, tile_op op) {
+static bool uses_own_buffer(const division *d, tile_op op) {
     switch (tile_op_opcode(d->f, op)) {
     case TILE_OP_alloc_shared: return !tile_value_type(d->f, tile_of(d, op, 0))->layout;
     case TILE_OP_free_shared: return true;
     case TILE_OP_load_shared:
-    case TILE_OP_store_shared: return is_all_dealt(d, op) && takes_whole(d->f, op);
+    case TILE_OP_store_shared: return all_distributed(d, op) && uses_whole_buffer(d->f, op);
     default: return false;
     }
 }
 
 /* What comes through the ring is no third, wherever it goes. */
-static bool carries_alike(const division *d, tile_op op) {
+static bool carries_consistently(const division *d, tile_op op) {
     bool alike = true;
     for (unsigned i = 0; i < tile_carried_count(d->f, op); i++) {
-        bool dealt = is_dealt(d, tile_carried_received(d->f, op, TILE_AROUND, i));
-        TILE_FOR_EACH_PLACE (d->f, op, at)
-            alike &= is_dealt(d, tile_carried_sent(d->f, op, at, i)) == dealt &&
-                     is_dealt(d, tile_carried_received(d->f, op, at, i)) == dealt;
+        bool distributed = is_distributed(d, tile_carried_received(d->f, op, TILE_PARENT_OP, i));
+        TILE_FOR_EACH_BRANCH_POINT (d->f, op, at)
+            alike &= is_distributed(d, tile_carried_sent(d->f, op, at, i)) == distributed &&
+                     is_distributed(d, tile_carried_received(d->f, op, at, i)) == distributed;
     }
     return alike;
 }
@@ -251,22 +256,23 @@ static bool carries_alike(const division *d, tile_op op) {
 static bool keeps_rows(const division *d, tile_op op) {
     tile_value a = tile_operand_src(d->f, op), b = tile_op_result(d->f, op, 0);
     unsigned src = tile_place_of(tile_op_opcode(d->f, op), TILE_OPERAND_src);
-    unsigned own =
-        is_dealt(d, b) ? tile_dim_in_operand(d->f, op, src, d->dealt[b.id] - 1u) : TILE_NO_DIM;
-    if (is_dealt(d, a)) return d->dealt[a.id] == 1 + own;
+    unsigned own = is_distributed(d, b)
+                       ? tile_dim_in_operand(d->f, op, src, d->distributed[b.id] - 1u)
+                       : TILE_NO_DIM;
+    if (is_distributed(d, a)) return d->distributed[a.id] == 1 + own;
     return tile_op_dims(tile_op_opcode(d->f, op)) == TILE_DIMS_stretched && own == TILE_NO_DIM;
 }
 
-static bool may_have_third(const division *d, tile_op op) {
+static bool can_be_distributed(const division *d, tile_op op) {
     tile_iota iota;
     tile_opcode opcode = tile_op_opcode(d->f, op);
     if (opcode == TILE_OP_iota) return tile_iota_of(d->f, op, &iota);
     if (opcode == TILE_OP_dot || opcode == TILE_OP_yield) return true;
-    if (tile_carried_count(d->f, op)) return carries_alike(d, op);
+    if (tile_carried_count(d->f, op)) return carries_consistently(d, op);
     if (keeps_dims(d->f, op)) return keeps_rows(d, op);
-    if (moves(d, op)) return is_all_dealt(d, op) && takes_whole(d->f, op);
+    if (moves(d, op)) return all_distributed(d, op) && uses_whole_buffer(d->f, op);
     bool element = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) || opcode == TILE_OP_dot_wait;
-    return (element && is_all_dealt(d, op)) || works_on_own(d, op);
+    return (element && all_distributed(d, op)) || uses_own_buffer(d, op);
 }
 
 /* Or names a buffer, or meets others: whatever is not the same if each group does it. */
@@ -282,87 +288,88 @@ static bool writes(const tile_function *f, tile_op op) {
 }
 
 /* A staged copy, or the buffer of one is named, or free. */
-static bool belongs_to_ring(const specialist *s, tile_op op) {
+static bool is_ring_op(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     tile_opcode opcode = tile_op_opcode(f, op);
     tile_value buffer = opcode == TILE_OP_alloc_shared  ? tile_op_result(f, op, 0)
                         : opcode == TILE_OP_free_shared ? tile_operand_buffer(f, op)
                                                         : TILE_NO_VALUE;
-    return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_of_ring(s, buffer));
+    return tile_is_staged(&s->ring.plan, op) || (buffer.id && is_ring_buffer(s, buffer));
 }
 
 /* A product with a third of the rows: of its sums, and of the operand with the rows, which comes
  * through the ring or is each group's own. */
 static void check_product(division *d, tile_op op) {
-    unsigned row_dim, first = warpgroup_first(d->s->dealt_dim);
+    unsigned row_dim, first = warpgroup_first(d->s->distributed_dim);
     const tile_dot_facts facts = warpgroup_facts(d->f, op);
     tile_value one = tile_op_segment(d->f, op, first).at[0],
                other = tile_op_segment(d->f, op, 1 - first).at[0];
-    if (!warpgroup_takes(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
-        !tile_dot_admits_cooperative_3(&facts, d->s->dealt_dim))
-        refuse(d, op, "three groups of 4 warps cannot each compute a third of its rows",
+    if (!warpgroup_uses_wgmma(d->f, op) || !warpgroup_row_dim(d->f, op, &row_dim) ||
+        !tile_dot_admits_cooperative_3(&facts, d->s->distributed_dim))
+        reject(d, op, "three groups of 4 warps cannot each compute a third of its rows",
                "take 192 rows and at most 192 columns, whose sums stay in the tensor cores");
-    else if (row_dim != d->s->dealt_dim || is_dealt(d, other))
-        refuse(d, op, "its rows are not those of the product before", NULL);
+    else if (row_dim != d->s->distributed_dim || is_distributed(d, other))
+        reject(d, op, "its rows are not those of the product before", NULL);
     else if (tile_product_k_dim(d->f, op, first) != (first == TILE_MMA_LHS))
-        refuse(d, op, "its operand with the rows lies transposed", NULL);
-    else if (!is_dealt(d, one) && !is_of_ring(d->s, one))
-        refuse(d, op, "a group has all rows of its operand with them", NULL);
+        reject(d, op, "its operand with the rows lies transposed", NULL);
+    else if (!is_distributed(d, one) && !is_ring_buffer(d->s, one))
+        reject(d, op, "a group has all rows of its operand with them", NULL);
 }
 
 /* Of what the consumers run. */
 static void check_op(division *d, tile_op op) {
     tile_function *f = d->f;
-    bool dealt = touches_dealt(d, op), own = dealt && (moves(d, op) || works_on_own(d, op));
+    bool distributed = uses_distributed(d, op),
+         own = distributed && (moves(d, op) || uses_own_buffer(d, op));
     if (tile_lays_out_warps(f, op))
-        refuse(d, op, "its layout is for the warps that share a tile", "leave the layout out");
-    if (belongs_to_ring(d->s, op) || (!dealt && specialize_is_outside(d->s, op))) return;
+        reject(d, op, "its layout is for the warps that share a tile", "leave the layout out");
+    if (is_ring_op(d->s, op) || (!distributed && specialize_is_shared_by_all(d->s, op))) return;
     if (tile_numbers_warps(f, op))
-        refuse(d, op, "it counts the warps that share a tile", NULL);
-    else if (dealt && !may_have_third(d, op))
-        refuse(d, op, "a group cannot do it with a third of the rows", NULL);
-    else if (dealt && tile_op_opcode(f, op) == TILE_OP_dot)
+        reject(d, op, "it counts the warps that share a tile", NULL);
+    else if (distributed && !can_be_distributed(d, op))
+        reject(d, op, "a group cannot do it with a third of the rows", NULL);
+    else if (distributed && tile_op_opcode(f, op) == TILE_OP_dot)
         check_product(d, op);
     else if (!own && tile_op_opcode(f, op) != TILE_OP_dot && writes(f, op))
-        refuse(d, op, "it is no part of a tile, and each group would do it", NULL);
+        reject(d, op, "it is no part of a tile, and each group would do it", NULL);
 }
 
-bool specialize_check_division(specialist *s) {
+bool specialize_check_division(warp_specialization *s) {
     tile_function *f = s->ring.f;
     division d = {.s = s, .f = f};
-    find_dealt(&d, f->body);
+    find_distributed(&d, f->body);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body) check_op(&d, op);
     if (d.fault.id) {
         tile_missed_at(f, d.fault, "no cooperative_3", d.remedy, "%s", d.why);
         return false;
     }
-    s->divided = d.dealt;
+    s->distributed_along = d.distributed;
     /* Such a buffer now belongs to one group, no longer to the block. */
     for (uint32_t id = 1; id < s->old_ops; id++)
         if (f->ops[id].opcode == TILE_OP_alloc_shared &&
-            is_dealt(&d, tile_op_result(f, (tile_op){id}, 0)))
-            s->outside[id] = false;
+            is_distributed(&d, tile_op_result(f, (tile_op){id}, 0)))
+            s->run_by_all[id] = false;
     return true;
 }
 
 /* Building ------------------------------------------------------------------------------------- */
 
-static const tile_type *third_of(const division *d, tile_value value) {
+static const tile_type *distributed_type(const division *d, tile_value value) {
     return slice_type(tile_function_context(d->f), tile_value_type(d->f, value),
-                      d->dealt[value.id] - 1u, GROUPS);
+                      d->distributed[value.id] - 1u, GROUPS);
 }
 
 /* A tile is moved from where the group's third of it begins. */
-static void visit_moved(const division *d, tile_op op) {
+static void offset_access(const division *d, tile_op op) {
     tile_function *f = d->f;
     unsigned i = 0;
-    if (!touches_dealt(d, op) || !moves(d, op)) return;
-    while (!has_rows(d, tile_of(d, op, i)) || !is_dealt(d, tile_of(d, op, i))) i++;
+    if (!uses_distributed(d, op) || !moves(d, op)) return;
+    while (!has_rows(d, tile_of(d, op, i)) || !is_distributed(d, tile_of(d, op, i))) i++;
     tile_value tile = tile_of(d, op, i);
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     const tile_type *type = tile_value_type(f, tile);
-    unsigned dim = d->dealt[tile.id] - 1u;
+    unsigned dim = d->distributed[tile.id] - 1u;
     tile_value rows = tile_build_int(&b, tile_type_dim(type, dim) / GROUPS);
     slice_move(f, op, view_of(f, op), type->rank, dim, tile_build_mul(&b, d->s->group, rows));
 }
@@ -376,9 +383,9 @@ static tile_value build_numbers(const division *d, tile_op op) {
                  early =
                      tile_builder_before(f, tile_region_first(f, tile_executors_of(f, op).role));
     b.loc = early.loc = tile_op_loc(f, op);
-    const tile_type *to = third_of(d, numbers);
+    const tile_type *to = distributed_type(d, numbers);
     return slice_numbers(&early, &b, op, to, d->s->group,
-                         tile_type_dim(to, d->dealt[numbers.id] - 1u));
+                         tile_type_dim(to, d->distributed[numbers.id] - 1u));
 }
 
 /* Rows are counted from the tile's first one. */
@@ -392,8 +399,8 @@ static void divide_numbers(const division *d) {
     for (unsigned i = 0; i < count; i++) {
         tile_iota iota;
         tile_value result = tile_op_result(f, iotas[i], 0);
-        if (!is_dealt(d, result) || !tile_iota_of(f, iotas[i], &iota) ||
-            iota.axis != d->dealt[result.id] - 1u)
+        if (!is_distributed(d, result) || !tile_iota_of(f, iotas[i], &iota) ||
+            iota.axis != d->distributed[result.id] - 1u)
             continue;
         numbers[result.id] = build_numbers(d, iotas[i]);
     }
@@ -402,14 +409,14 @@ static void divide_numbers(const division *d) {
     tile_replace_values(f, f->body, map);
 }
 
-void specialize_divide(specialist *s, tile_region region) {
+void specialize_divide(warp_specialization *s, tile_region region) {
     tile_function *f = s->ring.f;
     division d = {.s = s, .f = f};
-    find_dealt(&d, region);
+    find_distributed(&d, region);
     uint32_t values = f->value_count;
-    TILE_FOR_EACH_OP_INSIDE (f, op, region) visit_moved(&d, op);
+    TILE_FOR_EACH_OP_INSIDE (f, op, region) offset_access(&d, op);
     divide_numbers(&d);
     for (uint32_t id = 1; id < values; id++)
-        if (d.dealt[id] && !is_beside(s, (tile_value){id}))
-            tile_value_at(f, (tile_value){id})->type = third_of(&d, (tile_value){id});
+        if (d.distributed[id] && !is_outer_ring_buffer(s, (tile_value){id}))
+            tile_value_at(f, (tile_value){id})->type = distributed_type(&d, (tile_value){id});
 }

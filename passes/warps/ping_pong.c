@@ -20,16 +20,16 @@
 
 enum {
     GROUPS = TILE_PING_PONG,
-    FIRST_TURN = 1, /* number of the first group's barrier: no other has one */
+    FIRST_TURN_BARRIER = 1, /* number of the first group's barrier: no other has one */
 };
 
 /* Conditions ----------------------------------------------------------------------------------- */
 
-static bool is_fixed(const specialist *s, tile_value value) {
+static bool is_fixed(const warp_specialization *s, tile_value value) {
     const tile_function *f = s->ring.f;
     tile_op def = tile_value_def(f, value);
     return tile_value_at(f, value)->kind != TILE_VALUE_REGION &&
-           (!def.id || specialize_is_outside(s, def));
+           (!def.id || specialize_is_shared_by_all(s, def));
 }
 
 /* Whether two groups may both run it. */
@@ -41,10 +41,10 @@ static bool may_repeat(const tile_function *f, tile_op op) {
     return !writes;
 }
 
-static bool can_take_turns(specialist *s) {
+static bool can_ping_pong(warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    tile_refusal refusal = tile_loop_refuses_turns(&s->facts);
+    tile_rejection refusal = tile_loop_rejects_ping_pong(&s->facts);
     if (refusal.why)
         return tile_missed_at(f, loop, "no ping-pong", refusal.remedy, "%s", refusal.why);
     for (unsigned i = 0; i < 3; i++)
@@ -53,13 +53,14 @@ static bool can_take_turns(specialist *s) {
                                   "the loop's bounds depend on the tile, and warpgroups that take "
                                   "turns need the same bounds");
     TILE_FOR_EACH_OP (f, op, f->body)
-        if (op.id != s->around[0].id && !specialize_is_outside(s, op) && !may_repeat(f, op))
+        if (op.id != s->outer_loops[0].id && !specialize_is_shared_by_all(s, op) &&
+            !may_repeat(f, op))
             return tile_missed_at(s->ring.f, op, "no ping-pong", NULL,
                                   "it is no part of a tile, and both groups would do it");
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, loop, 0)) {
         if (tile_op_opcode(f, op) != TILE_OP_dot) continue;
         const tile_dot_facts facts = warpgroup_facts(f, op);
-        refusal = tile_dot_refuses_turns(&facts);
+        refusal = tile_dot_rejects_ping_pong(&facts);
         if (refusal.why)
             return tile_missed_at(f, op, "no ping-pong", refusal.remedy, "%s", refusal.why);
     }
@@ -73,17 +74,17 @@ static bool can_take_turns(specialist *s) {
     return true;
 }
 
-void specialize_plan_turns(specialist *s) {
-    if (!warpgroup_asks(s->ring.f, s->ring.plan.loop, "ping_pong") || !can_take_turns(s)) return;
+void specialize_plan_ping_pong(warp_specialization *s) {
+    if (!warpgroup_requests(s->ring.f, s->ring.plan.loop, "ping_pong") || !can_ping_pong(s)) return;
     const tile_range *ranges = tile_range_analyse(s->ring.f, s->ring.pass->scratch);
-    s->tiles = loop_ahead_of(s->ring.f, s->around[0], ranges, s->ring.f->value_count);
-    if (!loop_parts_take_turns(&s->tiles, GROUPS)) {
-        tile_missed_at(s->ring.f, s->around[0], "no ping-pong",
+    s->tiles = loop_ahead_of(s->ring.f, s->outer_loops[0], ranges, s->ring.f->value_count);
+    if (!loop_parts_interleave(&s->tiles, GROUPS)) {
+        tile_missed_at(s->ring.f, s->outer_loops[0], "no ping-pong",
                        "make its step a constant, or the kernel `persistent`",
                        "two steps of the loop over tiles may be more than an i32 holds");
         return;
     }
-    s->turns = true;
+    s->ping_pong = true;
     s->sets = GROUPS;
     s->warps /= GROUPS;
 }
@@ -91,11 +92,11 @@ void specialize_plan_turns(specialist *s) {
 /* Building ------------------------------------------------------------------------------------- */
 
 /* Each group at its own barrier, or (arrives) at the one of the other. */
-static void build_turn(const specialist *s, tile_builder *b, bool arrives) {
+static void build_turn_barrier(const warp_specialization *s, tile_builder *b, bool arrives) {
     tile_builder regions[GROUPS];
     specialize_branch(b, tile_build_eq(b, s->group, tile_build_int(b, 0)), regions);
     for (unsigned g = 0; g < GROUPS; g++) {
-        unsigned number = FIRST_TURN + (arrives ? GROUPS - 1 - g : g);
+        unsigned number = FIRST_TURN_BARRIER + (arrives ? GROUPS - 1 - g : g);
         tile_value barrier = tile_build_int(b, number);
         tile_value warps = tile_build_int(b, GROUPS * WARPGROUP);
         if (arrives)
@@ -105,8 +106,8 @@ static void build_turn(const specialist *s, tile_builder *b, bool arrives) {
     }
 }
 
-void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING_STATES],
-                     tile_value count) {
+void specialize_skip_iterations(const warp_specialization *s, tile_builder *b,
+                                tile_value state[RING_STATES], tile_value count) {
     tile_value stages = tile_build_int(b, s->ring.plan.stages);
     tile_value sum = tile_build_add(b, state[0], count);
     tile_value rounds = tile_build_div(b, sum, stages);
@@ -114,14 +115,15 @@ void specialize_skip(const specialist *s, tile_builder *b, tile_value state[RING
     state[1] = tile_build_xor(b, state[1], tile_build_and(b, rounds, tile_build_int(b, 1)));
 }
 
-static tile_value long_number(const specialist *s, int64_t value) {
+static tile_value long_number(const warp_specialization *s, int64_t value) {
     tile_context *context = tile_function_context(s->ring.f);
     return tile_function_constant(s->ring.f, tile_type_scalar(context, TILE_i64),
                                   tile_expr_int(context, value));
 }
 
 /* How often the loop runs, modulo twice the stages, for any bounds: nobody asks for more. */
-static tile_value count_in_64_bits(const specialist *s, tile_builder *b, const loop_ahead *l) {
+static tile_value count_in_64_bits(const warp_specialization *s, tile_builder *b,
+                                   const loop_ahead *l) {
     tile_context *context = tile_function_context(s->ring.f);
     const tile_type *i64 = tile_type_scalar(context, TILE_i64);
     tile_value span =
@@ -133,7 +135,7 @@ static tile_value count_in_64_bits(const specialist *s, tile_builder *b, const l
 }
 
 /* How often the loop runs; or a number that leads to the same stage in the same phase. */
-static tile_value iterations(const specialist *s, tile_builder *b) {
+static tile_value iterations(const warp_specialization *s, tile_builder *b) {
     const tile_function *f = s->ring.f;
     int64_t first;
     const loop_ahead l = loop_ahead_of(f, s->ring.plan.loop, s->tiles.ranges, s->tiles.range_count);
@@ -148,14 +150,14 @@ static tile_value iterations(const specialist *s, tile_builder *b) {
     return tile_build_ceildiv(b, tile_build_max(b, span, tile_build_int(b, 0)), l.step);
 }
 
-void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
+void specialize_distribute_tiles(warp_specialization *s, tile_value state[RING_STATES]) {
     tile_function *f = s->ring.f;
-    tile_op tiles = s->around[0];
+    tile_op tiles = s->outer_loops[0];
     tile_builder b = tile_builder_before(f, tiles), regions[2];
     b.loc = tile_op_loc(f, tiles);
     s->iterations = iterations(s, &b);
     /* 1. The second group begins behind the first one's first tile. */
-    specialize_skip(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
+    specialize_skip_iterations(s, &b, state, tile_build_mul(&b, s->group, s->iterations));
     /* 2. Every second tile. That they are no less than before is said: what was known of the tiles'
      * numbers has been relied on. */
     loop_part own = loop_part_build(&b, &s->tiles, s->group, GROUPS);
@@ -169,19 +171,19 @@ void specialize_deal_tiles(specialist *s, tile_value state[RING_STATES]) {
     tile_value some = tile_build_lt(&b, s->tiles.begin, s->tiles.end);
     tile_value second = tile_build_ne(&b, s->group, tile_build_int(&b, 0));
     specialize_branch(&b, tile_build_and(&b, some, second), regions);
-    tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN),
+    tile_build_sync_arrive(&regions[0], tile_build_int(&b, FIRST_TURN_BARRIER),
                            tile_build_int(&b, GROUPS * WARPGROUP));
 }
 
-void specialize_ordered_wait(const specialist *s, tile_builder *b) {
-    build_turn(s, b, false);
+void specialize_ordered_wait(const warp_specialization *s, tile_builder *b) {
+    build_turn_barrier(s, b, false);
 }
 
-void specialize_ordered_arrive(const specialist *s, tile_builder *b) {
+void specialize_ordered_arrive(const warp_specialization *s, tile_builder *b) {
     tile_builder regions[2];
-    tile_op tiles = s->around[0];
+    tile_op tiles = s->outer_loops[0];
     tile_value tile = tile_region_arg(s->ring.f, tile_op_region(s->ring.f, tiles, 0), 0);
     tile_value next = tile_build_add(b, tile, s->tiles.step);
     specialize_branch(b, loop_ahead_exists(b, &s->tiles, next, 1), regions);
-    build_turn(s, &regions[0], true);
+    build_turn_barrier(s, &regions[0], true);
 }

@@ -10,39 +10,40 @@
 #include "passes/warps/planner.h"
 
 /* A condition fails: the remark, at op. remedy: NULL if nothing helps. */
-static void refuse(planner *p, tile_op op, const char *why, const char *remedy) {
+static void reject(planner *p, tile_op op, const char *why, const char *remedy) {
     if (p->ok) tile_missed_at(p->f, op, p->missed, remedy, "%s", why);
     p->ok = false;
 }
 
-static void refuse_for(planner *p, tile_op op, tile_refusal refusal) {
-    if (refusal.why) refuse(p, op, refusal.why, refusal.remedy);
+static void reject_because(planner *p, tile_op op, tile_rejection refusal) {
+    if (refusal.why) reject(p, op, refusal.why, refusal.remedy);
 }
 
 /* Where the loop stands ------------------------------------------------------------------------ */
 
-static void look_around(planner *p) {
+static void find_outer_loops(planner *p) {
     tile_op found[MAX_TILE_LOOPS];
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     for (tile_op op = tile_op_parent(p->f, p->loop); op.id; op = tile_op_parent(p->f, op)) {
         if (tile_op_opcode(p->f, op) == TILE_OP_roles) {
-            refuse(
+            reject(
                 p, p->loop,
                 "the warps of a role, or of one of the groups that share it, copy for themselves",
                 NULL);
             return;
         }
-        if (tile_op_opcode(p->f, op) != TILE_OP_for || s->around_count == MAX_TILE_LOOPS) {
-            refuse(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
+        if (tile_op_opcode(p->f, op) != TILE_OP_for || s->outer_loop_count == MAX_TILE_LOOPS) {
+            reject(p, op, "the pipelined loop is inside of it, and only `for` may be around one",
                    NULL);
             return;
         }
-        found[s->around_count++] = op;
+        found[s->outer_loop_count++] = op;
     }
-    for (unsigned i = 0; i < s->around_count; i++) s->around[i] = found[s->around_count - 1 - i];
-    s->facts.over_tiles = s->around_count == 1 &&
-                          tile_op_has_attr(p->f, s->around[0], TILE_ATTR_independent) &&
-                          !tile_carried_count(p->f, s->around[0]);
+    for (unsigned i = 0; i < s->outer_loop_count; i++)
+        s->outer_loops[i] = found[s->outer_loop_count - 1 - i];
+    s->facts.over_tiles = s->outer_loop_count == 1 &&
+                          tile_op_has_attr(p->f, s->outer_loops[0], TILE_ATTR_independent) &&
+                          !tile_carried_count(p->f, s->outer_loops[0]);
 }
 
 static void check_clauses(planner *p) {
@@ -56,7 +57,7 @@ static void check_clauses(planner *p) {
                    tile_op_has_attr(f, p->loop, TILE_ATTR_stage),
         .is_explicit = f->sync_explicit,
     };
-    refuse_for(p, p->loop, tile_loop_refuses_roles(&p->s->facts));
+    reject_because(p, p->loop, tile_loop_rejects_roles(&p->s->facts));
 }
 
 /* Products ------------------------------------------------------------------------------------- */
@@ -64,14 +65,14 @@ static void check_clauses(planner *p) {
 static void visit_dot(planner *p, tile_op op) {
     if (tile_op_opcode(p->f, op) != TILE_OP_dot) return;
     p->dots++;
-    refuse_for(p, op,
-               tile_loop_refuses_dot(&p->s->facts, warpgroup_takes(p->f, op),
-                                     tile_product_mma(p->f, op, p->s->facts.target)));
+    reject_because(p, op,
+                   tile_loop_rejects_dot(&p->s->facts, warpgroup_uses_wgmma(p->f, op),
+                                         tile_product_mma(p->f, op, p->s->facts.target)));
 }
 
 static void check_dots(planner *p) {
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_dot(p, op);
-    if (!p->dots) refuse(p, p->loop, "there is no `dot` in it", NULL);
+    if (!p->dots) reject(p, p->loop, "there is no `dot` in it", NULL);
 }
 
 /* The operation of the body that alone uses the value, as acc; 0: there is none. A product whose
@@ -81,15 +82,15 @@ static tile_op next_of_chain(planner *p, tile_value value) {
     TILE_FOR_EACH_OP (p->f, op, p->body)
         if (p->uses[value.id] == 1 && tile_op_opcode(p->f, op) == TILE_OP_dot &&
             tile_op_segment(p->f, op, TILE_MMA_ACC).at[0].id == value.id &&
-            warpgroup_takes(p->f, op) && !warpgroup_promotes(p->f, op) &&
-            ring_may_pend(&p->s->ring, op))
+            warpgroup_uses_wgmma(p->f, op) && !warpgroup_promotes(p->f, op) &&
+            ring_may_stay_pending(&p->s->ring, op))
             return op;
     return TILE_NO_OP;
 }
 
 /* A sum that the loop carries from dot to dot can be pending all the time. */
 static void find_async_dots(planner *p) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     for (unsigned i = 0; i < tile_carried_count(p->f, p->loop); i++) {
         unsigned first = s->dot_count;
         tile_value value = tile_carried_received(p->f, p->loop, 0, i);
@@ -101,7 +102,7 @@ static void find_async_dots(planner *p) {
     }
 }
 
-static bool is_async(const specialist *s, tile_op op) {
+static bool is_async(const warp_specialization *s, tile_op op) {
     for (unsigned i = 0; i < s->dot_count; i++)
         if (s->dots[i].id == op.id) return true;
     return false;
@@ -113,21 +114,21 @@ static bool is_async(const specialist *s, tile_op op) {
 static void visit_waiting_dot(planner *p, tile_op op) {
     tile_function *f = p->f;
     if (tile_op_opcode(f, op) != TILE_OP_dot || is_async(p->s, op)) return;
-    p->ends_at_once |= tile_op_parent(f, op).id != p->loop.id;
+    p->must_be_synchronous |= tile_op_parent(f, op).id != p->loop.id;
     for (unsigned operand = 0; operand < 2; operand++) {
         tile_value value = tile_op_segment(f, op, operand).at[0];
         tile_op def = tile_value_def(f, value);
         if (tile_value_type(f, value)->kind == TILE_TYPE_TILE &&
             !tile_is_staged(&p->s->ring.plan, def))
-            p->ends_at_once = true;
+            p->must_be_synchronous = true;
     }
 }
 
-static void end_dots_at_once(planner *p) {
+static void make_dots_synchronous(planner *p) {
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) visit_waiting_dot(p, op);
     p->s->chained = tile_dots_are_chained(p->f, p->body, p->s->ring.pass->scratch);
-    if (p->s->chained) refuse_for(p, p->loop, tile_loop_refuses_chain(&p->s->facts));
-    if (p->ends_at_once || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
+    if (p->s->chained) reject_because(p, p->loop, tile_loop_rejects_chain(&p->s->facts));
+    if (p->must_be_synchronous || p->s->chained) p->s->dot_count = p->s->sum_count = 0;
 }
 
 /* Copies --------------------------------------------------------------------------------------- */
@@ -144,7 +145,7 @@ static void visit_other_copy(planner *p, tile_op op) {
     bool groups = opcode == TILE_OP_commit_group || opcode == TILE_OP_wait_group;
     if (groups) p->ok = false; /* the pass pipeline refuses them */
     if (p->ok && writes_shared(f, op) && !tile_is_staged(&p->s->ring.plan, op))
-        refuse(p, op, "it cannot run ahead of the loop", NULL);
+        reject(p, op, "it cannot run ahead of the loop", NULL);
 }
 
 static bool has_rows(const tile_type *view) {
@@ -160,26 +161,26 @@ static bool has_rows(const tile_type *view) {
 static void check_box(planner *p, tile_op copy, tile_part_view *part) {
     const char *remedy;
     if (!tile_is_plain_access(p->f, copy)) {
-        refuse(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
+        reject(p, copy, "a box has no index tiles, no predicate and no pad", NULL);
         return;
     }
     tile_value view = tile_operand_src(p->f, copy);
     if (part && tile_view_is_part(p->f, view, part)) view = part->whole;
     if (part && tile_op_has_attr(p->f, copy, TILE_ATTR_masked)) part->end = TILE_NO_VALUE;
-    const char *why = tile_view_lacks_map(p->f, view, p->s->ring.pass->scratch, &remedy);
+    const char *why = tile_view_cannot_have_map(p->f, view, p->s->ring.pass->scratch, &remedy);
     if (part && tile_value_at(p->f, view)->kind != TILE_VALUE_ARG)
         remedy = "make the view an argument, or the first rows of one: `view base(%x), [min(%end, "
                  "%n), ..]` with the argument's other extents and its strides";
     if (why)
-        refuse(p, copy, why, remedy);
+        reject(p, copy, why, remedy);
     else if (!has_rows(tile_value_type(p->f, view)))
-        refuse(p, copy, "no stride of the view is known to be 1", "write a 1 among its `strides`");
+        reject(p, copy, "no stride of the view is known to be 1", "write a 1 among its `strides`");
 }
 
 /* Memory --------------------------------------------------------------------------------------- */
 
 /* Whether op comes after path, or inside of it. */
-static bool stands_behind(const tile_function *f, tile_op path, tile_op op) {
+static bool is_after(const tile_function *f, tile_op path, tile_op op) {
     tile_op holder = tile_ancestor_in(f, op, tile_op_at(f, path)->parent);
     for (tile_op next = path; holder.id && next.id; next = tile_op_at(f, next)->next)
         if (next.id == holder.id) return true;
@@ -187,24 +188,24 @@ static bool stands_behind(const tile_function *f, tile_op path, tile_op op) {
 }
 
 /* Whether op comes after the loop, in the same turn of the loops around it. */
-static bool comes_after(planner *p, tile_op op) {
+static bool runs_after(planner *p, tile_op op) {
     for (tile_op path = p->loop; path.id; path = tile_op_parent(p->f, path))
         if (tile_ancestor_in(p->f, op, tile_op_at(p->f, path)->parent).id)
-            return stands_behind(p->f, path, op);
+            return is_after(p->f, path, op);
     return false;
 }
 
 /* Whether it comes after all turns of all loops, and so after every copy. */
-static bool comes_last(planner *p, tile_op op) {
-    tile_op top = specialize_top(p->s);
-    return stands_behind(p->f, top, op) &&
+static bool runs_last(planner *p, tile_op op) {
+    tile_op top = specialize_outermost_op(p->s);
+    return is_after(p->f, top, op) &&
            tile_ancestor_in(p->f, op, tile_op_at(p->f, top)->parent).id != top.id;
 }
 
 /* in_order: what the kernel writes after the loop comes after all copies. */
 static bool may_write(planner *p, tile_op op, tile_value source, bool in_order) {
-    return tile_may_write(p->f, op, source) && !(in_order && comes_after(p, op)) &&
-           !comes_last(p, op);
+    return tile_may_write(p->f, op, source) && !(in_order && runs_after(p, op)) &&
+           !runs_last(p, op);
 }
 
 /* What is read stays as it is till it has been read. */
@@ -212,7 +213,7 @@ static void check_unwritten(planner *p, tile_op copy, bool in_order) {
     tile_value source = tile_operand_src(p->f, copy);
     TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body)
         if (p->ok && may_write(p, op, source, in_order))
-            refuse(p, copy,
+            reject(p, copy,
                    "the kernel may write memory that it also loads, and a producer warp would load "
                    "it too early",
                    "say `noalias`");
@@ -220,24 +221,24 @@ static void check_unwritten(planner *p, tile_op copy, bool in_order) {
 
 static void check_source(planner *p, tile_op copy) {
     bool in_order = true;
-    for (unsigned i = 0; i < p->s->around_count; i++)
-        in_order &= tile_op_has_attr(p->f, p->s->around[i], TILE_ATTR_independent);
+    for (unsigned i = 0; i < p->s->outer_loop_count; i++)
+        in_order &= tile_op_has_attr(p->f, p->s->outer_loops[i], TILE_ATTR_independent);
     check_unwritten(p, copy, in_order);
 }
 
 /* A cluster barrier behind the only tile's loop: the other roles reach it, too. */
-static bool is_common_meeting(planner *p, tile_op op) {
-    return !p->s->around_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
-           comes_after(p, op);
+static bool is_block_wide_barrier(planner *p, tile_op op) {
+    return !p->s->outer_loop_count && tile_op_at(p->f, op)->parent.id == p->f->body.id &&
+           runs_after(p, op);
 }
 
-static void visit_meeting(planner *p, tile_op op) {
+static void visit_cluster_barrier(planner *p, tile_op op) {
     tile_function *f = p->f;
     unsigned effects = tile_op_effects(f, op);
     tile_opcode opcode = tile_op_opcode(f, op);
     const char *why = NULL, *remedy = NULL;
-    if (!p->ok || p->s->outside[op.id]) return;
-    if (effects & TILE_EFFECT_CLUSTER && !is_common_meeting(p, op))
+    if (!p->ok || p->s->run_by_all[op.id]) return;
+    if (effects & TILE_EFFECT_CLUSTER && !is_block_wide_barrier(p, op))
         why = "all threads of the block must reach it";
     else if (opcode == TILE_OP_pdl_wait)
         why = "the producer's copies would not wait for it",
@@ -248,14 +249,14 @@ static void visit_meeting(planner *p, tile_op op) {
     else if (opcode == TILE_OP_roles || opcode == TILE_OP_sync_explicit)
         why = "the region is marked `sync explicit`, and the compiler inserts no barriers in it";
     else if (effects & TILE_EFFECT_ACQUIRE && !(effects & TILE_EFFECT_CLUSTER) &&
-             !comes_after(p, op))
+             !runs_after(p, op))
         why = "the producer's copies would not wait for it";
-    if (why) refuse(p, op, why, remedy);
+    if (why) reject(p, op, why, remedy);
 }
 
 static void check_memory(planner *p) {
     const tile_pipeline_plan *plan = &p->s->ring.plan;
-    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) visit_meeting(p, op);
+    TILE_FOR_EACH_OP_INSIDE (p->f, op, p->f->body) visit_cluster_barrier(p, op);
     for (unsigned i = 0; i < plan->copy_count && p->ok; i++) check_source(p, plan->copies[i].op);
 }
 
@@ -290,42 +291,42 @@ static bool is_scalar_load(planner *p, tile_op op) {
     return p->ok;
 }
 
-static void check_needed(planner *p, tile_op copy, tile_value value);
+static void check_producer_values(planner *p, tile_op copy, tile_value value);
 
 /* What op, inside of outer or outer itself, takes from elsewhere. */
-static void check_taken(planner *p, tile_op copy, tile_op op, tile_op outer) {
+static void check_consumed_values(planner *p, tile_op copy, tile_op op, tile_op outer) {
     for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++)
         if (!is_made_in(p->f, tile_op_operand(p->f, op, i), outer))
-            check_needed(p, copy, tile_op_operand(p->f, op, i));
+            check_producer_values(p, copy, tile_op_operand(p->f, op, i));
     for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
         TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r))
-            check_taken(p, copy, inner, outer);
+            check_consumed_values(p, copy, inner, outer);
 }
 
 /* Whether a warp without tiles can compute it; reports why not. */
-static void check_needed(planner *p, tile_op copy, tile_value value) {
+static void check_producer_values(planner *p, tile_op copy, tile_value value) {
     const tile_value_data *data = tile_value_at(p->f, value);
     if (!p->ok || data->kind == TILE_VALUE_ARG || data->kind == TILE_VALUE_CONSTANT) return;
     if (data->kind == TILE_VALUE_REGION) {
         if (data->index < tile_region_own_args(p->f, (tile_region){data->owner})) return;
-        refuse(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
+        reject(p, copy, "where it reads depends on a value that a loop around it carries", NULL);
         return;
     }
     tile_op def = {data->owner};
-    if (p->s->outside[def.id] || p->s->needed[def.id]) return;
+    if (p->s->run_by_all[def.id] || p->s->needed_by_producer[def.id]) return;
     if (!is_arithmetic(p->f, def) && !is_scalar_load(p, def)) {
-        refuse(p, copy, "where it reads depends on more than arithmetic and loads of scalars",
+        reject(p, copy, "where it reads depends on more than arithmetic and loads of scalars",
                NULL);
         return;
     }
-    p->s->needed[def.id] = true;
-    check_taken(p, copy, def, def);
+    p->s->needed_by_producer[def.id] = true;
+    check_consumed_values(p, copy, def, def);
 }
 
 /* known: the view is. */
 static void check_address(planner *p, tile_op copy, bool known) {
     const tile_values source = tile_operands_src(p->f, copy);
-    for (unsigned k = known; k < source.count; k++) check_needed(p, copy, source.at[k]);
+    for (unsigned k = known; k < source.count; k++) check_producer_values(p, copy, source.at[k]);
 }
 
 bool specialize_can_produce(planner *p, tile_op copy) {
@@ -336,25 +337,26 @@ bool specialize_can_produce(planner *p, tile_op copy) {
 }
 
 static void check_addresses(planner *p) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         tile_op copy = s->ring.plan.copies[i].op;
         const tile_part_view *part = &s->parts[i];
         check_address(p, copy, part->whole.id != 0);
-        if (part->end.id) check_needed(p, copy, part->end);
+        if (part->end.id) check_producer_values(p, copy, part->end);
         for (tile_op at = tile_op_parent(p->f, copy); at.id != p->loop.id;
              at = tile_op_parent(p->f, at))
-            check_needed(p, copy, tile_operand_condition(p->f, at));
+            check_producer_values(p, copy, tile_operand_condition(p->f, at));
     }
-    for (unsigned i = 0; i < 3; i++) check_needed(p, p->loop, tile_op_operand(p->f, p->loop, i));
-    for (unsigned i = 0; i < s->around_count; i++)
+    for (unsigned i = 0; i < 3; i++)
+        check_producer_values(p, p->loop, tile_op_operand(p->f, p->loop, i));
+    for (unsigned i = 0; i < s->outer_loop_count; i++)
         for (unsigned k = 0; k < 3; k++)
-            check_needed(p, p->loop, tile_op_operand(p->f, s->around[i], k));
+            check_producer_values(p, p->loop, tile_op_operand(p->f, s->outer_loops[i], k));
 }
 
 /* Stages --------------------------------------------------------------------------------------- */
 
-static void add_use(const planner *p, stage_group *g, tile_op op) {
+static void add_use(const planner *p, barrier_group *g, tile_op op) {
     const uint32_t *position = p->position;
     if (!g->first_use.id || position[op.id] < position[g->first_use.id]) g->first_use = op;
     if (!g->last_use.id || position[op.id] > position[g->last_use.id]) g->last_use = op;
@@ -362,7 +364,8 @@ static void add_use(const planner *p, stage_group *g, tile_op op) {
 }
 
 /* A loaded tile that something else than a dot wants is read from its stage where it was loaded. */
-static void add_uses(const planner *p, stage_group *g, const tile_staged_copy *staged, tile_op op) {
+static void add_uses(const planner *p, barrier_group *g, const tile_staged_copy *staged,
+                     tile_op op) {
     tile_function *f = p->f;
     tile_op copy = staged->op;
     tile_value wanted = tile_staged_value(f, staged);
@@ -391,12 +394,12 @@ static bool has_product(const planner *p, tile_op from, tile_op to) {
 }
 
 /* Whether one would gain nothing by being waited for apart from the other. */
-static bool belong_together(const planner *p, const stage_group *a, const stage_group *b) {
+static bool belong_together(const planner *p, const barrier_group *a, const barrier_group *b) {
     return !has_product(p, a->first_use, b->first_use) &&
            !has_product(p, b->first_use, a->first_use);
 }
 
-static void merge(const planner *p, stage_group *into, const stage_group *from) {
+static void merge(const planner *p, barrier_group *into, const barrier_group *from) {
     const uint32_t *position = p->position;
     if (position[from->first_use.id] < position[into->first_use.id])
         into->first_use = from->first_use;
@@ -406,7 +409,7 @@ static void merge(const planner *p, stage_group *into, const stage_group *from) 
 
 /* Group `from` of the copies, which is behind `to`, becomes part of it. */
 static void merge_groups(planner *p, unsigned to, unsigned from) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     merge(p, &s->groups[to], &s->groups[from]);
     s->group_count--;
     for (unsigned g = from; g < s->group_count; g++) s->groups[g] = s->groups[g + 1];
@@ -417,7 +420,7 @@ static void merge_groups(planner *p, unsigned to, unsigned from) {
 }
 
 static bool merge_some(planner *p) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     for (unsigned a = 0; a < s->group_count; a++)
         for (unsigned b = a + 1; b < s->group_count; b++)
             if (belong_together(p, &s->groups[a], &s->groups[b])) {
@@ -428,10 +431,10 @@ static bool merge_some(planner *p) {
 }
 
 static void make_groups(planner *p) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     tile_pipeline_plan *plan = &s->ring.plan;
     for (unsigned i = 0; i < plan->copy_count; i++) {
-        stage_group group = {0};
+        barrier_group group = {0};
         TILE_FOR_EACH_OP_INSIDE (p->f, op, p->body) add_uses(p, &group, &plan->copies[i], op);
         if (!group.first_use.id) add_use(p, &group, tile_region_yield(p->f, p->body));
         s->group_of[i] = s->group_count;
@@ -443,11 +446,11 @@ static void make_groups(planner *p) {
 /* Products that depend on none are those of the next iteration beside what depends on them in this
  * one (pipeline-dots): what they read is filled in that order. */
 static void find_ahead(planner *p) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     bool late = false;
     for (unsigned g = 0; g < s->group_count && s->chained; g++) {
         bool *seen = TILE_NEW_ARRAY(s->ring.pass->scratch, bool, p->f->op_count);
-        s->groups[g].ahead = !tile_takes_product(p->f, s->groups[g].first_use, p->body, seen);
+        s->groups[g].ahead = !tile_consumes_dot(p->f, s->groups[g].first_use, p->body, seen);
         s->ahead |= s->groups[g].ahead;
         late |= !s->groups[g].ahead;
     }
@@ -457,14 +460,14 @@ static void find_ahead(planner *p) {
 
 static void check_parts(planner *p) {
     for (unsigned i = 0; i < p->s->ring.plan.copy_count; i++) {
-        const char *why = specialize_refuse_part(p->s, i);
-        if (why) refuse(p, p->s->ring.plan.copies[i].op, why, "make the view an argument");
+        const char *why = specialize_reject_part(p->s, i);
+        if (why) reject(p, p->s->ring.plan.copies[i].op, why, "make the view an argument");
     }
 }
 
 /* The plan ------------------------------------------------------------------------------------- */
 
-bool specialize_plan(specialist *s, tile_op loop) {
+bool specialize_plan(warp_specialization *s, tile_op loop) {
     tile_function *f = s->ring.f;
     tile_arena *arena = s->ring.pass->scratch;
     planner p = {.s = s, .f = f, .loop = loop, .missed = "not specialised", .ok = true};
@@ -474,17 +477,17 @@ bool specialize_plan(specialist *s, tile_op loop) {
     uint32_t next = 1;
     TILE_FOR_EACH_OP (f, op, p.body) p.position[op.id] = next++;
     s->old_ops = f->op_count;
-    s->outside = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
-    s->needed = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->run_by_all = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
+    s->needed_by_producer = TILE_NEW_ARRAY(arena, bool, f->op_count + 1u);
     s->dots = TILE_NEW_ARRAY(arena, tile_op, f->op_count + 1u);
     s->sums = TILE_NEW_ARRAY(arena, unsigned, tile_carried_count(f, loop) + 1u);
     check_clauses(&p);
-    if (p.ok) look_around(&p);
+    if (p.ok) find_outer_loops(&p);
     if (!p.ok) return false;
     if (!tile_plan_pipeline(f, loop, arena, true, &s->ring.plan)) return false;
     TILE_FOR_EACH_OP_INSIDE (f, op, p.body) visit_other_copy(&p, op);
     if (p.ok && !s->ring.plan.copy_count)
-        refuse(&p, loop, "none of its copies can run ahead", NULL);
+        reject(&p, loop, "none of its copies can run ahead", NULL);
     if (!p.ok) return false;
     check_dots(&p);
     s->parts = TILE_NEW_ARRAY(arena, tile_part_view, s->ring.plan.copy_count + 1u);
@@ -493,18 +496,18 @@ bool specialize_plan(specialist *s, tile_op loop) {
     specialize_divide_prefix(&p);
     if (p.ok) check_memory(&p);
     if (p.ok) check_addresses(&p);
-    s->groups = TILE_NEW_ARRAY(arena, stage_group, s->ring.plan.copy_count + 1u);
+    s->groups = TILE_NEW_ARRAY(arena, barrier_group, s->ring.plan.copy_count + 1u);
     s->group_of = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     s->shared_along = TILE_NEW_ARRAY(arena, unsigned, s->ring.plan.copy_count + 1u);
     if (p.ok) find_async_dots(&p);
-    if (p.ok) end_dots_at_once(&p);
+    if (p.ok) make_dots_synchronous(&p);
     if (p.ok) make_groups(&p);
     if (p.ok) find_ahead(&p);
     s->sets = 1;
-    if (p.ok) specialize_plan_turns(s);
+    if (p.ok) specialize_plan_ping_pong(s);
     if (p.ok) specialize_plan_cooperative_3(s);
     if (p.ok) specialize_plan_sharing(s);
     if (p.ok) check_parts(&p);
-    if (p.ok) specialize_plan_beside(&p);
+    if (p.ok) specialize_plan_outer_ring(&p);
     return p.ok;
 }

@@ -5,15 +5,15 @@
 #include "passes/warps/specialize.h"
 
 typedef struct planner {
-    specialist *s;
+    warp_specialization *s;
     tile_function *f;
     tile_op loop;
     tile_region body;
-    const uint32_t *uses; /* by value */
-    uint32_t *position;   /* by op, directly in the body: 1, 2, ... */
-    unsigned dots;        /* in the loop */
-    const char *missed;   /* what remarks say first */
-    bool ends_at_once;    /* no product may be pending */
+    const uint32_t *uses;     /* by value */
+    uint32_t *position;       /* by op, directly in the body: 1, 2, ... */
+    unsigned dots;            /* in the loop */
+    const char *missed;       /* what remarks say first */
+    bool must_be_synchronous; /* no product may be pending */
     bool ok;
 } planner;
 
@@ -24,7 +24,7 @@ bool specialize_can_produce(planner *p, tile_op copy);
 bool specialize_handles_tiles(const tile_function *f, tile_op op);
 /* prefix.c: finds the operations before the loops that all warps compute. */
 void specialize_divide_prefix(planner *p);
-/* beside.c: finds the copies before the loop that the producer makes. */
-void specialize_plan_beside(const planner *p);
+/* outer_ring.c: finds the copies before the loop that the producer makes. */
+void specialize_plan_outer_ring(const planner *p);
 
 #endif

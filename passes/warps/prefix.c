@@ -12,7 +12,7 @@ bool specialize_handles_tiles(const tile_function *f, tile_op op) {
 }
 
 /* Whether it is the same if more warps run it. */
-static bool suits_all(const tile_function *f, tile_op op) {
+static bool is_uniform_prefix_op(const tile_function *f, tile_op op) {
     tile_access accesses[TILE_MAX_ACCESSES];
     tile_opcode opcode = tile_op_opcode(f, op);
     unsigned effects = tile_op_effects(f, op) & ~(unsigned)TILE_EFFECT_ALLOC;
@@ -22,15 +22,15 @@ static bool suits_all(const tile_function *f, tile_op op) {
 }
 
 /* What a set does once, however many warps it has: it draws a number, for instance. */
-static bool is_done_once(const tile_function *f, tile_op op) {
+static bool must_run_once(const tile_function *f, tile_op op) {
     const unsigned structure = TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR,
                    orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE;
     bool once = !specialize_handles_tiles(f, op) &&
                 (tile_op_opcode(f, op) == TILE_OP_atomic
                      ? !(tile_op_effects(f, op) & orders)
-                     : suits_all(f, op) || (tile_op_effects(f, op) & structure) != 0);
+                     : is_uniform_prefix_op(f, op) || (tile_op_effects(f, op) & structure) != 0);
     for (unsigned r = 0; r < tile_op_at(f, op)->region_count && once; r++)
-        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) once &= is_done_once(f, inner);
+        TILE_FOR_EACH_OP (f, inner, tile_op_region(f, op, r)) once &= must_run_once(f, inner);
     return once;
 }
 
@@ -40,7 +40,7 @@ static bool uses_moved(planner *p, tile_op op) {
     for (unsigned i = 0; i < tile_op_operand_count(p->f, op); i++) {
         tile_op def = tile_value_def(p->f, tile_op_operand(p->f, op, i));
         bool top = def.id && tile_op_at(p->f, def)->parent.id == p->f->body.id;
-        found |= top && !p->s->outside[def.id];
+        found |= top && !p->s->run_by_all[def.id];
     }
     for (unsigned r = 0; r < tile_op_at(p->f, op)->region_count; r++)
         TILE_FOR_EACH_OP (p->f, inner, tile_op_region(p->f, op, r)) found |= uses_moved(p, inner);
@@ -59,12 +59,12 @@ static bool keeps_place(const tile_function *f, tile_op op) {
 void specialize_divide_prefix(planner *p) {
     tile_function *f = p->f;
     bool met = false;
-    tile_op top = specialize_top(p->s);
+    tile_op top = specialize_outermost_op(p->s);
     TILE_FOR_EACH_OP (f, op, f->body) {
         if (op.id == top.id) break;
-        bool moves = !is_done_once(f, op) || (met && keeps_place(f, op));
+        bool moves = !must_run_once(f, op) || (met && keeps_place(f, op));
         moves |= uses_moved(p, op);
         met |= moves;
-        p->s->outside[op.id] = !moves;
+        p->s->run_by_all[op.id] = !moves;
     }
 }

@@ -6,8 +6,8 @@
 #include "passes/warps/specialize.h"
 
 /* Stage and parity of the iteration after the one that has these. */
-static void advance(const specialist *s, tile_builder *b, const tile_value now[RING_STATES],
-                    tile_value next[RING_STATES]) {
+static void advance(const warp_specialization *s, tile_builder *b,
+                    const tile_value now[RING_STATES], tile_value next[RING_STATES]) {
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1);
     tile_value stage = tile_build_add(b, now[0], one);
     tile_value round = tile_build_eq(b, stage, tile_build_int(b, s->ring.plan.stages));
@@ -34,7 +34,7 @@ void specialize_branch(tile_builder *b, tile_value condition, tile_builder regio
 /* The producer --------------------------------------------------------------------------------- */
 
 typedef struct producer {
-    specialist *s;
+    warp_specialization *s;
     tile_function *f;
     tile_value *map; /* value of the loop as written -> the producer's */
     size_t map_count;
@@ -48,7 +48,7 @@ static tile_value mapped(const producer *p, tile_value value) {
 static tile_value clone_value(producer *p, tile_builder *b, tile_value value) {
     tile_value own = mapped(p, value);
     tile_op def = tile_value_def(p->f, value);
-    if (own.id != value.id || !def.id || specialize_is_outside(p->s, def)) return own;
+    if (own.id != value.id || !def.id || specialize_is_shared_by_all(p->s, def)) return own;
     for (unsigned i = 0; i < tile_op_operand_count(p->f, def); i++)
         clone_value(p, b, tile_op_operand(p->f, def, i));
     tile_clone_op(b, def, p->map, p->map_count);
@@ -63,7 +63,7 @@ static void own_map(producer *p) {
 }
 
 /* What has just been built at b is copied by blocks together, if copy i is. */
-static void share_copy(specialist *s, const tile_builder *b, unsigned i) {
+static void share_copy(warp_specialization *s, const tile_builder *b, unsigned i) {
     tile_op copy = b->before.id ? tile_op_at(s->ring.f, b->before)->prev
                                 : tile_region_at(s->ring.f, b->region)->last;
     if (s->shared_along[i])
@@ -74,14 +74,14 @@ static void share_copy(specialist *s, const tile_builder *b, unsigned i) {
 static void fill_buffer(producer *p, tile_builder *b, unsigned i, const tile_value *from,
                         unsigned size, unsigned share, const tile_value state[RING_STATES],
                         tile_value full) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     const tile_type *type = tile_value_type(p->f, s->ring.buffers[i]);
     tile_value at[1 + TILE_MAX_RANK], stage = state[0];
     for (unsigned k = 0; k < size; k++) at[k] = from[k];
-    if (s->dealt[i]) specialize_take_share(s, b, type, share, at, size, &stage);
+    if (s->distributed[i]) specialize_locate_share(s, b, type, share, at, size, &stage);
     tile_build_copy_async(b, at[0], at + 1, size - 1, s->ring.buffers[i], &stage, 1, full, state, 1,
                           TILE_NO_VALUE);
-    ring_keep_attrs(&s->ring, b, s->ring.plan.copies[i].op);
+    ring_copy_cache_attrs(&s->ring, b, s->ring.plan.copies[i].op);
     share_copy(s, b, i);
 }
 
@@ -109,7 +109,7 @@ static void enter_branches(producer *p, tile_builder *b, tile_region region) {
 static void fill_from(producer *outer, const tile_builder *before, unsigned i, unsigned g,
                       const tile_value state[RING_STATES]) {
     producer p = *outer;
-    specialist *s = p.s;
+    warp_specialization *s = p.s;
     tile_builder b = *before;
     tile_op op = s->ring.plan.copies[i].op;
     const tile_values source = tile_operands_src(p.f, op);
@@ -126,7 +126,7 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
         specialize_copy_part(s, &b, &c);
         return;
     }
-    for (unsigned share = 0; share < (s->dealt[i] ? s->sets : 1); share++)
+    for (unsigned share = 0; share < (s->distributed[i] ? s->sets : 1); share++)
         fill_buffer(&p, &b, i, from, source.count, share, state, s->groups[g].full);
 }
 
@@ -143,7 +143,7 @@ static void load_addresses(producer *p, tile_builder *b) {
  */
 static void fill_stage(producer *p, tile_builder *b, unsigned g,
                        const tile_value state[RING_STATES]) {
-    specialist *s = p->s;
+    warp_specialization *s = p->s;
     tile_builder place = *b;
     load_addresses(p, b);
     place.loc = tile_op_loc(p->f, s->ring.plan.loop);
@@ -155,27 +155,27 @@ static void fill_stage(producer *p, tile_builder *b, unsigned g,
 }
 
 /* Copy i of those beside the loop, from these elements; stage: of the ring, if it has several. */
-static void copy_beside(producer *p, tile_builder *b, unsigned i, const tile_value *from,
-                        unsigned size, tile_value stage, unsigned staged) {
-    specialist *s = p->s;
-    beside_ring *own = &s->beside;
+static void copy_to_outer_ring(producer *p, tile_builder *b, unsigned i, const tile_value *from,
+                               unsigned size, tile_value stage, unsigned staged) {
+    warp_specialization *s = p->s;
+    outer_ring *own = &s->outer_loop_ring;
     const tile_type *type = tile_value_type(p->f, own->ring.buffers[i]);
-    for (unsigned share = 0; share < (own->dealt ? s->sets : 1); share++) {
+    for (unsigned share = 0; share < (own->distributed ? s->sets : 1); share++) {
         tile_value at[1 + TILE_MAX_RANK], part = stage;
         for (unsigned k = 0; k < size; k++) at[k] = from[k];
-        if (own->dealt) specialize_take_share(s, b, type, share, at, size, &part);
+        if (own->distributed) specialize_locate_share(s, b, type, share, at, size, &part);
         tile_build_copy_async(b, at[0], at + 1, size - 1, own->ring.buffers[i], &part,
-                              own->dealt ? 1 : staged, own->full, &stage, 1, TILE_NO_VALUE);
-        ring_keep_attrs(&own->ring, b, own->ring.plan.copies[i].op);
+                              own->distributed ? 1 : staged, own->full, &stage, 1, TILE_NO_VALUE);
+        ring_copy_cache_attrs(&own->ring, b, own->ring.plan.copies[i].op);
     }
 }
 
 /* The copies beside the loop, for this tile. */
-static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOST_STATES]) {
-    specialist *s = p->s;
-    beside_ring *own = &s->beside;
+static void fill_outer_ring(producer *p, tile_builder *b, const tile_value state[MAX_STATES]) {
+    warp_specialization *s = p->s;
+    outer_ring *own = &s->outer_loop_ring;
     tile_value stage, parity;
-    unsigned staged = specialize_beside_stage(s, b, state, &stage, &parity);
+    unsigned staged = specialize_outer_ring_stage(s, b, state, &stage, &parity);
     tile_builder place = *b;
     for (unsigned i = 0; i < own->ring.plan.copy_count; i++) {
         tile_op op = own->ring.plan.copies[i].op;
@@ -185,7 +185,7 @@ static void fill_beside(producer *p, tile_builder *b, const tile_value state[MOS
         for (unsigned k = 0; k < source.count; k++) from[k] = clone_value(p, b, from[k]);
         place.loc = tile_op_loc(p->f, op);
         if (i == 0 && own->empty.id) tile_build_barrier_wait(&place, own->empty, &stage, 1, parity);
-        copy_beside(p, &place, i, from, source.count, stage, staged);
+        copy_to_outer_ring(p, &place, i, from, source.count, stage, staged);
     }
     tile_build_barrier_arrive(&place, own->full, &stage, 1);
 }
@@ -214,7 +214,7 @@ static tile_op clone_loop(producer *p, tile_builder *b, tile_op op, const tile_v
 static void clone_before(producer *p, tile_builder *b, tile_op op) {
     TILE_FOR_EACH_OP (p->f, before, tile_op_at(p->f, op)->parent) {
         if (before.id == op.id) break;
-        if (before.id < p->s->old_ops && p->s->needed[before.id])
+        if (before.id < p->s->old_ops && p->s->needed_by_producer[before.id])
             tile_clone_op(b, before, p->map, p->map_count);
     }
 }
@@ -238,7 +238,7 @@ static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
 static void fill_ahead(const producer *outer, tile_builder *b, tile_value there, tile_value iv,
                        const tile_value state[RING_STATES]) {
     producer p = *outer;
-    specialist *s = p.s;
+    warp_specialization *s = p.s;
     tile_builder inside[2];
     specialize_branch(b, there, inside);
     own_map(&p);
@@ -264,15 +264,15 @@ static void fill_next(producer *p, tile_builder *b, const tile_value state[RING_
 
 /* One stage of the copies beside the loop is free when the last products have read it, which is
  * late: what the first of the next tile's products multiply comes before it. */
-static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MOST_STATES]) {
-    specialist *s = p->s;
-    const tile_pipeline_plan *beside = &s->beside.ring.plan;
-    bool late = s->around_count && beside->stages == 1;
+static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MAX_STATES]) {
+    warp_specialization *s = p->s;
+    const tile_pipeline_plan *outer_loop_ring = &s->outer_loop_ring.ring.plan;
+    bool late = s->outer_loop_count && outer_loop_ring->stages == 1;
     tile_builder body;
     tile_value now[RING_STATES], next[RING_STATES];
-    if (beside->copy_count && !late) fill_beside(p, b, state);
+    if (outer_loop_ring->copy_count && !late) fill_outer_ring(p, b, state);
     if (s->ahead) fill_first(p, b, state);
-    if (beside->copy_count && late) fill_beside(p, b, state);
+    if (outer_loop_ring->copy_count && late) fill_outer_ring(p, b, state);
     tile_op loop = clone_loop(p, b, s->ring.plan.loop, state, RING_STATES, &body);
     for (unsigned i = 0; i < RING_STATES; i++) now[i] = tile_carried_received(p->f, loop, 0, i);
     if (s->ahead) {
@@ -284,18 +284,18 @@ static void clone_pipelined(producer *p, tile_builder *b, tile_value state[MOST_
     if (!s->ahead) advance(s, &body, now, next);
     tile_build_yield(&body, next, RING_STATES);
     for (unsigned i = 0; i < RING_STATES; i++) state[i] = tile_op_result(p->f, loop, i);
-    specialize_advance_beside(s, b, state, state);
+    specialize_advance_outer_ring(s, b, state, state);
 }
 
 /* Loop `depth` of those around the copies, or the innermost one, with what it does in it. */
 static void clone_loops(producer *p, tile_builder *b, unsigned depth,
-                        tile_value state[MOST_STATES]) {
-    specialist *s = p->s;
+                        tile_value state[MAX_STATES]) {
+    warp_specialization *s = p->s;
     tile_builder body;
-    tile_value inner[MOST_STATES];
-    unsigned count = specialize_state_count(s);
-    bool innermost = depth == s->around_count;
-    tile_op written = innermost ? s->ring.plan.loop : s->around[depth];
+    tile_value inner[MAX_STATES];
+    unsigned count = specialize_ring_state_count(s);
+    bool innermost = depth == s->outer_loop_count;
+    tile_op written = innermost ? s->ring.plan.loop : s->outer_loops[depth];
     clone_before(p, b, written);
     if (innermost) {
         clone_pipelined(p, b, state);
@@ -310,7 +310,8 @@ static void clone_loops(producer *p, tile_builder *b, unsigned depth,
 
 /* for so many stages { until all who read it have given it back }: behind this nobody arrives at
  * this block's barriers any more. */
-static void await_last(const specialist *s, tile_builder *b, const tile_value state[RING_STATES]) {
+static void await_last(const warp_specialization *s, tile_builder *b,
+                       const tile_value state[RING_STATES]) {
     tile_function *f = s->ring.f;
     tile_value zero = tile_build_int(b, 0), one = tile_build_int(b, 1), next[RING_STATES];
     tile_op loop = tile_build_for_loop(b, zero, tile_build_int(b, s->ring.plan.stages), one, state,
@@ -326,34 +327,34 @@ static void await_last(const specialist *s, tile_builder *b, const tile_value st
     tile_build_yield(&body, next, RING_STATES);
 }
 
-void specialize_producer(specialist *s, tile_region region) {
+void specialize_producer(warp_specialization *s, tile_region region) {
     tile_function *f = s->ring.f;
     producer p = {.s = s, .f = f, .map_count = f->value_count};
     p.map = TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, p.map_count);
     tile_builder b = tile_builder_at_end(f, region);
-    b.loc = tile_op_loc(f, specialize_top(s));
+    b.loc = tile_op_loc(f, specialize_outermost_op(s));
     /* Every stage is empty at first: the phase before the first one counts as complete. */
-    tile_value state[MOST_STATES];
-    specialize_first_state(s, &b, true, state);
+    tile_value state[MAX_STATES];
+    specialize_first_ring_state(s, &b, true, state);
     clone_loops(&p, &b, 0, state);
-    if (s->shares) await_last(s, &b, state);
+    if (s->shares_copies) await_last(s, &b, state);
     tile_build_yield(&b, NULL, 0);
 }
 
 /* The consumers -------------------------------------------------------------------------------- */
 
 /* Everything but what all warps run. roles: what the region belongs to. */
-static void move_work(specialist *s, tile_op roles, tile_region region) {
+static void move_work(warp_specialization *s, tile_op roles, tile_region region) {
     tile_function *f = s->ring.f;
     for (tile_op op = tile_region_at(f, f->body)->first, next; op.id; op = next) {
         next = tile_op_at(f, op)->next;
-        if (op.id != roles.id && !specialize_is_outside(s, op))
+        if (op.id != roles.id && !specialize_is_shared_by_all(s, op))
             tile_move_op(f, op, region, TILE_NO_OP);
     }
 }
 
 /* The loop carries more values; *index is the first one's. */
-static void carry(specialist *s, tile_op loop, const tile_value *inits, unsigned count,
+static void carry(warp_specialization *s, tile_op loop, const tile_value *inits, unsigned count,
                   unsigned *index) {
     tile_function *f = s->ring.f;
     *index = tile_carried_count(f, loop);
@@ -364,21 +365,21 @@ static void carry(specialist *s, tile_op loop, const tile_value *inits, unsigned
 }
 
 typedef struct consumers {
-    specialist *s;
+    warp_specialization *s;
     tile_function *f;
     tile_op loop;
     tile_value state[RING_STATES]; /* in the loop */
-    tile_value tile[MOST_STATES];  /* in the loops around */
+    tile_value tile[MAX_STATES];   /* in the loops around */
     tile_value previous;           /* in the loop: the stage before; of the first iteration: any */
     tile_value last;               /* behind the loop: the last stage, if it had any */
 } consumers;
 
 /* The states of the turn after this one, at the end of each loop around. */
 static void send_states(consumers *c, const tile_op *loops, const unsigned *index) {
-    specialist *s = c->s;
+    warp_specialization *s = c->s;
     tile_function *f = c->f;
-    tile_value next[MOST_STATES];
-    unsigned depth = s->around_count, count = specialize_state_count(s);
+    tile_value next[MAX_STATES];
+    unsigned depth = s->outer_loop_count, count = specialize_ring_state_count(s);
     for (unsigned d = depth; d-- > 0;) {
         tile_builder b =
             tile_builder_before(f, tile_region_yield(f, tile_op_region(f, loops[d], 0)));
@@ -387,24 +388,25 @@ static void send_states(consumers *c, const tile_op *loops, const unsigned *inde
             next[i] = d + 1 == depth && i >= RING_STATES
                           ? c->tile[i]
                           : tile_op_result(f, loops[d + 1], index[d + 1] + i);
-        if (s->turns) specialize_skip(s, &b, next, s->iterations);
-        if (d + 1 == depth) specialize_advance_beside(s, &b, next, next);
+        if (s->ping_pong) specialize_skip_iterations(s, &b, next, s->iterations);
+        if (d + 1 == depth) specialize_advance_outer_ring(s, &b, next, next);
         for (unsigned i = 0; i < count; i++)
             tile_carried_send(f, loops[d], 0, index[d] + i, next[i]);
     }
 }
 
 /* Stage and parity go through the loops around, and `previous` through the loop. */
-static void carry_states(consumers *c, const tile_value first[MOST_STATES]) {
-    specialist *s = c->s;
+static void carry_states(consumers *c, const tile_value first[MAX_STATES]) {
+    warp_specialization *s = c->s;
     tile_function *f = c->f;
     tile_op loops[MAX_TILE_LOOPS + 1];
-    unsigned index[MAX_TILE_LOOPS + 1], depth = s->around_count, count = specialize_state_count(s);
-    tile_builder b = tile_builder_before(f, specialize_top(s));
+    unsigned index[MAX_TILE_LOOPS + 1], depth = s->outer_loop_count,
+                                        count = specialize_ring_state_count(s);
+    tile_builder b = tile_builder_before(f, specialize_outermost_op(s));
     tile_value none = tile_build_int(&b, 0), next[RING_STATES];
     for (unsigned i = 0; i < count; i++) c->tile[i] = first[i];
     for (unsigned d = 0; d < depth; d++) {
-        loops[d] = s->around[d];
+        loops[d] = s->outer_loops[d];
         carry(s, loops[d], c->tile, count, &index[d]);
         for (unsigned i = 0; i < count; i++)
             c->tile[i] = tile_carried_received(f, loops[d], 0, index[d] + i);
@@ -428,7 +430,7 @@ static void carry_states(consumers *c, const tile_value first[MOST_STATES]) {
     send_states(c, loops, index);
 }
 
-static void wait_for_stage(consumers *c, const stage_group *g) {
+static void wait_for_stage(consumers *c, const barrier_group *g) {
     tile_builder b = tile_builder_before(c->f, g->first_use);
     tile_build_barrier_wait(&b, g->full, c->state, 1, c->state[1]);
 }
@@ -445,7 +447,7 @@ static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_v
         inner.loc = b->loc;
         for (unsigned g = 0; g < c->s->group_count && r == 0; g++)
             if (c->s->groups[g].by_dots)
-                specialize_give_back(c->s, &inner, &c->s->groups[g], stage);
+                specialize_release_stage(c->s, &inner, &c->s->groups[g], stage);
         tile_build_yield(&inner, NULL, 0);
     }
 }
@@ -453,35 +455,35 @@ static void release_if(consumers *c, tile_builder *b, tile_opcode opcode, tile_v
 /* What products read is given back one iteration later, when the wait has ended them: the next ones
  * are under way meanwhile. Everything else at once. */
 static void release_stages(consumers *c) {
-    specialist *s = c->s;
+    warp_specialization *s = c->s;
     tile_function *f = c->f;
     bool late = false;
     tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
     tile_region body = tile_op_region(f, c->loop, 0);
     tile_op yield = tile_region_yield(f, body);
     for (unsigned g = 0; g < s->group_count; g++) {
-        stage_group *group = &s->groups[g];
+        barrier_group *group = &s->groups[g];
         late |= group->by_dots;
         if (group->by_dots) continue;
         tile_builder b = tile_builder_before(f, yield);
         b.loc = tile_op_loc(f, group->last_use);
         if (group->last_use.id != yield.id) b.before = tile_op_at(f, group->last_use)->next;
-        specialize_give_back(s, &b, group, c->state[0]);
+        specialize_release_stage(s, &b, group, c->state[0]);
     }
     if (!late) return;
     tile_builder b = tile_builder_before(f, yield);
     b.loc = tile_op_loc(f, c->loop);
     release_if(c, &b, TILE_OP_ne, tile_region_arg(f, body, 0), begin, c->previous);
-    if (!s->around_count && !s->shares) return; /* nobody asks for a stage again */
-    b.region = tile_op_at(f, s->done)->parent;
-    b.before = tile_op_at(f, s->done)->next;
+    if (!s->outer_loop_count && !s->shares_copies) return; /* nobody asks for a stage again */
+    b.region = tile_op_at(f, s->final_wait)->parent;
+    b.before = tile_op_at(f, s->final_wait)->next;
     release_if(c, &b, TILE_OP_lt, begin, end, c->last);
 }
 
 /* The products become asynchronous: at the end of an iteration those of earlier ones are finished.
  */
 static void wait_for_dots(consumers *c) {
-    specialist *s = c->s;
+    warp_specialization *s = c->s;
     tile_function *f = c->f;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, tile_op_region(f, c->loop, 0)));
     b.loc = tile_op_loc(f, c->loop);
@@ -494,7 +496,7 @@ static void wait_for_dots(consumers *c) {
 }
 
 /* Uses of the loop's results are uses of `to`'s. */
-static void hand_results_to(consumers *c, tile_op to) {
+static void pass_results_to(consumers *c, tile_op to) {
     tile_function *f = c->f;
     tile_value *map = TILE_NEW_ARRAY(c->s->ring.pass->scratch, tile_value, f->value_count);
     for (unsigned i = 0; i < tile_carried_count(f, c->loop); i++) {
@@ -509,29 +511,29 @@ static void hand_results_to(consumers *c, tile_op to) {
 /* if there is an iteration { the loop, and its products are complete } else { what it began with }:
  * the first product of a loop that surely runs starts the sums, and zeros need not be written. */
 static void complete_dots(consumers *c) {
-    specialist *s = c->s;
+    warp_specialization *s = c->s;
     tile_function *f = c->f;
     unsigned count = tile_carried_count(f, c->loop);
     tile_arena *scratch = s->ring.pass->scratch;
     tile_builder b = tile_builder_before(f, c->loop);
     b.loc = tile_op_loc(f, c->loop);
-    if (s->turns) specialize_ordered_wait(s, &b);
+    if (s->ping_pong) specialize_ordered_wait(s, &b);
     tile_value begin = tile_operand_begin(f, c->loop), end = tile_operand_end(f, c->loop);
     const tile_type **types = TILE_NEW_ARRAY(scratch, const tile_type *, count + 1u);
     tile_value *results[2];
     for (unsigned r = 0; r < 2; r++) results[r] = TILE_NEW_ARRAY(scratch, tile_value, count + 1u);
     for (unsigned i = 0; i < count; i++)
         types[i] = tile_value_type(f, tile_op_result(f, c->loop, i));
-    s->done = tile_build_if_else(&b, tile_build_lt(&b, begin, end), types, count);
-    hand_results_to(c, s->done);
-    tile_move_op(f, c->loop, tile_op_region(f, s->done, 0), TILE_NO_OP);
+    s->final_wait = tile_build_if_else(&b, tile_build_lt(&b, begin, end), types, count);
+    pass_results_to(c, s->final_wait);
+    tile_move_op(f, c->loop, tile_op_region(f, s->final_wait, 0), TILE_NO_OP);
     for (unsigned r = 0; r < 2; r++) {
-        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->done, r));
+        tile_builder inner = tile_builder_at_end(f, tile_op_region(f, s->final_wait, r));
         inner.loc = b.loc;
-        if (s->turns) specialize_ordered_arrive(s, &inner);
+        if (s->ping_pong) specialize_ordered_arrive(s, &inner);
         for (unsigned i = 0; i < count; i++)
-            results[r][i] =
-                r ? tile_carried_sent(f, c->loop, TILE_AROUND, i) : tile_op_result(f, c->loop, i);
+            results[r][i] = r ? tile_carried_sent(f, c->loop, TILE_PARENT_OP, i)
+                              : tile_op_result(f, c->loop, i);
         for (unsigned i = 0; i < s->sum_count && r == 0; i++)
             results[r][s->sums[i]] =
                 tile_build_dot_wait(&inner, results[r][s->sums[i]], tile_build_int(&inner, 0));
@@ -541,9 +543,9 @@ static void complete_dots(consumers *c) {
 
 /* Behind its last tile the ring is free for what the consumers need then; the producer has nothing
  * left to fill, as they have waited for all of it. */
-static void free_ring(specialist *s, const ring *r) {
+static void free_ring(warp_specialization *s, const ring *r) {
     tile_function *f = s->ring.f;
-    tile_op top = specialize_top(s);
+    tile_op top = specialize_outermost_op(s);
     for (unsigned i = 0; i < r->plan.copy_count; i++)
         for (uint32_t id = 1; id < f->op_count; id++)
             if (f->ops[id].opcode == TILE_OP_free_shared &&
@@ -556,34 +558,35 @@ static void free_ring(specialist *s, const ring *r) {
         tile_build_free_shared(&b, r->buffers[i]);
 }
 
-void specialize_consumers(specialist *s, tile_op roles, tile_region region) {
+void specialize_consumers(warp_specialization *s, tile_op roles, tile_region region) {
     tile_function *f = s->ring.f;
     consumers c = {.s = s, .f = f, .loop = s->ring.plan.loop};
     move_work(s, roles, region);
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
     free_ring(s, &s->ring);
-    if (s->around_count || s->beside.dealt) /* one tile's may be read behind the loop */
-        free_ring(s, &s->beside.ring);
-    b = tile_builder_before(f, specialize_top(s));
-    tile_value first[MOST_STATES];
-    specialize_first_state(s, &b, false, first);
+    if (s->outer_loop_count ||
+        s->outer_loop_ring.distributed) /* one tile's may be read behind the loop */
+        free_ring(s, &s->outer_loop_ring.ring);
+    b = tile_builder_before(f, specialize_outermost_op(s));
+    tile_value first[MAX_STATES];
+    specialize_first_ring_state(s, &b, false, first);
     specialize_find_senders(s, &b);
     if (s->sets > 1) {
         s->group = tile_region_arg(f, region, 0);
         tile_value_set_name(f, s->group, "group");
     }
-    if (s->turns) specialize_deal_tiles(s, first);
+    if (s->ping_pong) specialize_distribute_tiles(s, first);
     carry_states(&c, first);
     for (unsigned g = 0; g < s->group_count; g++) wait_for_stage(&c, &s->groups[g]);
     wait_for_dots(&c);
     complete_dots(&c);
     release_stages(&c);
-    specialize_read_beside(s, c.tile);
+    specialize_read_outer_ring(s, c.tile);
     s->ring.stage = c.state[0];
     ring_read_stages(&s->ring);
     ring_remove_copies(&s->ring);
     if (s->readers == 1) return;
-    specialize_read_dealt(s);
+    specialize_read_group_stages(s);
     specialize_divide(s, region);
 }

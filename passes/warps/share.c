@@ -18,24 +18,24 @@
 enum { DIMS = 3 };
 
 /* Whether blocks that differ along the dim go through the loops equally often. */
-static bool keeps_step(const specialist *s, const bool *varying) {
+static bool keeps_step(const warp_specialization *s, const bool *varying) {
     const tile_function *f = s->ring.f;
     bool same = true;
-    for (unsigned d = 0; d <= s->around_count; d++) {
-        tile_op loop = d < s->around_count ? s->around[d] : s->ring.plan.loop;
+    for (unsigned d = 0; d <= s->outer_loop_count; d++) {
+        tile_op loop = d < s->outer_loop_count ? s->outer_loops[d] : s->ring.plan.loop;
         for (unsigned i = 0; i < 3; i++) same &= !varying[tile_op_operand(f, loop, i).id];
     }
     return same;
 }
 
-static bool reads_same(const specialist *s, const bool *varying, tile_op copy) {
+static bool reads_same(const warp_specialization *s, const bool *varying, tile_op copy) {
     bool same = true;
     const tile_values source = tile_operands_src(s->ring.f, copy);
     for (unsigned i = 0; i < source.count; i++) same &= !varying[source.at[i].id];
     return same;
 }
 
-static void share_along(specialist *s, unsigned dim) {
+static void share_along(warp_specialization *s, unsigned dim) {
     const bool *varying = tile_cluster_varying_values(
         s->ring.f, dim, tile_grid_cluster_extent(s->ring.f, dim), s->ring.pass->scratch);
     if (!keeps_step(s, varying)) return;
@@ -43,12 +43,12 @@ static void share_along(specialist *s, unsigned dim) {
         if (s->shared_along[i] || !reads_same(s, varying, s->ring.plan.copies[i].op)) continue;
         s->shared_along[i] = 1 + dim;
         s->groups[s->group_of[i]].shared_dims |= 1u << dim;
-        s->shares = true;
+        s->shares_copies = true;
     }
 }
 
 /* Unless the kernel has its cluster for something else. */
-static void remark_none(const specialist *s) {
+static void remark_none(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     if (tile_uses_cluster(f)) return;
     if (!tile_shares_copies(s->ring.pass->target))
@@ -61,7 +61,7 @@ static void remark_none(const specialist *s) {
                        "times");
 }
 
-void specialize_plan_sharing(specialist *s) {
+void specialize_plan_sharing(warp_specialization *s) {
     tile_function *f = s->ring.f;
     bool any = false;
     for (unsigned d = 0; d < DIMS; d++) {
@@ -69,10 +69,10 @@ void specialize_plan_sharing(specialist *s) {
         any = true;
         if (tile_shares_copies(s->ring.pass->target)) share_along(s, d);
     }
-    if (any && !s->shares) remark_none(s);
+    if (any && !s->shares_copies) remark_none(s);
 }
 
-unsigned specialize_senders(const specialist *s, const stage_group *group) {
+unsigned specialize_senders(const warp_specialization *s, const barrier_group *group) {
     int64_t senders = 1;
     for (unsigned d = 0; d < DIMS; d++)
         if (group->shared_dims >> d & 1) senders += tile_grid_cluster_extent(s->ring.f, d) - 1;
@@ -80,7 +80,8 @@ unsigned specialize_senders(const specialist *s, const stage_group *group) {
 }
 
 /* The rank of the block `ahead` places further along the dim, round about. */
-static tile_value rank_of(const specialist *s, tile_builder *b, unsigned dim, int64_t ahead) {
+static tile_value rank_of(const warp_specialization *s, tile_builder *b, unsigned dim,
+                          int64_t ahead) {
     const tile_function *f = s->ring.f;
     int64_t before = tile_grid_cluster_blocks(f, dim), all = tile_grid_cluster_blocks(f, DIMS);
     int64_t extent = tile_grid_cluster_extent(f, dim);
@@ -94,9 +95,9 @@ static tile_value rank_of(const specialist *s, tile_builder *b, unsigned dim, in
     return tile_build_add(b, first, tile_build_mul(b, other, step));
 }
 
-void specialize_find_senders(specialist *s, tile_builder *b) {
+void specialize_find_senders(warp_specialization *s, tile_builder *b) {
     for (unsigned g = 0; g < s->group_count; g++) {
-        stage_group *group = &s->groups[g];
+        barrier_group *group = &s->groups[g];
         unsigned count = 0;
         group->senders =
             TILE_NEW_ARRAY(s->ring.pass->scratch, tile_value, specialize_senders(s, group));
@@ -109,8 +110,8 @@ void specialize_find_senders(specialist *s, tile_builder *b) {
     }
 }
 
-void specialize_give_back(const specialist *s, tile_builder *b, const stage_group *group,
-                          tile_value stage) {
+void specialize_release_stage(const warp_specialization *s, tile_builder *b,
+                              const barrier_group *group, tile_value stage) {
     for (unsigned i = 0; i < specialize_senders(s, group); i++)
         tile_build_barrier_arrive(b, group->senders[i], &stage, 1);
 }

@@ -108,7 +108,7 @@
  * producer begins with parity 1, as the phase before the first counts as complete. Copies between
  * whose first readers there is no product share a pair of barriers, others have their own.
  *
- * Copies before the loop are the producer's, too (beside.c), with barriers of
+ * Copies before the loop are the producer's, too (outer_ring.c), with barriers of
  * their own: what a tile begins with is there before the tile before it has been stored.
  *
  * Products of a sum that the loop only carries are asynchronous: at the end of an iteration those
@@ -144,7 +144,7 @@ enum {
 
 /* Building ------------------------------------------------------------------------------------- */
 
-tile_value specialize_barriers(const specialist *s, tile_builder *b, const char *name,
+tile_value specialize_barriers(const warp_specialization *s, tile_builder *b, const char *name,
                                unsigned stages, int64_t arrivals) {
     const int64_t extent = stages;
     tile_value bar = tile_build_alloc_barrier(
@@ -154,21 +154,21 @@ tile_value specialize_barriers(const specialist *s, tile_builder *b, const char 
     return bar;
 }
 
-static bool has_parts(const specialist *s) {
+static bool has_parts(const warp_specialization *s) {
     bool found = false;
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) found |= s->parts[i].end.id != 0;
     return found;
 }
 
 /* Buffers and barriers, before the roles: both have them. */
-static void make_rings(specialist *s, tile_op roles) {
+static void make_rings(warp_specialization *s, tile_op roles) {
     tile_function *f = s->ring.f;
     ring_make_buffers(&s->ring);
-    specialize_deal_buffers(s);
+    specialize_distribute_buffers(s);
     for (unsigned i = 0; i < s->ring.plan.copy_count; i++) {
         tile_op alloc = tile_value_def(f, s->ring.buffers[i]);
         tile_move_op(f, alloc, f->body, roles);
-        if (alloc.id < s->old_ops) s->outside[alloc.id] = true;
+        if (alloc.id < s->old_ops) s->run_by_all[alloc.id] = true;
     }
     tile_builder b = tile_builder_before(f, roles);
     b.loc = tile_op_loc(f, s->ring.plan.loop);
@@ -178,26 +178,26 @@ static void make_rings(specialist *s, tile_op roles) {
         s->groups[g].full = specialize_barriers(s, &b, "full", stages, 1);
         s->groups[g].empty = specialize_barriers(s, &b, "empty", stages, readers);
     }
-    if (has_parts(s)) s->landed = specialize_barriers(s, &b, "landed", 1, 1);
-    specialize_make_beside(s, roles);
+    if (has_parts(s)) s->partial_box_barrier = specialize_barriers(s, &b, "landed", 1, 1);
+    specialize_make_outer_ring(s, roles);
 }
 
-static int64_t registers_of(const specialist *s, const tile_type *type) {
+static int64_t registers_of(const warp_specialization *s, const tile_type *type) {
     bool tile = type->kind == TILE_TYPE_TILE;
     return tile ? tile_type_elements(type) * tile_scalar_bytes(type->scalar) / (128 * s->warps) : 0;
 }
 
 /* Of a product that is waited for at once: what it holds beside what the loop carries. */
-static int64_t own_registers(const specialist *s, tile_op dot) {
+static int64_t own_registers(const warp_specialization *s, tile_op dot) {
     int64_t sums = registers_of(s, tile_value_type(s->ring.f, tile_op_result(s->ring.f, dot, 0)));
-    int64_t left = TILE_WGMMA_MOST_REGISTERS - sums;
+    int64_t left = TILE_WGMMA_MAX_REGISTERS - sums;
     for (unsigned i = 0; i < s->dot_count; i++)
         if (s->dots[i].id == dot.id) return 0;
     return warpgroup_promotes(s->ring.f, dot) && left < sums ? left : sums;
 }
 
 /* Registers of a thread that hold sums while products run. */
-static int64_t sum_registers(const specialist *s) {
+static int64_t sum_registers(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
     int64_t carried = 0, own = 0;
@@ -212,7 +212,7 @@ static int64_t sum_registers(const specialist *s) {
 
 /* The producer's warpgroup gives up what consumers need; one warpgroup of them has enough. Where
  * products depend on each other what lies between them takes as many as wide sums. */
-static void share_registers(const specialist *s, int64_t *producer, int64_t *consumer) {
+static void share_registers(const warp_specialization *s, int64_t *producer, int64_t *consumer) {
     bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
     if (s->warps * s->sets == WARPGROUP) return;
@@ -227,7 +227,8 @@ static void share_registers(const specialist *s, int64_t *producer, int64_t *con
 }
 
 /* To the cluster's barriers behind the consumers' loop all threads come. */
-static void come_along(specialist *s, tile_region consumers, tile_region others) {
+static void replicate_cluster_barriers(warp_specialization *s, tile_region consumers,
+                                       tile_region others) {
     tile_function *f = s->ring.f;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, others));
     TILE_FOR_EACH_OP (f, op, consumers) {
@@ -241,10 +242,10 @@ static void come_along(specialist *s, tile_region consumers, tile_region others)
 }
 
 /* Iterations may overlap, and the groups' products take turns, if the user says so. */
-static void serve(const specialist *s) {
+static void mark_producer_fed(const warp_specialization *s) {
     tile_function *f = s->ring.f;
     tile_op loop = s->ring.plan.loop;
-    bool ordered = warpgroup_asks(f, loop, "ordered");
+    bool ordered = warpgroup_requests(f, loop, "ordered");
     if (s->chained) tile_op_set_flag(f, loop, TILE_ATTR_producer_fed);
     if (ordered && !specialize_has_wgmma(s))
         tile_missed_at(f, loop, "no ordered issue", NULL, "the target has no wgmma");
@@ -258,19 +259,19 @@ static void serve(const specialist *s) {
         tile_op_set_flag(f, loop, TILE_ATTR_ordered_issue);
 }
 
-static void make_roles(specialist *s) {
+static void make_roles(warp_specialization *s) {
     tile_function *f = s->ring.f;
-    tile_op top = specialize_top(s);
+    tile_op top = specialize_outermost_op(s);
     tile_builder b = tile_builder_before(f, top);
     int64_t few, many;
     share_registers(s, &few, &many);
     const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->sets},
-                  shares[] = {few, few, many};
+                  shares_copies[] = {few, few, many};
     tile_value counts[3], groups[3], registers[3];
     for (unsigned r = 0; r < 3; r++) {
         counts[r] = tile_build_int(&b, warps[r]);
         groups[r] = tile_build_int(&b, sets[r]);
-        registers[r] = tile_build_int(&b, shares[r]);
+        registers[r] = tile_build_int(&b, shares_copies[r]);
     }
     b.loc = tile_op_loc(f, s->ring.plan.loop);
     tile_op roles = tile_build_role_regions(&b, counts, groups, registers, 3);
@@ -280,10 +281,10 @@ static void make_roles(specialist *s) {
     tile_build_yield(&idle, NULL, 0);
     specialize_consumers(s, roles, tile_op_region(f, roles, 2));
     for (unsigned r = 0; r < 2; r++)
-        come_along(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
+        replicate_cluster_barriers(s, tile_op_region(f, roles, 2), tile_op_region(f, roles, r));
     specialize_stores(s, tile_op_region(f, roles, 2));
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_pipelined);
-    serve(s);
+    mark_producer_fed(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_function_set_warps(
         f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
@@ -302,7 +303,7 @@ tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {
         return TILE_OK;
     }
     /* 2. What it needs. */
-    specialist s = {.ring = {.pass = pass, .f = f}};
+    warp_specialization s = {.ring = {.pass = pass, .f = f}};
     if (specialize_plan(&s, loop)) make_roles(&s);
     tile_pass_count(pass, "specialised loops", s.group_count > 0);
     return TILE_OK;

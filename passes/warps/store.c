@@ -13,7 +13,7 @@
 #include "passes/warps/specialize.h"
 
 /* Whether op must not begin before the copy to the view is complete, of which it knows nothing. */
-static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
+static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
     const unsigned orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER |
                             TILE_EFFECT_ATOMIC | TILE_EFFECT_REGION;
     tile_access accesses[TILE_MAX_ACCESSES];
@@ -25,16 +25,16 @@ static bool must_wait(const tile_function *f, tile_op op, tile_value view) {
 }
 
 /* What comes behind op: where it stands, and behind the branches that it stands in. */
-static tile_op behind(const specialist *s, tile_op op) {
+static tile_op behind(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
-    uint32_t region = tile_op_at(f, s->done)->parent.id;
+    uint32_t region = tile_op_at(f, s->final_wait)->parent.id;
     while (!tile_op_next(f, op).id && tile_op_at(f, op)->parent.id != region)
         op = tile_op_parent(f, op);
     return tile_op_next(f, op);
 }
 
 /* The same, into the branch that op is: blocks that round a grid up to whole clusters take none. */
-static tile_op following(const specialist *s, tile_op op) {
+static tile_op following(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
         return tile_region_first(f, tile_op_region(f, op, 0));
@@ -42,7 +42,7 @@ static tile_op following(const specialist *s, tile_op op) {
 }
 
 /* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
-static const char *find_obstacle(const specialist *s, tile_op op, const char **remedy) {
+static const char *find_obstacle(const warp_specialization *s, tile_op op, const char **remedy) {
     const tile_function *f = s->ring.f;
     const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
     tile_value view = tile_operand_dst(f, op);
@@ -50,21 +50,21 @@ static const char *find_obstacle(const specialist *s, tile_op op, const char **r
     if (tile->rank != 2) return "its tile is no product's";
     *remedy = "put it last";
     for (tile_op next = behind(s, op); next.id; next = behind(s, next))
-        if (must_wait(f, next, view) && tile_stores_may_meet(f, op, next))
+        if (needs_wait(f, next, view) && tile_stores_may_alias(f, op, next))
             return "code after it may need the completed store";
     *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
-    for (unsigned i = 0; i < s->around_count; i++)
-        if (!tile_op_has_attr(f, s->around[i], TILE_ATTR_independent))
+    for (unsigned i = 0; i < s->outer_loop_count; i++)
+        if (!tile_op_has_attr(f, s->outer_loops[i], TILE_ATTR_independent))
             return "the next iteration may need it complete";
     return NULL;
 }
 
 /* The ring ------------------------------------------------------------------------------------- */
 
-void specialize_count_bytes(const specialist *s, int64_t *released, int64_t *others) {
+void specialize_count_bytes(const warp_specialization *s, int64_t *released, int64_t *others) {
     enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
     const tile_function *f = s->ring.f;
-    bool frees = !s->around_count && s->sets == 1;
+    bool frees = !s->outer_loop_count && s->sets == 1;
     *released = *others = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         int64_t stride;
@@ -80,7 +80,7 @@ void specialize_count_bytes(const specialist *s, int64_t *released, int64_t *oth
 }
 
 /* The dim of the tile that the product's rows of it lie in. */
-static unsigned row_dim_of(const specialist *s, const tile_type *tile) {
+static unsigned row_dim_of(const warp_specialization *s, const tile_type *tile) {
     const tile_function *f = s->ring.f;
     unsigned row_dim = TILE_WGMMA_PLAIN;
     TILE_FOR_EACH_OP (f, op, tile_op_region(f, s->ring.plan.loop, 0)) {
@@ -99,7 +99,7 @@ typedef struct store_rings {
     unsigned count, stores;
 } store_rings;
 
-static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
+static tile_value make_ring(warp_specialization *s, store_rings *rings, tile_op op) {
     tile_function *f = s->ring.f;
     tile_context *context = tile_function_context(f);
     const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
@@ -116,7 +116,7 @@ static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
         const tile_type *other = tile_value_type(f, rings->buffers[i]);
         const uint32_t extents[2] = {(uint32_t)tile_type_dim(other, 0),
                                      (uint32_t)tile_type_dim(other, 1)};
-        if (other->scalar == tile->scalar && tile_suits_store_ring(&query, extents))
+        if (other->scalar == tile->scalar && tile_fits_store_ring(&query, extents))
             return rings->buffers[i];
     }
     specialize_count_bytes(s, &query.released, &query.others);
@@ -124,14 +124,14 @@ static tile_value make_ring(specialist *s, store_rings *rings, tile_op op) {
     const int64_t dims[2] = {chosen.extents[0], chosen.extents[1]};
     const tile_type *type = tile_type_shared(context, tile->scalar, chosen.stages, 2, dims);
     if (rings->count == TILE_MAX_OPERANDS) return TILE_NO_VALUE;
-    tile_builder b = tile_builder_before(f, s->around_count ? specialize_top(s) : op);
+    tile_builder b = tile_builder_before(f, s->outer_loop_count ? specialize_outermost_op(s) : op);
     b.loc = tile_op_loc(f, op);
     return rings->buffers[rings->count++] = tile_build_alloc_shared(&b, type);
 }
 
 /* Stores --------------------------------------------------------------------------------------- */
 
-static void replace_store(specialist *s, tile_op op, tile_value buffer) {
+static void replace_store(warp_specialization *s, tile_op op, tile_value buffer) {
     tile_function *f = s->ring.f;
     tile_value to[1 + TILE_MAX_RANK];
     const tile_values view = tile_operands_dst(f, op);
@@ -139,7 +139,7 @@ static void replace_store(specialist *s, tile_op op, tile_value buffer) {
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     tile_build_store_async(&b, tile_operand_src(f, op), to[0], to + 1, view.count - 1, buffer);
-    ring_keep_attrs(&s->ring, &b, op);
+    ring_copy_cache_attrs(&s->ring, &b, op);
     tile_erase_op(f, op);
 }
 
@@ -152,27 +152,27 @@ static bool is_result(const tile_function *f, tile_op op) {
 }
 
 /* The next store behind op, or op. */
-static tile_op find_store(const specialist *s, tile_op op) {
+static tile_op find_store(const warp_specialization *s, tile_op op) {
     while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
     return op;
 }
 
 /* Behind the loops around it: there the ring's producer is done, and what is stored stays as it is.
  */
-static void tell_last(const specialist *s) {
+static void report_last(const warp_specialization *s) {
     const tile_function *f = s->ring.f;
-    tile_op op = s->around_count ? tile_op_next(f, specialize_top(s)) : TILE_NO_OP;
+    tile_op op = s->outer_loop_count ? tile_op_next(f, specialize_outermost_op(s)) : TILE_NO_OP;
     for (; op.id; op = tile_op_next(f, op))
         if (is_result(f, op) && tile_value_type(f, tile_operand_src(f, op))->rank == 2)
             tile_missed_at(f, op, "no TMA", "make one loop of the two",
                            "it comes after a loop around the pipelined one");
 }
 
-void specialize_stores(specialist *s, tile_region region) {
+void specialize_stores(warp_specialization *s, tile_region region) {
     tile_function *f = s->ring.f;
     store_rings rings = {.count = 0};
     const char *remedy;
-    tile_op first = find_store(s, behind(s, s->done)), next;
+    tile_op first = find_store(s, behind(s, s->final_wait)), next;
     for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
         rings.stores += !find_obstacle(s, op, &remedy);
     for (tile_op op = first; op.id; op = next) {
@@ -181,7 +181,7 @@ void specialize_stores(specialist *s, tile_region region) {
         tile_value view = tile_operand_dst(f, op);
         /* Nobody expects it of a number a row, as sums and maxima are. */
         bool silent = tile_value_type(f, tile_operand_src(f, op))->rank < 2;
-        const char *no_map = tile_view_lacks_map(f, view, s->ring.pass->scratch, &remedy);
+        const char *no_map = tile_view_cannot_have_map(f, view, s->ring.pass->scratch, &remedy);
         if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
         tile_value buffer = why ? TILE_NO_VALUE : make_ring(s, &rings, op);
         if (buffer.id)
@@ -190,10 +190,10 @@ void specialize_stores(specialist *s, tile_region region) {
             tile_missed_at(f, op, "no TMA", why ? help : "take a stage less", "%s",
                            why ? why : "shared memory is too small for pieces of its tile");
     }
-    tell_last(s);
+    report_last(s);
     if (!rings.count) return;
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
-    b.loc = tile_op_loc(f, specialize_top(s));
+    b.loc = tile_op_loc(f, specialize_outermost_op(s));
     tile_build_bulk_wait(&b, tile_build_int(&b, 0));
     tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* then threads may end */
 }

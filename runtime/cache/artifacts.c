@@ -69,9 +69,9 @@ static void touch(tile_cache *cache, const row *r) {
     if (!statement) return;
     sqlite3_bind_int64(statement, 1, r->id);
     sqlite3_bind_int64(statement, 2, now);
-    cache->db.patient = false;
+    cache->db.may_wait = false;
     tile_database_end(&cache->db, DB_TOUCH_ARTIFACT, sqlite3_step(statement));
-    cache->db.patient = true;
+    cache->db.may_wait = true;
 }
 
 static void drop(tile_cache *cache, const char *key, const row *r) {

@@ -24,7 +24,7 @@ tile_cache *tile_cache_open(tile_context *context, const char *folder,
     cache->compiler = tile_compiler_identity(&cache->arena);
     tile_database_open(&cache->db, context, folder, vfs);
     if (!tile_compiler_is_known())
-        tile_database_give_up(&cache->db, "this program has no build id, which identifies its code "
+        tile_database_disable(&cache->db, "this program has no build id, which identifies its code "
                                           "in the cache; link it with -Wl,--build-id");
     return cache;
 }

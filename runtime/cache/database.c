@@ -29,7 +29,7 @@ enum {
     APPLICATION = 0x54696c65, /* "Tile" */
     FORM = 4,                 /* of the tables and the words in them: user_version */
     WAITS = 50,               /* of 2 ms each */
-    VAIN_WAITS = 5,
+    MAX_WAITS = 5,
     RENEWALS = 2,
     LONGEST = 1 << 28, /* no row is longer, whatever a damaged one says */
 };
@@ -68,7 +68,7 @@ static void finalize(tile_database *db) {
     }
 }
 
-void tile_database_give_up(tile_database *db, const char *why) {
+void tile_database_disable(tile_database *db, const char *why) {
     if (!db->handle) return;
     report(db, why, "going on without it");
     finalize(db);
@@ -92,7 +92,7 @@ static int execute(tile_database *db, const char *sql) {
 static void renew(tile_database *db, const char *why, bool keep_points) {
     finalize(db);
     if (!db->is_writable || db->renewals++ == RENEWALS) {
-        tile_database_give_up(db, why);
+        tile_database_disable(db, why);
         return;
     }
     report(db, why, keep_points ? "it is made anew" : "it is made anew without its tuned points");
@@ -105,7 +105,7 @@ static void renew(tile_database *db, const char *why, bool keep_points) {
     if (result == SQLITE_OK) result = execute(db, tables);
     db->is_known = result == SQLITE_OK;
     if (!db->is_known) {
-        tile_database_give_up(db, sqlite3_errmsg(db->handle));
+        tile_database_disable(db, sqlite3_errmsg(db->handle));
         return;
     }
     if (keep_points) execute(db, "INSERT OR IGNORE INTO main.point SELECT * FROM temp.kept");
@@ -118,15 +118,15 @@ static void stop_writing(tile_database *db, const char *why) {
 }
 
 /* What an error means for the calls to come. */
-static void mend(tile_database *db, int result, bool was_writing) {
+static void repair(tile_database *db, int result, bool was_writing) {
     char why[256];
     snprintf(why, sizeof why, "%s", sqlite3_errmsg(db->handle));
     roll_back(db);
     switch (result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        if (db->patient && ++db->waits == VAIN_WAITS)
-            tile_database_give_up(
+        if (db->may_wait && ++db->waits == MAX_WAITS)
+            tile_database_disable(
                 db, "another process keeps it locked, or its file system does not support locks");
         break;
     case SQLITE_CORRUPT: /* the message may hold bytes of the file */
@@ -141,7 +141,7 @@ static void mend(tile_database *db, int result, bool was_writing) {
         if (was_writing)
             stop_writing(db, why);
         else
-            tile_database_give_up(db, why);
+            tile_database_disable(db, why);
     }
 }
 
@@ -169,13 +169,13 @@ static char *path_in(const char *folder) {
 static int wait_a_moment(void *database, int count) {
     const tile_database *db = database;
     const struct timespec moment = {.tv_nsec = 2000000};
-    if (!db->patient || count >= WAITS) return 0;
+    if (!db->may_wait || count >= WAITS) return 0;
     nanosleep(&moment, NULL);
     return 1;
 }
 
 /* The integer that a PRAGMA gives. */
-static int ask(tile_database *db, const char *sql, int64_t *number) {
+static int query_number(tile_database *db, const char *sql, int64_t *number) {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
     if (result == SQLITE_OK) {
@@ -191,47 +191,49 @@ static void make_tables(tile_database *db) {
     if (result == SQLITE_OK)
         db->is_known = true;
     else if ((result & 0xff) == SQLITE_BUSY)
-        mend(db, result, true);
+        repair(db, result, true);
     else
-        tile_database_give_up(db, sqlite3_errmsg(db->handle));
+        tile_database_disable(db, sqlite3_errmsg(db->handle));
 }
 
 /* Whose the file is: the three answers are of one moment, or what another process makes of a new
  * file between two of them would be taken for another program's. */
-static int ask_whose(tile_database *db, int64_t *application, int64_t *form, int64_t *entries) {
+static int query_application(tile_database *db, int64_t *application, int64_t *form,
+                             int64_t *entries) {
     int result = execute(db, "BEGIN");
-    if (result == SQLITE_OK) result = ask(db, "PRAGMA application_id", application);
-    if (result == SQLITE_OK) result = ask(db, "PRAGMA user_version", form);
+    if (result == SQLITE_OK) result = query_number(db, "PRAGMA application_id", application);
+    if (result == SQLITE_OK) result = query_number(db, "PRAGMA user_version", form);
     if (result == SQLITE_OK && !*application)
-        result = ask(db, "SELECT count(*) FROM sqlite_master", entries);
+        result = query_number(db, "SELECT count(*) FROM sqlite_master", entries);
     return result == SQLITE_OK ? execute(db, "COMMIT") : result;
 }
 
 /* Sees whether the file is one of ours, and makes a new one so. */
-static void know(tile_database *db) {
+static void check_owner(tile_database *db) {
     int64_t application = 0, form = 0, entries = 0;
-    int result = ask_whose(db, &application, &form, &entries);
+    int result = query_application(db, &application, &form, &entries);
     if (result != SQLITE_OK)
-        mend(db, result, false);
+        repair(db, result, false);
     else if (application == APPLICATION && form == FORM)
         db->is_known = true;
     else if (application == APPLICATION && form > FORM)
-        tile_database_give_up(db, "a newer version of Tile made it");
+        tile_database_disable(db, "a newer version of Tile made it");
     else if (application == APPLICATION)
         renew(db, "an older version of Tile made it", false);
     else if (application || form || entries)
-        tile_database_give_up(db, "it is the database of another program");
+        tile_database_disable(db, "it is the database of another program");
     else
         make_tables(db);
 }
 
 void tile_database_open(tile_database *db, tile_context *context, const char *folder,
                         const char *vfs) {
-    *db = (tile_database){.context = context, .path = path_in(folder), .vfs = vfs, .patient = true};
+    *db =
+        (tile_database){.context = context, .path = path_in(folder), .vfs = vfs, .may_wait = true};
     make_folders(db->path);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(db->path, &db->handle, flags, vfs) != SQLITE_OK) {
-        tile_database_give_up(db, sqlite3_errmsg(db->handle));
+        tile_database_disable(db, sqlite3_errmsg(db->handle));
         return;
     }
     db->is_writable = sqlite3_db_readonly(db->handle, "main") == 0;
@@ -240,7 +242,7 @@ void tile_database_open(tile_database *db, tile_context *context, const char *fo
     sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, LONGEST);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     execute(db, settings); /* a damaged file does not take them: renew does it again */
-    know(db);
+    check_owner(db);
 }
 
 void tile_database_close(tile_database *db) {
@@ -260,11 +262,11 @@ sqlite3_stmt *tile_database_begin(tile_database *db, db_statement statement) {
     };
     sqlite3_stmt **prepared = &db->statements[statement];
     if (!db->handle || *prepared) return *prepared;
-    if (!db->is_known) know(db);
+    if (!db->is_known) check_owner(db);
     if (!db->is_known) return NULL;
     int result = sqlite3_prepare_v3(db->handle, sql[statement], -1, SQLITE_PREPARE_PERSISTENT,
                                     prepared, NULL);
-    if (result != SQLITE_OK) mend(db, result, false);
+    if (result != SQLITE_OK) repair(db, result, false);
     return *prepared;
 }
 
@@ -277,7 +279,7 @@ bool tile_database_end(tile_database *db, db_statement statement, int result) {
     if (ok)
         db->waits = 0;
     else
-        mend(db, result, was_writing);
+        repair(db, result, was_writing);
     if (db->statements[statement]) sqlite3_clear_bindings(db->statements[statement]);
     return ok;
 }

@@ -20,7 +20,7 @@ typedef struct tile_database {
     sqlite3 *handle;  /* NULL: given up */
     bool is_known;    /* its tables are ours */
     bool is_writable; /* false: what is there can be read */
-    bool patient;     /* waits for other processes */
+    bool may_wait;    /* waits for other processes */
     unsigned waits;   /* calls in a row that timed out */
     unsigned renewals;
     sqlite3_stmt *statements[DB_STATEMENTS];
@@ -31,7 +31,7 @@ void tile_database_open(tile_database *db, tile_context *context, const char *fo
                         const char *vfs);
 void tile_database_close(tile_database *db);
 /* Reports why, once, and uses it no more. */
-void tile_database_give_up(tile_database *db, const char *why);
+void tile_database_disable(tile_database *db, const char *why);
 
 /* A statement to bind values to and to step; NULL if there is none. tile_database_end ends it. */
 sqlite3_stmt *tile_database_begin(tile_database *db, db_statement statement);

@@ -68,8 +68,8 @@ static bool check_variant(job *j) {
 }
 
 /* False after a diagnostic. The caller resets the arena. */
-static bool take(const tile_module *module, const char *kernel, const tile_build_options *given,
-                 job *j) {
+static bool use_kernel(const tile_module *module, const char *kernel,
+                       const tile_build_options *given, job *j) {
     *j = (job){.f = module ? choose_kernel(module, kernel) : NULL};
     if (!j->f) return false;
     const tile_function *f = j->f;
@@ -182,7 +182,8 @@ static tile_status make_key(const job *j, bool with_compiler, tile_artifact_key 
                      options->wants, options->level, options->variant, options->ptx_version,
                      options->no_line_info, options->pipeline, assembler ? assembler : "");
     if (options->stamps) tile_text_append("stamps\n", 7, &text);
-    if (options->no_otherwise && tile_takes_steps(f)) tile_text_append("no otherwise\n", 13, &text);
+    if (options->no_otherwise && tile_becomes_plan(f))
+        tile_text_append("no otherwise\n", 13, &text);
     if (f->module->context->remarks) tile_text_append("remarks\n", 8, &text); /* kept with code */
     tile_function_print(f, tile_text_append, &text);
     if (options->wants & TILE_WANT_PTX && !options->no_line_info) add_lines(&text, f);
@@ -200,7 +201,8 @@ tile_status tile_artifact_make_key(const tile_module *module, const char *kernel
     const tile_function *f = tile_module_find(module, kernel);
     *key = (tile_artifact_key){{0}};
     if (f && f->kind == TILE_PLAN) return tile_artifact_make_plan_key(f, given, key);
-    tile_status status = take(module, kernel, given, &j) ? make_key(&j, true, key) : TILE_INVALID;
+    tile_status status =
+        use_kernel(module, kernel, given, &j) ? make_key(&j, true, key) : TILE_INVALID;
     tile_arena_reset(&j.arena);
     return status;
 }
@@ -208,7 +210,8 @@ tile_status tile_artifact_make_key(const tile_module *module, const char *kernel
 tile_status tile_artifact_make_local_key(const tile_module *module, const char *kernel,
                                          const tile_build_options *given, tile_artifact_key *key) {
     job j;
-    tile_status status = take(module, kernel, given, &j) ? make_key(&j, false, key) : TILE_INVALID;
+    tile_status status =
+        use_kernel(module, kernel, given, &j) ? make_key(&j, false, key) : TILE_INVALID;
     tile_arena_reset(&j.arena);
     return status;
 }
@@ -247,7 +250,7 @@ static tile_status build_or_find(const job *j, tile_artifact **out) {
 
 /* With the tensor maps that variant 0 relies on: what goes by them is not narrow, and they say more
  * of strides. */
-static void tell_narrow(const job *j) {
+static void report_narrow(const job *j) {
     tile_function *f = j->f;
     tile_arena arena = {0};
     bool *declared = TILE_NEW_ARRAY(&arena, bool, f->arg_count + 1);
@@ -264,7 +267,7 @@ static tile_status build_as_asked(const job *j, tile_artifact **out) {
     const tile_build_options *options = &j->options;
     tile_context *context = j->f->module->context;
     bool remarks = !options->variant && !options->no_remarks;
-    if (remarks) tell_narrow(j);
+    if (remarks) report_narrow(j);
     if (remarks) tile_remark_stored_elements(j->f);
     if (remarks && options->wants) tile_remark_registers(j->f, options->target);
     if (!options->cache || !options->wants) return build(j, out);
@@ -305,8 +308,8 @@ tile_status tile_artifact_build(tile_module *module, const char *kernel,
     tile_status status = TILE_INVALID;
     *out = NULL;
     if (module && !kernel && !f) return TILE_INVALID;
-    if (f && tile_takes_steps(f)) return build_steps(f, given, out);
-    if (take(module, kernel, given, &j)) status = build_quietly(&j, out);
+    if (f && tile_becomes_plan(f)) return build_steps(f, given, out);
+    if (use_kernel(module, kernel, given, &j)) status = build_quietly(&j, out);
     tile_arena_reset(&j.arena);
     return status;
 }

@@ -97,7 +97,7 @@ static const char *take_place(const tile_context *context, const char *ptx, cons
     return loc->line ? tile_arena_format(arena, "%.*s%s", (int)(at - words), words, end) : words;
 }
 
-static bool was_said(const message *last, const message *m) {
+static bool was_reported(const message *last, const message *m) {
     for (; last; last = last->before)
         if (last->loc.line == m->loc.line && last->loc.column == m->loc.column &&
             strcmp(last->text, m->text) == 0)
@@ -127,7 +127,7 @@ void tile_report_ptxas(tile_context *context, FILE *messages, const tile_blob *p
         bool spills = strstr(words, "spilled to local memory") != NULL; /* a tile's own choice */
         *m = (message){.severity = spills ? TILE_REMARK : TILE_WARNING, .before = last};
         m->text = take_place(context, ptx->data, words, &m->loc, &arena);
-        if (was_said(last, m)) continue;
+        if (was_reported(last, m)) continue;
         say(context, m);
         last = m;
     }

@@ -23,7 +23,7 @@ typedef struct cpu_device {
     void *trace_user;
     void (*print)(const char *line, void *user);
     void *print_user;
-    cpu_trail trail; /* of the launches that the next one may overlap */
+    cpu_launch_log launch_log; /* of the launches that the next one may overlap */
 } cpu_device;
 
 enum { DEFAULT_SMS = 132 /* of an H100 */ };
@@ -243,7 +243,7 @@ static tile_status check_clusters(const tile_device *device, const cpu_program *
 static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
     const cpu_program *program = launch->variant->code;
     cpu_device *cpu = (cpu_device *)(void *)device;
-    if (!launch->overlaps) cpu_trail_clear(&cpu->trail);
+    if (!launch->overlaps) cpu_launch_log_clear(&cpu->launch_log);
     cpu_run run = {.program = program,
                    .launch = launch,
                    .context = device->context,
@@ -254,7 +254,7 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
                    .counts = &device->counts,
                    .operations_left = cpu->max_operations ? cpu->max_operations : UINT64_MAX,
                    .random = cpu->seed,
-                   .trail = launch->overlaps ? &cpu->trail : NULL};
+                   .launch_log = launch->overlaps ? &cpu->launch_log : NULL};
     memcpy(run.grid, launch->grid, sizeof run.grid);
     int blocks;
     cpu_residency(device, launch->variant, &blocks);
@@ -274,8 +274,8 @@ static tile_status cpu_launch(tile_device *device, const tile_launch *launch) {
         run.global = cpu_global_create(&run);
         status = cpu_execute(&run);
         if (launch->overlapped) {
-            cpu_global_visit(run.global, cpu_trail_add_cell, &cpu->trail);
-            cpu_trail_end(&cpu->trail);
+            cpu_global_visit(run.global, cpu_launch_log_add_cell, &cpu->launch_log);
+            cpu_launch_log_end(&cpu->launch_log);
         }
     }
     cpu_global_destroy(run.global);
@@ -322,7 +322,7 @@ static void cpu_describe(const tile_device *device, tile_device_options *options
 }
 
 static void cpu_destroy(tile_device *device) {
-    cpu_trail_clear(&((cpu_device *)(void *)device)->trail);
+    cpu_launch_log_clear(&((cpu_device *)(void *)device)->launch_log);
     free((char *)(uintptr_t)device->pipeline);
     free(device);
 }

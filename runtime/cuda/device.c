@@ -10,7 +10,7 @@
 #include "lib/support/target.h"
 #include "tile/cache.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* Contexts ------------------------------------------------------------------------------------ */
 
@@ -126,7 +126,7 @@ static tile_status cuda_synchronize(tile_device *device) {
     tile_status status = enter(d, &before);
     if (status != TILE_OK) return status;
     status = tile_cuda_check(d, d->driver->cuCtxSynchronize(), "cuCtxSynchronize");
-    if (status != TILE_OK) tile_cuda_soil_scratch(d);
+    if (status != TILE_OK) tile_cuda_mark_scratch_dirty(d);
     return leave(d, before, status);
 }
 
@@ -246,7 +246,7 @@ static tile_status choose_context(cuda_device *d, int ordinal) {
 static tile_status take_target(cuda_device *d, const tile_target *wanted, unsigned capability) {
     d->base.target = wanted;
     if (tile_target_runs_on(wanted, capability)) return TILE_OK;
-    tile_report(d->base.context, TILE_ERROR, no_place,
+    tile_report(d->base.context, TILE_ERROR, no_location,
                 "code for %s does not run on %s, whose compute capability is %u.%u", wanted->name,
                 d->name, capability / 10, capability % 10);
     return TILE_UNSUPPORTED;
@@ -279,7 +279,7 @@ static tile_status describe(cuda_device *d, const tile_target *target) {
     d->base.clock = (unsigned)clock;
     d->base.target = tile_target_for((unsigned)(10 * major + minor));
     if (status == TILE_OK && !d->base.target) {
-        tile_report(d->base.context, TILE_ERROR, no_place,
+        tile_report(d->base.context, TILE_ERROR, no_location,
                     "%s has compute capability %d.%d; 8.0 is needed", d->name, major, minor);
         return TILE_UNSUPPORTED;
     }
@@ -295,9 +295,9 @@ static tile_status check_ordinal(tile_context *context, const tile_driver *drive
     if (status != TILE_OK) return TILE_UNAVAILABLE;
     if (ordinal >= 0 && ordinal < count) return TILE_OK;
     if (count == 0)
-        tile_report(context, TILE_ERROR, no_place, "the CUDA driver finds no GPU");
+        tile_report(context, TILE_ERROR, no_location, "the CUDA driver finds no GPU");
     else
-        tile_report(context, TILE_ERROR, no_place,
+        tile_report(context, TILE_ERROR, no_location,
                     "there is no GPU %d: the driver finds %d, numbered from 0", ordinal, count);
     return TILE_UNAVAILABLE;
 }
@@ -307,7 +307,7 @@ tile_status tile_cuda_device_create(tile_context *context, const tile_driver *dr
     tile_device_options taken;
     *device = NULL;
     tile_take_options(&taken, sizeof taken, options);
-    if (taken.target && !tile_target_check(context, no_place, taken.target)) return TILE_INVALID;
+    if (taken.target && !tile_target_check(context, no_location, taken.target)) return TILE_INVALID;
     const tile_target *wanted = taken.target ? tile_target_find(taken.target->name) : NULL;
     tile_status status = check_ordinal(context, driver, taken.ordinal);
     if (status != TILE_OK) return status;

@@ -53,7 +53,7 @@ tile_status tile_cuda_attributes(cuda_device *d, tile_variant *variant,
                                  tile_kernel_attributes *attributes);
 CUmodule tile_cuda_module(const tile_variant *variant);
 /* stamps.c: waits for the launch, and hands out what its stamps say. */
-tile_status tile_cuda_tell_stamps(cuda_device *d, const tile_launch *launch, CUmodule module);
+tile_status tile_cuda_report_stamps(cuda_device *d, const tile_launch *launch, CUmodule module);
 CUfunction tile_cuda_function(const tile_variant *variant);
 
 /* map.c. encoded: aligned to 64 bytes. */
@@ -71,7 +71,7 @@ void tile_cuda_free_timing(cuda_device *d);
  * are, and an address for a word that is never written. */
 extern const char tile_cuda_read_ptx[];
 /* From now on no clean scratch counts as clean: a launch has failed. */
-void tile_cuda_soil_scratch(cuda_device *d);
+void tile_cuda_mark_scratch_dirty(cuda_device *d);
 void tile_cuda_free_scratch(cuda_device *d);
 
 #endif

@@ -18,7 +18,7 @@
 #include "lib/launch/data.h"
 #include "lib/support/context.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* Scratch ------------------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ struct cuda_scratch {
     struct cuda_scratch *next;
     CUstream stream;
     chunk *_Atomic clean, *_Atomic plain;
-    atomic_bool soiled;
+    atomic_bool needs_clear;
 };
 
 /* NULL if the stream has none yet. */
@@ -65,7 +65,7 @@ static tile_status refuse_capture(cuda_device *d, CUstream stream) {
     bool capturing;
     tile_status status = tile_cuda_is_capturing(d, stream, &capturing);
     if (status != TILE_OK || !capturing) return status;
-    tile_report(d->base.context, TILE_ERROR, no_place,
+    tile_report(d->base.context, TILE_ERROR, no_location,
                 "scratch memory cannot be allocated while the stream is being captured; call "
                 "tile_kernel_prepare with this stream and these arguments before the capture");
     return TILE_UNSUPPORTED;
@@ -94,22 +94,22 @@ static tile_status grow(cuda_device *d, chunk *_Atomic *memory, size_t want) {
 }
 
 static bool lacks(const cuda_scratch *s, size_t clean, size_t plain) {
-    return is_short(s->clean, clean) || (clean && s->soiled) || is_short(s->plain, plain);
+    return is_short(s->clean, clean) || (clean && s->needs_clear) || is_short(s->plain, plain);
 }
 
 /* Under the context's lock. What is new or soiled is clean before anybody sees it. */
 static tile_status provide(cuda_device *d, cuda_scratch *s, size_t clean, size_t plain) {
     if (!lacks(s, clean, plain)) return TILE_OK;
-    bool dirty = is_short(s->clean, clean) || (clean && s->soiled);
+    bool dirty = is_short(s->clean, clean) || (clean && s->needs_clear);
     tile_status status = refuse_capture(d, s->stream);
     if (status == TILE_OK && is_short(s->plain, plain)) status = grow(d, &s->plain, plain);
     if (status == TILE_OK && is_short(s->clean, clean)) {
-        s->soiled = true;
+        s->needs_clear = true;
         status = grow(d, &s->clean, clean);
     }
     if (status == TILE_OK && dirty) {
         status = clear(d, s->clean, s->stream);
-        s->soiled = status != TILE_OK;
+        s->needs_clear = status != TILE_OK;
     }
     return status;
 }
@@ -133,9 +133,9 @@ tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch) {
     return take_scratch(d, launch, &s);
 }
 
-void tile_cuda_soil_scratch(cuda_device *d) {
+void tile_cuda_mark_scratch_dirty(cuda_device *d) {
     cuda_scratch *s = atomic_load_explicit(&d->scratches, memory_order_acquire);
-    for (; s; s = s->next) s->soiled = true;
+    for (; s; s = s->next) s->needs_clear = true;
 }
 
 static void free_chunks(cuda_device *d, chunk *memory) {
@@ -197,7 +197,7 @@ static void fill_parameter(parameter *p, const tile_launch *launch, const cuda_s
 static tile_status check_parameters(cuda_device *d, const tile_launch *launch) {
     unsigned count = tile_abi_parameter_count(launch->variant->abi);
     if (count <= TILE_MAX_PARAMETERS) return TILE_OK;
-    tile_report(d->base.context, TILE_ERROR, no_place,
+    tile_report(d->base.context, TILE_ERROR, no_location,
                 "@%s: the kernel has %u parameters, and a launch takes at most %d",
                 tile_abi_entry(launch->variant->abi), count, TILE_MAX_PARAMETERS);
     return TILE_UNSUPPORTED;
@@ -254,7 +254,7 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch) {
     }
     status = start(d, launch, pointers);
     if (status == TILE_OK && d->trace)
-        status = tile_cuda_tell_stamps(d, launch, tile_cuda_module(launch->variant));
-    if (status != TILE_OK && status != TILE_UNAVAILABLE) tile_cuda_soil_scratch(d);
+        status = tile_cuda_report_stamps(d, launch, tile_cuda_module(launch->variant));
+    if (status != TILE_OK && status != TILE_UNAVAILABLE) tile_cuda_mark_scratch_dirty(d);
     return status;
 }

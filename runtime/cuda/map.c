@@ -67,11 +67,11 @@ tile_status tile_encode_tensor_map(tile_context *context, const tile_tensor_map 
                                    void *encoded) {
     TILE_GUARD(context, TILE_OUT_OF_MEMORY)
     _Alignas(TILE_TENSOR_MAP_ALIGNMENT) unsigned char words[TILE_TENSOR_MAP_BYTES];
-    static const tile_loc no_place = {0, 0, 0};
+    static const tile_loc no_location = {0, 0, 0};
     if (!context || !map || !encoded) return TILE_INVALID;
     const char *fault = tile_tensor_map_fault(map);
     if (fault) {
-        tile_report(context, TILE_ERROR, no_place,
+        tile_report(context, TILE_ERROR, no_location,
                     "the hardware has no such tensor map, which needs %s", fault);
         return TILE_UNSUPPORTED;
     }

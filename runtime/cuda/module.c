@@ -61,7 +61,7 @@ static tile_blob copy_blob(const tile_blob *blob) {
     return copy;
 }
 
-static tile_status take_module(cuda_device *d, const tile_variant *variant, cuda_module **out) {
+static tile_status acquire_module(cuda_device *d, const tile_variant *variant, cuda_module **out) {
     const tile_blob *ptx = &variant->ptx;
     for (cuda_module *m = d->modules; m; m = m->next)
         if (m->ptx.size == ptx->size && memcmp(m->ptx.data, ptx->data, ptx->size) == 0) {
@@ -78,7 +78,7 @@ static tile_status take_module(cuda_device *d, const tile_variant *variant, cuda
     return TILE_OK;
 }
 
-static void give_module(cuda_device *d, cuda_module *module) {
+static void release_module(cuda_device *d, cuda_module *module) {
     if (--module->uses) return;
     cuda_module **at = &d->modules;
     while (*at != module) at = &(*at)->next;
@@ -107,7 +107,7 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
     cuda_code *code = tile_malloc(sizeof *code);
     *code = (cuda_code){.module = NULL};
     variant->code = code;
-    tile_status status = take_module(d, variant, &code->module);
+    tile_status status = acquire_module(d, variant, &code->module);
     if (status == TILE_OK)
         status =
             tile_cuda_check(d,
@@ -126,7 +126,7 @@ tile_status tile_cuda_prepare(cuda_device *d, tile_variant *variant) {
 
 void tile_cuda_discard(cuda_device *d, tile_variant *variant) {
     cuda_code *code = variant->code;
-    if (code->module) give_module(d, code->module);
+    if (code->module) release_module(d, code->module);
     free(code);
     variant->code = NULL;
 }

@@ -14,7 +14,7 @@ static bool resolve(void *library, const char *symbol, void *function) {
     return address != NULL;
 }
 
-static unsigned ask(void *library, const char *bus_id) {
+static unsigned query_limit(void *library, const char *bus_id) {
     int (*init)(void), (*shutdown)(void);
     int (*find)(const char *bus_id, nvml_handle *device);
     int (*limit)(nvml_handle device, unsigned *milliwatts);
@@ -34,7 +34,7 @@ static unsigned find_power_limit(const cuda_device *d) {
     if (d->driver->cuDeviceGetPCIBusId(bus_id, sizeof bus_id, d->device) != 0) return 0;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return 0;
-    unsigned milliwatts = ask(library, bus_id);
+    unsigned milliwatts = query_limit(library, bus_id);
     dlclose(library);
     return milliwatts;
 }

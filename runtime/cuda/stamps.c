@@ -57,8 +57,8 @@ static uint64_t time_of(const reading *r, const block_clock *clock, const tile_s
 }
 
 /* What the warp did between two of its stamps. */
-static void tell(const reading *r, const block_clock *clock, uint64_t block, unsigned warp,
-                 const tile_stamp *from, const tile_stamp *to) {
+static void emit_event(const reading *r, const block_clock *clock, uint64_t block, unsigned warp,
+                       const tile_stamp *from, const tile_stamp *to) {
     bool is_one = from->what > 1 && !(from->what & 1) && to->what == from->what + 1;
     uint32_t id = (is_one || to->what < 2 ? from->what : to->what) / 2;
     tile_op op = {id && id < r->f->op_count ? id : 0};
@@ -83,7 +83,7 @@ static void tell(const reading *r, const block_clock *clock, uint64_t block, uns
     if (event.end > event.begin) r->d->trace(&event, r->d->trace_user);
 }
 
-static void tell_all(reading *r) {
+static void emit_events(reading *r) {
     unsigned count;
     for (uint64_t block = 0; block < r->blocks; block++)
         for (unsigned warp = 0; warp < r->warps; warp++) {
@@ -94,7 +94,8 @@ static void tell_all(reading *r) {
         block_clock clock = clock_of(r, block);
         for (unsigned warp = 0; warp < r->warps; warp++) {
             const tile_stamp *own = stamps_of(r, block, warp, &count);
-            for (unsigned i = 1; i < count; i++) tell(r, &clock, block, warp, &own[i - 1], &own[i]);
+            for (unsigned i = 1; i < count; i++)
+                emit_event(r, &clock, block, warp, &own[i - 1], &own[i]);
         }
     }
 }
@@ -111,7 +112,7 @@ static tile_status read_array(const reading *r, CUmodule module) {
     return tile_cuda_check(r->d, result, "reading the stamps of a launch");
 }
 
-tile_status tile_cuda_tell_stamps(cuda_device *d, const tile_launch *launch, CUmodule module) {
+tile_status tile_cuda_report_stamps(cuda_device *d, const tile_launch *launch, CUmodule module) {
     reading r = {.d = d, .launch = launch, .f = launch->variant->function};
     r.warps = tile_abi_warps(launch->variant->abi);
     uint64_t blocks = (uint64_t)(launch->grid[0] * launch->grid[1] * launch->grid[2]);
@@ -120,7 +121,7 @@ tile_status tile_cuda_tell_stamps(cuda_device *d, const tile_launch *launch, CUm
     r.stamps = calloc((size_t)TILE_STAMPED_WARPS * TILE_STAMPS_OF_WARP, sizeof *r.stamps);
     if (!r.stamps) return tile_cuda_check(d, 2, "memory for stamps"); /* out of memory */
     tile_status status = read_array(&r, module);
-    if (status == TILE_OK) tell_all(&r);
+    if (status == TILE_OK) emit_events(&r);
     free(r.stamps);
     return status;
 }

@@ -114,7 +114,7 @@ static tile_status wait_for_end(cuda_device *d, double *seconds) {
     tile_status status =
         tile_cuda_check(d, d->driver->cuEventSynchronize(d->end), "cuEventSynchronize");
     if (status != TILE_OK) {
-        tile_cuda_soil_scratch(d);
+        tile_cuda_mark_scratch_dirty(d);
         return status;
     }
     status = tile_cuda_check(d, d->driver->cuEventElapsedTime(&milliseconds, d->start, d->end),

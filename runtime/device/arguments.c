@@ -13,10 +13,10 @@ typedef struct checked {
     const tile_abi *abi;
 } checked;
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
-static tile_status refuse(const checked *c, const char *name, const char *why) {
-    tile_report(c->device->context, TILE_ERROR, no_place, "@%s: argument %%%s %s", c->name, name,
+static tile_status reject(const checked *c, const char *name, const char *why) {
+    tile_report(c->device->context, TILE_ERROR, no_location, "@%s: argument %%%s %s", c->name, name,
                 why);
     return TILE_INVALID;
 }
@@ -24,21 +24,21 @@ static tile_status refuse(const checked *c, const char *name, const char *why) {
 static tile_status check_argument(const checked *c, const tile_abi_arg *arg,
                                   const tile_argument *argument) {
     if (!tile_type_is_address(arg->type)) {
-        if (argument->buffer) return refuse(c, arg->name, "is a scalar, not a buffer");
+        if (argument->buffer) return reject(c, arg->name, "is a scalar, not a buffer");
         return tile_integer_fits(arg->type->scalar, argument->integer)
                    ? TILE_OK
-                   : refuse(c, arg->name, "does not fit its type");
+                   : reject(c, arg->name, "does not fit its type");
     }
     if (!argument->buffer)
-        return refuse(c, arg->name,
+        return reject(c, arg->name,
                       arg->type->kind == TILE_TYPE_VIEW ? "is a view and needs a buffer"
                                                         : "is a pointer and needs a buffer");
     if (argument->buffer->device != c->device)
-        return refuse(c, arg->name, "is a buffer of another device");
+        return reject(c, arg->name, "is a buffer of another device");
     if (argument->offset > argument->buffer->bytes)
-        return refuse(c, arg->name, "begins past the end of its buffer");
+        return reject(c, arg->name, "begins past the end of its buffer");
     if ((argument->buffer->address + argument->offset) % tile_scalar_bytes(arg->type->scalar))
-        return refuse(c, arg->name, "is not aligned to its element type");
+        return reject(c, arg->name, "is not aligned to its element type");
     return TILE_OK;
 }
 
@@ -53,7 +53,7 @@ static tile_status check_view(const checked *c, unsigned index, const int64_t *i
         (uint64_t)behind <= buffer->bytes - argument->offset)
         return TILE_OK;
     bool low = (uint64_t)before > argument->offset;
-    tile_report(c->device->context, TILE_ERROR, no_place,
+    tile_report(c->device->context, TILE_ERROR, no_location,
                 "@%s: the view %%%s reaches %" PRId64 " bytes %s the offset %zu of its buffer, "
                 "where there are %zu: %s",
                 c->name, tile_abi_arg_at(c->abi, index)->name, low ? before : behind,

@@ -5,7 +5,7 @@
 #include "runtime/device/table.h"
 #include "tile/cache.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 void tile_device_destroy(tile_device *device) {
     if (!device) return;
@@ -41,7 +41,7 @@ tile_status tile_refuse_capture(tile_device *device, const char *kernel, void *s
     tile_status status =
         device->ops->is_capturing ? device->ops->is_capturing(device, stream, &capturing) : TILE_OK;
     if (status != TILE_OK || !capturing) return status;
-    tile_report(device->context, TILE_ERROR, no_place,
+    tile_report(device->context, TILE_ERROR, no_location,
                 "@%s is not prepared for these arguments, and the stream is being captured: call "
                 "tile_kernel_prepare with them before the capture begins",
                 kernel);
@@ -81,7 +81,7 @@ tile_status tile_buffer_wrap(tile_device *device, uint64_t address, size_t bytes
     *buffer = NULL;
     if (!device) return TILE_INVALID;
     if (!address && bytes) {
-        tile_report(device->context, TILE_ERROR, no_place,
+        tile_report(device->context, TILE_ERROR, no_location,
                     "a buffer of %zu bytes cannot begin at address 0", bytes);
         return TILE_INVALID;
     }
@@ -106,7 +106,7 @@ void tile_buffer_destroy(tile_buffer *buffer) {
 static tile_status check_range(const tile_buffer *buffer, size_t offset, size_t bytes) {
     if (!buffer) return TILE_INVALID;
     if (offset <= buffer->bytes && bytes <= buffer->bytes - offset) return TILE_OK;
-    tile_report(buffer->device->context, TILE_ERROR, no_place,
+    tile_report(buffer->device->context, TILE_ERROR, no_location,
                 "%zu bytes at offset %zu are not inside a buffer of %zu bytes", bytes, offset,
                 buffer->bytes);
     return TILE_INVALID;

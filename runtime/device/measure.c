@@ -7,9 +7,9 @@
 #include "lib/support/options.h"
 
 enum {
-    LEAST_SAMPLES = 3, /* before a median can be called hopeless */
+    MIN_SAMPLES = 3,   /* before a median can be called hopeless */
     WARMUP_FACTOR = 2, /* by which a launch to warm up must be slower for that */
-    MOST_BATCH = 1 << 20,
+    MAX_BATCH = 1 << 20,
 };
 
 tile_status tile_take_measure_options(tile_context *context, const tile_measure_options *given,
@@ -18,12 +18,12 @@ tile_status tile_take_measure_options(tile_context *context, const tile_measure_
     if (!taken->repeats) taken->repeats = 1;
     if (!taken->batch) taken->batch = 1;
     if (taken->warmup <= TILE_MAX_REPEATS && taken->repeats <= TILE_MAX_REPEATS &&
-        taken->batch <= MOST_BATCH && taken->flush <= TILE_FLUSH_CLEAN)
+        taken->batch <= MAX_BATCH && taken->flush <= TILE_FLUSH_CLEAN)
         return TILE_OK;
     tile_report(context, TILE_ERROR, (tile_loc){0},
                 "%u launches to warm up and %u timed ones, in batches of %u: at most %d each, and "
                 "batches of at most %d",
-                taken->warmup, taken->repeats, taken->batch, TILE_MAX_REPEATS, MOST_BATCH);
+                taken->warmup, taken->repeats, taken->batch, TILE_MAX_REPEATS, MAX_BATCH);
     return TILE_INVALID;
 }
 
@@ -53,7 +53,7 @@ typedef struct series {
 static void add_sample(series *s, double seconds, double hopeless) {
     if (!s->m->repeats || seconds < s->fastest) s->fastest = seconds;
     s->samples[s->m->repeats++] = seconds;
-    s->m->hopeless = hopeless > 0 && s->m->repeats >= LEAST_SAMPLES && s->fastest > hopeless;
+    s->m->hopeless = hopeless > 0 && s->m->repeats >= MIN_SAMPLES && s->fastest > hopeless;
 }
 
 /* A round: each work once. */

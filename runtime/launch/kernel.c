@@ -18,7 +18,7 @@
 #include "runtime/device/table.h"
 #include "runtime/launch/tuned.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* Kernels ------------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static tile_status set_bindings(tile_kernel *kernel, const tile_binding *binding
 }
 
 /* Whether the bindings, of parameters alone, leave open what `tune` gives values. */
-static bool leaves_choice(const tile_function *f, const tile_binding *bindings, unsigned count) {
+static bool has_choice(const tile_function *f, const tile_binding *bindings, unsigned count) {
     unsigned open = 0;
     for (size_t i = 0; i < f->param_count; i++) open += tile_is_tuned(f, f->params[i].name);
     for (unsigned i = 0; i < count; i++) {
@@ -74,8 +74,8 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
         function = tile_module_find(kernel->module, kernel->name);
     }
     status = set_bindings(kernel, bindings, binding_count);
-    kernel->chooses = status == TILE_OK && leaves_choice(function, bindings, binding_count);
-    kernel->asks = kernel->chooses && tile_asks_sizes(function);
+    kernel->chooses = status == TILE_OK && has_choice(function, bindings, binding_count);
+    kernel->asks = kernel->chooses && tile_needs_sizes(function);
     kernel->picks = kernel->chooses ||
                     (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
     if (status != TILE_OK || tile_kernel_looks_up(kernel)) return status;
@@ -94,12 +94,12 @@ tile_status tile_kernel_create(tile_device *device, const tile_module *module, c
     if (!device) return TILE_INVALID;
     const tile_function *function = tile_module_find(module, name);
     if (!function) {
-        tile_report(device->context, TILE_ERROR, no_place,
+        tile_report(device->context, TILE_ERROR, no_location,
                     "there is no kernel @%s, nor such a plan or compute", name ? name : "");
         return TILE_INVALID;
     }
     if (tile_module_context(module) != device->context) {
-        tile_report(device->context, TILE_ERROR, no_place,
+        tile_report(device->context, TILE_ERROR, no_location,
                     "@%s belongs to a module of another context than device %s", name,
                     device->name);
         return TILE_INVALID;
@@ -162,10 +162,10 @@ tile_status tile_kernel_get_attributes(tile_kernel *kernel, tile_kernel_attribut
         return kernel->device->ops->attributes(kernel->device, tile_first_variant(first),
                                                attributes);
     if (first->plan)
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s is a plan: its kernels have attributes", kernel->name);
     else
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "device %s has no kernel attributes", kernel->device->name);
     return TILE_UNSUPPORTED;
 }
@@ -177,13 +177,13 @@ static tile_status check_count(const tile_kernel *kernel, const tile_argument *a
     if (!kernel) return TILE_INVALID;
     const tile_abi *abi = kernel->head;
     if (count != tile_abi_arg_count(abi) || count > TILE_MAX_ARGUMENTS) {
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s takes %u arguments (at most %d), not %u", kernel->name,
                     tile_abi_arg_count(abi), TILE_MAX_ARGUMENTS, count);
         return TILE_INVALID;
     }
     if (count && !arguments) {
-        tile_report(kernel->device->context, TILE_ERROR, no_place, "@%s: no arguments are given",
+        tile_report(kernel->device->context, TILE_ERROR, no_location, "@%s: no arguments are given",
                     kernel->name);
         return TILE_INVALID;
     }
@@ -205,12 +205,12 @@ static tile_status take_point(tile_kernel *kernel, const tile_argument *argument
     *point = tile_find_point(kernel, arguments, count);
     if (*point) return TILE_OK;
     status = tile_check_arguments(kernel->device, kernel->name, kernel->head, arguments, numbers);
-    return status == TILE_OK ? tile_meet_bucket(kernel, arguments, count, stream, point) : status;
+    return status == TILE_OK ? tile_visit_bucket(kernel, arguments, count, stream, point) : status;
 }
 
 /* Once: the next variant will be there. */
-static void tell_fallback(const tile_kernel *kernel, const kernel_point *point, unsigned next,
-                          const char *why) {
+static void report_fallback(const tile_kernel *kernel, const kernel_point *point, unsigned next,
+                            const char *why) {
     char text[200];
     const tile_abi *abi = tile_first_variant(point)->abi;
     if (next >= tile_abi_variant_count(abi) || tile_find_variant(point, next)) return;
@@ -234,10 +234,10 @@ static tile_status take_variant(tile_kernel *kernel, kernel_point *point, const 
         if (status == TILE_OK) status = tile_take_maps(kernel->device, numbers, launch, &why);
         if (status != TILE_UNAVAILABLE || !why) return status;
         next = tile_abi_variant(launch->variant->abi) + 1;
-        tell_fallback(kernel, point, next, why);
+        report_fallback(kernel, point, next, why);
     } while (next < end &&
              tile_abi_pick_variant_from(abi, next, numbers) < tile_abi_variant_count(abi));
-    tile_report(kernel->device->context, TILE_ERROR, no_place,
+    tile_report(kernel->device->context, TILE_ERROR, no_location,
                 "@%s: a tensor map cannot be encoded for these arguments: it needs %s",
                 kernel->name, why);
     return TILE_UNSUPPORTED;
@@ -363,7 +363,7 @@ tile_status tile_kernel_variant(tile_kernel *kernel, const tile_argument *argume
     tile_status status = take_point(kernel, arguments, count, NULL, &point);
     if (status != TILE_OK) return status;
     if (point->plan) {
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s is a plan: its kernels have variants", kernel->name);
         return TILE_UNSUPPORTED;
     }
@@ -407,7 +407,7 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
     if (!kernel->picks) {
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s was made with all that 'tune' names bound, or has no 'tune', and has no "
                     "other point",
                     kernel->name);

@@ -37,7 +37,7 @@ struct tile_kernel {
     tile_abi *head; /* of an empty kernel that has its arguments */
     bool chooses;   /* its bindings leave `tune` a choice */
     bool picks;     /* that, or it has tuned splits: each launch takes its bucket's point */
-    bool asks;      /* it chooses, and sizes decide which points there are (tile_asks_sizes) */
+    bool asks;      /* it chooses, and sizes decide which points there are (tile_needs_sizes) */
     const tile_binding *bindings; /* that it was made with */
     unsigned binding_count;
     kernel_point *points;
@@ -84,8 +84,8 @@ bool tile_kernel_looks_up(const tile_kernel *kernel);
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count);
 /* The point of arguments for which tile_find_point knows none; not while the stream is being
  * captured. */
-tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                             void *stream, kernel_point **out);
+tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              void *stream, kernel_point **out);
 /* From now on launches in the bucket of these arguments take the point of these bindings. Under the
  * context's lock. */
 tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,

@@ -41,7 +41,7 @@ struct tile_plan {
     stream_scratch *_Atomic scratch;
 };
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* Making -------------------------------------------------------------------------------------- */
 
@@ -232,7 +232,7 @@ static tile_status grow_scratch(run *r, int64_t bytes) {
                              : TILE_OK;
     if (status != TILE_OK) return status;
     if (capturing) {
-        fail(r, no_place,
+        fail(r, no_location,
              "it has no scratch yet, and the stream is being captured: call "
              "tile_kernel_prepare before the capture begins");
         return TILE_UNSUPPORTED;
@@ -311,7 +311,7 @@ static tile_status take_kernel(const run *r, unsigned index, tile_kernel **kerne
     return status;
 }
 
-static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
+static tile_status reject(const run *r, const tile_step *step, int64_t room) {
     tile_report(r->plan->device->context, TILE_ERROR, step->loc,
                 "@%s: the blocks of @%s do not all run at once, as 'resident' asks for: the device "
                 "holds %" PRId64 "; launch fewer, or say `otherwise`",
@@ -320,7 +320,7 @@ static tile_status refuse(const run *r, const tile_step *step, int64_t room) {
 }
 
 /* Once: it has not been made yet. */
-static void tell_otherwise(const run *r, const tile_step *step, int64_t room) {
+static void report_otherwise(const run *r, const tile_step *step, int64_t room) {
     char why[200];
     tile_plan *plan = r->plan;
     const char **kernels = plan->steps->kernels;
@@ -334,12 +334,12 @@ static void tell_otherwise(const run *r, const tile_step *step, int64_t room) {
 }
 
 /* All blocks cannot run at once: what the step says is launched instead. */
-static tile_status take_otherwise(const run *r, const tile_step *step,
-                                  const tile_argument *arguments, tile_step_launch *how,
-                                  tile_step_mode mode) {
+static tile_status run_otherwise(const run *r, const tile_step *step,
+                                 const tile_argument *arguments, tile_step_launch *how,
+                                 tile_step_mode mode) {
     tile_kernel *kernel;
-    if (step->otherwise < 0) return refuse(r, step, how->room);
-    tell_otherwise(r, step, how->room);
+    if (step->otherwise < 0) return reject(r, step, how->room);
+    report_otherwise(r, step, how->room);
     tile_status status = take_kernel(r, (unsigned)step->otherwise, &kernel);
     *how = (tile_step_launch){.stream = r->stream, .overlapped = step->overlapped};
     return status == TILE_OK
@@ -357,7 +357,7 @@ static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mod
         if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
-    if (status == TILE_OK && how.refused) status = take_otherwise(r, step, arguments, &how, mode);
+    if (status == TILE_OK && how.refused) status = run_otherwise(r, step, arguments, &how, mode);
     r->launched = how.launched;
     return status;
 }

@@ -53,7 +53,7 @@ static tile_status make_point(tile_kernel *kernel, kernel_point *point) {
         tile_module_destroy(module);
         return status;
     }
-    return tile_takes_steps(tile_module_find(module, kernel->name))
+    return tile_becomes_plan(tile_module_find(module, kernel->name))
                ? tile_plan_create(kernel->device, module, kernel->name, &point->plan)
                : tile_add_variant(kernel, point, 0, module, &variant);
 }
@@ -182,8 +182,9 @@ kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *argument
 }
 
 /* A bucket of the point, which is compiled first. */
-static tile_status give_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                               const tile_binding *bindings, unsigned binding_count, bool is_set) {
+static tile_status attach_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                 unsigned count, const tile_binding *bindings,
+                                 unsigned binding_count, bool is_set) {
     kernel_point *point;
     tile_status status = add_special_point(kernel, arguments, bindings, binding_count, &point);
     if (status == TILE_OK)
@@ -193,7 +194,7 @@ static tile_status give_bucket(tile_kernel *kernel, const tile_argument *argumen
 
 tile_status tile_set_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
                             const tile_binding *bindings, unsigned binding_count) {
-    return give_bucket(kernel, arguments, count, bindings, binding_count, true);
+    return attach_bucket(kernel, arguments, count, bindings, binding_count, true);
 }
 
 /* Tuned points --------------------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ static tile_status add_chosen(tile_kernel *kernel, const tile_argument *argument
         tune_choose_point(kernel->device, kernel->module, kernel->name, kernel->bindings,
                           kernel->binding_count, sizes, &arena, &bound);
     tile_status status = TILE_UNAVAILABLE;
-    if (bindings && give_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
+    if (bindings && attach_bucket(kernel, arguments, count, bindings, bound, false) == TILE_OK)
         status = TILE_OK;
     tile_context_restore(&to);
     tile_arena_reset(&arena);
@@ -285,15 +286,15 @@ static bool same_values(const tile_function *f, const tile_bound_param *a,
 }
 
 static bool try_sized(const tile_bound_params *point, void *user) {
-    enum { MOST_TRIALS = 64 };
+    enum { MAX_TRIALS = 64 };
     sized_search *s = user;
     tile_kernel *kernel = s->kernel;
     unsigned bound;
     if (s->first && same_values(point->f, point->params, s->first)) return false;
     const tile_binding *bindings =
         tune_name_point(point, kernel->bindings, kernel->binding_count, &kernel->arena, &bound);
-    s->status = give_bucket(kernel, s->arguments, s->count, bindings, bound, false);
-    return s->status != TILE_OK && ++s->tried < MOST_TRIALS;
+    s->status = attach_bucket(kernel, s->arguments, s->count, bindings, bound, false);
+    return s->status != TILE_OK && ++s->tried < MAX_TRIALS;
 }
 
 /* Where sizes decide which points there are, gives the bucket the first one that its sizes have;
@@ -318,7 +319,8 @@ static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments
 }
 
 /* The point that arguments take that nothing is known of. Under the context's lock. */
-static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
+static tile_status visit_bucket(tile_kernel *kernel, const tile_argument *arguments,
+                                unsigned count) {
     kernel_bucket *bucket = find_either(kernel, arguments, count);
     kernel_point *point;
     if (!bucket) {
@@ -337,19 +339,19 @@ static tile_status meet(tile_kernel *kernel, const tile_argument *arguments, uns
     if (status == TILE_UNAVAILABLE) status = add_sized(kernel, arguments, count);
     if (status == TILE_UNAVAILABLE)
         status =
-            give_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
+            attach_bucket(kernel, arguments, count, kernel->bindings, kernel->binding_count, false);
     if (status == TILE_OK && bucket) /* of the chosen one's bucket, or these very sizes */
         atomic_store_explicit(&bucket->point, find_bucket(kernel, arguments, count, false)->point,
                               memory_order_release);
     return status;
 }
 
-tile_status tile_meet_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
-                             void *stream, kernel_point **out) {
+tile_status tile_visit_bucket(tile_kernel *kernel, const tile_argument *arguments, unsigned count,
+                              void *stream, kernel_point **out) {
     tile_status status = tile_refuse_capture(kernel->device, kernel->name, stream);
     if (status != TILE_OK) return status;
     tile_context_lock(kernel->device->context);
-    status = meet(kernel, arguments, count);
+    status = visit_bucket(kernel, arguments, count);
     *out = tile_find_point(kernel, arguments, count);
     tile_context_unlock(kernel->device->context);
     return status;

@@ -120,14 +120,14 @@ typedef struct listing {
 
 /* Asking for it takes longer than all else that a first launch does before its code is made: it is
  * asked for where a point depends on it. */
-static void ask_limit(listing *l) {
+static void query_limit(listing *l) {
     if (!l->has_limit) l->key.power_limit = power_limit_of(l->device);
     l->has_limit = true;
 }
 
 static void visit_kept(const tile_point_key *key, const tile_tuned_point *point, void *user) {
     listing *l = user;
-    ask_limit(l);
+    query_limit(l);
     if (key->power_limit == l->key.power_limit) l->visit(key, point, l->user);
 }
 
@@ -153,7 +153,7 @@ void tile_list_tuned(tile_device *device, const tile_function *kernel, const int
     listing l = {.device = device, .visit = visit, .user = user};
     l.key = make_key(device, kernel, integers, &arena);
     tile_cache_list_bucket(device->cache, &l.key, visit_kept, &l);
-    if (tile_tuned_table_has_bucket(device->tuned, &l.key)) ask_limit(&l);
+    if (tile_tuned_table_has_bucket(device->tuned, &l.key)) query_limit(&l);
     tile_tuned_table_list_bucket(device->tuned, &l.key, visit, user);
     tile_arena_reset(&arena);
 }

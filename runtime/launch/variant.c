@@ -14,7 +14,7 @@
 #include "runtime/device/map.h"
 #include "runtime/launch/kernel.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 void tile_destroy_variant(tile_device *device, tile_variant *variant) {
     if (variant->code) device->ops->discard(device, variant);
@@ -98,8 +98,8 @@ tile_status tile_add_variant(tile_kernel *kernel, kernel_point *point, unsigned 
 }
 
 /* What a launch has not that the first variant relies on. */
-static void tell_condition(const tile_function *f, const tile_abi *abi,
-                           const tile_condition *condition, const int64_t *numbers) {
+static void report_condition(const tile_function *f, const tile_abi *abi,
+                             const tile_condition *condition, const int64_t *numbers) {
     char why[200];
     const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
     int64_t number = arg ? numbers[condition->arg] : 0;
@@ -133,19 +133,19 @@ static void tell_condition(const tile_function *f, const tile_abi *abi,
 }
 
 /* Why a launch takes a later variant. */
-static void tell_conditions(const tile_kernel *kernel, const tile_abi *abi,
-                            const int64_t *numbers) {
+static void report_conditions(const tile_kernel *kernel, const tile_abi *abi,
+                              const int64_t *numbers) {
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
     const tile_condition *condition;
     for (unsigned i = 0; (condition = tile_abi_condition_at(abi, 0, i)); i++)
         if (!tile_condition_holds(abi, condition, numbers))
-            tell_condition(f, abi, condition, numbers);
+            report_condition(f, abi, condition, numbers);
 }
 
 /* Compiles a variant behind the first. */
 static tile_status add_later_variant(tile_kernel *kernel, kernel_point *point, unsigned index,
                                      const int64_t *numbers, tile_variant **out) {
-    tell_conditions(kernel, tile_first_variant(point)->abi, numbers);
+    report_conditions(kernel, tile_first_variant(point)->abi, numbers);
     tile_module *module = tile_module_clone(kernel->module);
     const tile_diversion diversion = /* the point's remarks were made */
         tile_context_divert(kernel->device->context, NULL, NULL);
@@ -177,21 +177,21 @@ static tile_status refuse_conditions(const tile_kernel *kernel, const tile_abi *
     const tile_abi_arg *arg = tile_abi_arg_at(abi, condition->arg);
     switch (condition->kind) {
     case TILE_CONDITION_divisible:
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s: argument %%%s must be divisible by %" PRId64
                     "%s: the kernel is at level 3 and relies on it",
                     kernel->name, arg->name, condition->value,
                     tile_type_is_address(arg->type) ? " (its address, in bytes)" : "");
         break;
     case TILE_CONDITION_tensor_map:
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s: a tensor map cannot describe the array of argument %%%s: it needs an "
                     "address and strides that are multiples of 16 bytes, extents of at least 1 and "
                     "elements of a row side by side; the kernel is at level 3 and relies on it",
                     kernel->name, arg->name);
         break;
     case TILE_CONDITION_value:
-        tile_report(kernel->device->context, TILE_ERROR, no_place,
+        tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s: argument %%%s must be %" PRId64 ", for which the kernel was made",
                     kernel->name, arg->name, condition->value);
         break;

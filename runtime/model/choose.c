@@ -28,7 +28,7 @@ static bool add_choice(const tile_bound_params *point, void *user) {
     if (why) return true;
     c->list = tile_arena_grow(c->arena, c->list, c->count, &c->capacity, sizeof *c->list);
     c->list[c->count++] = (choice){estimate, point->params}; /* the walk's arena has them */
-    return c->count <= TUNE_MOST_POINTS;
+    return c->count <= TUNE_MAX_POINTS;
 }
 
 /* Those with the same estimate come as the space lists them. */
@@ -63,7 +63,7 @@ static const tile_binding *choose_kernel(choices *c, const tile_device *device,
     c->arena = &scratch;
     c->model = tune_model_create(device, c->f, sizes, &scratch);
     if (tile_visit_points(c->f, given, c->given_count, sizes, &scratch, add_choice, c) &&
-        c->count <= TUNE_MOST_POINTS)
+        c->count <= TUNE_MAX_POINTS)
         found = take_fastest(c, device, module, arena, count);
     tile_arena_reset(&scratch);
     return found;

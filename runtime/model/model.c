@@ -37,23 +37,25 @@
 /* Seconds. */
 static const double launch = 1.5e-6, start = 3.65e-6; /* of all blocks; of those that come at once
                                                        */
-static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */, turn = 2e-6;
-static const double exchange_meets = 0.76e-6, workspace_meets = 2.3e-6, atomic_meets = 0.87e-6,
-                    cluster_meets = 1.85e-6 /* each block of it */, stream_k_meets = 1.5e-6,
-                    stream_k_begins = 0.5e-6, stream_k_turn = 2.5e-6, counting_meets = 9.4e-6,
-                    multicast_meets = 1.65e-6;
+static const double l2_latency = 0.83e-6, memory_latency = 0.14e-6 /* more */,
+                    tile_turnaround = 2e-6;
+static const double exchange_rendezvous = 0.76e-6, workspace_rendezvous = 2.3e-6,
+                    atomic_rendezvous = 0.87e-6,
+                    cluster_rendezvous = 1.85e-6 /* each block of it */,
+                    stream_k_rendezvous = 1.5e-6, stream_k_start = 0.5e-6, stream_k_tile = 2.5e-6,
+                    sm_count_query = 9.4e-6, multicast_rendezvous = 1.65e-6;
 /* Of a block that loads and computes, and of each further round of loads. */
 static const double load_once = 2.4e-6, load_again = 0.7e-6;
 /* Of the memory's bandwidth: parts that are written and read. */
 static const double parts_share = 0.43;
 /* Stages that are not in flight: one is read, another one not yet given back. */
-static const double stages_held = 1.42;
+static const double stages_not_in_flight = 1.42;
 /* What rows that cross lines cost more: of what a multiprocessor gets of the L2 and of what all of
  * them do, and of the latency. */
 static const double crossing_own = 4.7, crossing_all = 3.4, crossing_copies = 2.7,
                     crossing_latency = 0.31;
 /* Of what the L2 was told to give up before others read it: what comes from memory again. */
-static const double given_up = 0.5;
+static const double evicted_share = 0.5;
 /* What a byte that is moved for each operation adds to their time at the chip's power limit, which
  * work of so many seconds is half at. */
 static const double power_of_moving = 20, power_seconds = 40e-6;
@@ -70,7 +72,7 @@ enum {
     SHARED_PER_CYCLE = 77,    /* bytes: of 128, as warps read operands for mma.sync */
     OPERANDS_PER_CYCLE = 90,  /* likewise, as wgmma reads its own */
     L2_PER_CYCLE = 101,       /* bytes, where all multiprocessors ask */
-    MOST_L2_PER_CYCLE = 163,  /* where one of them does */
+    MAX_L2_PER_CYCLE = 163,   /* where one of them does */
     COPIES_PER_CYCLE = 90,    /* likewise, by the threads' own copies */
     STORED_PER_CYCLE = 21,    /* bytes of a tile that is stored while nothing is multiplied */
     BARRIER_CYCLES = 21,      /* of an iteration whose warps copy and multiply */
@@ -79,7 +81,7 @@ enum {
     ADDED_PER_CYCLE = 8,      /* bytes that atomics add */
     NEIGHBOURS_PER_CYCLE = 6, /* bytes of parts from the shared memory of the cluster's others */
     PART_PER_CYCLE = 25,      /* bytes of a part that one block adds */
-    MOST_REGISTERS = 255,
+    MAX_REGISTERS = 255,
     OTHER_REGISTERS = 40, /* of a thread, beside accumulators: fragments, addresses */
     WARPS_TO_SATURATE = 4,
     WARPS_TO_HIDE = 12, /* the latency of arithmetic between products */
@@ -95,7 +97,7 @@ typedef struct machine {
 } machine;
 
 /* A kernel at a point: its work, with the loop's iterations distributed. */
-typedef struct sheet {
+typedef struct point_estimate {
     const machine *m;
     const tune_work *w;
     double factor;               /* parts of each sum */
@@ -107,11 +109,11 @@ typedef struct sheet {
     double last, members; /* stream_k: a block's share of a tile of the last round, which so many
                              blocks have; 1: none is shared */
     tune_passes made;     /* roles, tiles in turns, tiles that are stored in the background */
-} sheet;
+} point_estimate;
 
 /* Multiprocessors that have work where each block has one: a cluster's lie in one GPC, of which
  * some have 14 or 18, so that 120 of an H200's 132 are left for clusters of 4. */
-static double places(const sheet *s) {
+static double places(const point_estimate *s) {
     double sms = s->m->sms, share = s->w->cluster <= 2   ? 1
                                     : s->w->cluster <= 4 ? 30.0 / 33
                                     : s->w->cluster <= 8 ? 28.0 / 33
@@ -123,7 +125,7 @@ static double places(const sheet *s) {
 
 /* stream_k: each multiprocessor's tiles, whole ones and a share of the last
  * (passes/split/stream_k.c). */
-static double share_tiles(sheet *s) {
+static double share_tiles(point_estimate *s) {
     double cluster = (double)s->w->cluster, steps = s->w->trips;
     double units = most(floor(places(s) * s->factor / cluster), 1), tiles = s->tiles / cluster;
     double whole = floor(tiles / units), left = tiles - whole * units;
@@ -137,7 +139,7 @@ static double share_tiles(sheet *s) {
     return whole + s->last;
 }
 
-static void deal_out(sheet *s) {
+static void distribute_iterations(point_estimate *s) {
     const tune_work *w = s->w;
     const tune_cost *once = &w->once, *loop = &w->loop;
     double share = 1; /* of a tile's iterations */
@@ -158,16 +160,16 @@ static void deal_out(sheet *s) {
 }
 
 /* Three warpgroups share each tile. */
-static unsigned multiplying_warps(const sheet *s) {
+static unsigned multiplying_warps(const point_estimate *s) {
     return s->made.cooperative_3 ? 3 * PRODUCER_WARPS : s->w->warps;
 }
 
-static double registers_of(const sheet *s) {
+static double registers_of(const point_estimate *s) {
     return s->w->accumulator / 4 / (32.0 * multiplying_warps(s));
 }
 
 /* NULL if it fits; else why not, in the arena. */
-static const char *find_obstacle(const sheet *s, tile_arena *arena) {
+static const char *find_obstacle(const point_estimate *s, tile_arena *arena) {
     const tile_target *target = s->m->target;
     unsigned threads = 32 * multiplying_warps(s);
     if (threads > 1024)
@@ -177,25 +179,25 @@ static const char *find_obstacle(const sheet *s, tile_arena *arena) {
     if (s->made.shared > (int64_t)target->max_shared_bytes)
         return tile_arena_format(arena, "%lld bytes of shared memory, %s has %u",
                                  (long long)s->made.shared, target->name, target->max_shared_bytes);
-    if (registers_of(s) > MOST_REGISTERS)
+    if (registers_of(s) > MAX_REGISTERS)
         return tile_arena_format(arena,
                                  "its accumulators take %.0f registers of a thread, which has %d",
-                                 registers_of(s), MOST_REGISTERS);
+                                 registers_of(s), MAX_REGISTERS);
     if (s->w->asks_cooperative_3 && !s->made.cooperative_3)
         return "no three groups share its tiles: it is the same with consumers = cooperative";
     /* In clusters no groups do (turns.c), and a space need not have the cooperative one. */
-    if (s->w->ping_pong && !s->made.turns && s->w->cluster == 1)
+    if (s->w->ping_pong && !s->made.ping_pong_fits && s->w->cluster == 1)
         return "no groups take turns at its tiles: it is the same with consumers = cooperative";
     return NULL;
 }
 
 /* Blocks that fit on a multiprocessor, with so many registers a thread for tiles. */
-static double count_resident(const sheet *s, double tile_registers) {
+static double count_resident(const point_estimate *s, double tile_registers) {
     const tile_target *target = s->m->target;
     if (s->made.persistent) return 1;
     unsigned warps = multiplying_warps(s) + (s->made.roles ? PRODUCER_WARPS : 0);
     double threads = 32.0 * warps;
-    double registers = least(MOST_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
+    double registers = least(MAX_REGISTERS + 1, ceil((tile_registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->sm_blocks, target->sm_warps / warps);
     blocks = least(blocks, floor(SM_REGISTERS / (registers * threads)));
     double shared = (double)s->made.shared + TILE_SHARED_RESERVED;
@@ -218,7 +220,7 @@ static double longest(double a, double b, double c) {
 }
 
 /* The share by which products take longer: data that moves takes power, which the clock lacks. */
-static double slowed_by_power(const sheet *s) {
+static double slowed_by_power(const point_estimate *s) {
     const machine *m = s->m;
     double seconds = s->blocks * s->cost.wgmma / (m->wgmma * m->sms * m->clock);
     double idle = ceil(s->each) / s->each - 1; /* where a last round were not shared */
@@ -227,7 +229,7 @@ static double slowed_by_power(const sheet *s) {
 }
 
 /* Cycles of what threads compute beside one block's products: between them it is a chain. */
-static double time_arithmetic(const sheet *s, double resident) {
+static double time_arithmetic(const point_estimate *s, double resident) {
     /* Roles that set their registers take all that a multiprocessor has. */
     if (s->made.roles && multiplying_warps(s) > PRODUCER_WARPS) resident = 1;
     double rate = LANES * least(1, resident * multiplying_warps(s) / WARPS_TO_HIDE);
@@ -236,7 +238,7 @@ static double time_arithmetic(const sheet *s, double resident) {
 }
 
 /* Cycles of one block's products, `resident` of them at once on its multiprocessor. */
-static double time_products(const sheet *s, double resident) {
+static double time_products(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
     double mma = s->m->mma * least(1, resident * multiplying_warps(s) / WARPS_TO_SATURATE);
     double wgmma = s->made.roles ? s->m->wgmma : without_roles * s->m->wgmma;
@@ -249,11 +251,11 @@ static double time_products(const sheet *s, double resident) {
 }
 
 /* Seconds until the block's bytes have come, by what is in flight. */
-static double time_latency(const sheet *s, double resident) {
+static double time_latency(const point_estimate *s, double resident) {
     const tune_cost *c = &s->cost;
     double all = s->blocks * c->loaded;
     if (!(s->w->in_flight > 0) || !(all > 0)) return 0;
-    double stages = s->w->depth > 1 ? most(s->w->depth - stages_held, 0.5) : 1;
+    double stages = s->w->depth > 1 ? most(s->w->depth - stages_not_in_flight, 0.5) : 1;
     double seconds = l2_latency + memory_latency * least(1, s->w->arrays / all);
     double crossing = c->crossing - (s->made.roles ? c->shared_crossing : 0);
     return (c->loaded + crossing_latency * crossing) * seconds /
@@ -261,7 +263,7 @@ static double time_latency(const sheet *s, double resident) {
 }
 
 /* Bytes that a block asks the L2 for; those in rows that cross lines count so often more. */
-static double bytes_asked(const sheet *s, double crossing) {
+static double requested_bytes(const point_estimate *s, double crossing) {
     const tune_cost *c = &s->cost;
     double bytes = c->loaded + crossing * c->crossing;
     return s->made.roles ? bytes - c->shared - crossing * c->shared_crossing : bytes;
@@ -269,7 +271,7 @@ static double bytes_asked(const sheet *s, double crossing) {
 
 /* Tiles of a multiprocessor, as far as the L2 is busy: those of a round that is not full have more
  * of its rate each, up to what one asks for. */
-static double count_rounds(const sheet *s, double most_bytes) {
+static double count_rounds(const point_estimate *s, double most_bytes) {
     bool shares = s->strategy == TILE_STRATEGY_stream_k;
     double even = (shares ? s->tiles : s->blocks) / places(s), full = floor(even);
     if (!shares && !s->made.persistent) return even;
@@ -278,11 +280,11 @@ static double count_rounds(const sheet *s, double most_bytes) {
 }
 
 /* Seconds of `each` blocks on one multiprocessor, `resident` of them at once. */
-static double time_blocks(const sheet *s, double each, double resident) {
+static double time_blocks(const point_estimate *s, double each, double resident) {
     const machine *m = s->m;
-    double own = bytes_asked(s, s->made.roles ? crossing_own : crossing_copies);
-    double all = bytes_asked(s, s->made.roles ? crossing_all : crossing_copies);
-    double rate = s->made.roles ? MOST_L2_PER_CYCLE : COPIES_PER_CYCLE;
+    double own = requested_bytes(s, s->made.roles ? crossing_own : crossing_copies);
+    double all = requested_bytes(s, s->made.roles ? crossing_all : crossing_copies);
+    double rate = s->made.roles ? MAX_L2_PER_CYCLE : COPIES_PER_CYCLE;
     double seconds = each * longest(time_products(s, resident) / m->clock, own / (rate * m->clock),
                                     time_latency(s, resident));
     seconds += each * s->cost.outside / (ZEROS_PER_CYCLE * m->clock);
@@ -291,48 +293,48 @@ static double time_blocks(const sheet *s, double each, double resident) {
 }
 
 /* What comes from memory: each array once, and what the L2 has given up again. */
-static double time_memory(const sheet *s) {
-    return (s->w->arrays + given_up * s->blocks * s->cost.again) / s->m->bandwidth;
+static double time_memory(const point_estimate *s) {
+    return (s->w->arrays + evicted_share * s->blocks * s->cost.again) / s->m->bandwidth;
 }
 
 /* What shows of storing tiles: nothing where other groups or other blocks go on meanwhile. */
-static double time_stores(const sheet *s, double each, double resident) {
+static double time_stores(const point_estimate *s, double each, double resident) {
     double tile = s->cost.stored / (STORED_PER_CYCLE * s->m->clock);
     bool alone = s->made.persistent || (s->strategy == TILE_STRATEGY_stream_k && resident < 2);
-    return alone ? (s->made.turns ? 1 : each) * tile : 0;
+    return alone ? (s->made.ping_pong_fits ? 1 : each) * tile : 0;
 }
 
 /* Of a tile that blocks share the last one adds the parts of the others. One warpgroup alone does
  * not multiply while it stores. */
-static double time_shares(const sheet *s) {
+static double time_shares(const point_estimate *s) {
     double part = s->w->sums / (PART_PER_CYCLE * s->m->clock);
-    double meets = s->members > 1 ? stream_k_meets + (s->members - 1) * part : 0;
+    double rendezvous_count = s->members > 1 ? stream_k_rendezvous + (s->members - 1) * part : 0;
     bool alone = s->made.roles && s->w->warps == 4;
-    return stream_k_begins + meets + (alone ? s->each * stream_k_turn : 0);
+    return stream_k_start + rendezvous_count + (alone ? s->each * stream_k_tile : 0);
 }
 
 /* Handing over the parts of the sums, of all blocks. */
-static double time_parts(const sheet *s, double resident) {
+static double time_parts(const point_estimate *s, double resident) {
     double parts = s->blocks * s->w->sums / (s->m->bandwidth * parts_share);
     double chain = 2 * s->w->sums / (L2_PER_CYCLE * s->m->clock);
     double others = (1 - 1 / s->factor) * s->w->sums;
     switch (s->strategy) {
     case TILE_STRATEGY_none:
     case TILE_STRATEGY_COUNT: break;
-    case TILE_STRATEGY_serial: return (s->factor - 1) * (turn + chain);
-    case TILE_STRATEGY_exchange: return exchange_meets + parts;
-    case TILE_STRATEGY_workspace: return workspace_meets + parts;
+    case TILE_STRATEGY_serial: return (s->factor - 1) * (tile_turnaround + chain);
+    case TILE_STRATEGY_exchange: return exchange_rendezvous + parts;
+    case TILE_STRATEGY_workspace: return workspace_rendezvous + parts;
     case TILE_STRATEGY_atomic:
-        return atomic_meets + parts + resident * s->w->sums / (ADDED_PER_CYCLE * s->m->clock);
+        return atomic_rendezvous + parts + resident * s->w->sums / (ADDED_PER_CYCLE * s->m->clock);
     case TILE_STRATEGY_cluster:
-        return s->factor * cluster_meets + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
+        return s->factor * cluster_rendezvous + others / (NEIGHBOURS_PER_CYCLE * s->m->clock);
     case TILE_STRATEGY_stream_k: return time_shares(s);
     }
     return 0;
 }
 
 /* Kernels without products: blocks wait for what they load, and others load meanwhile. */
-static double time_streams(const sheet *s) {
+static double time_streams(const point_estimate *s) {
     double each = ceil(s->blocks / places(s));
     double registers = s->w->widest / 4 / (32.0 * s->w->warps);
     double resident = least(count_resident(s, registers), each);
@@ -342,22 +344,22 @@ static double time_streams(const sheet *s) {
            time_parts(s, resident);
 }
 
-static double estimate(const sheet *s) {
+static double estimate(const point_estimate *s) {
     if (!(s->cost.operations > 0) && s->w->widest > 0)
-        return time_streams(s) + s->w->meets * l2_latency;
+        return time_streams(s) + s->w->rendezvous_count * l2_latency;
     double each = ceil(s->blocks / places(s)),
            resident = least(count_resident(s, registers_of(s)), each);
     double starts = s->made.persistent ? 1 : ceil(each / resident);
     double body = time_blocks(s, each, resident), memory = time_memory(s);
     double seconds = launch + starts * start + sqrt(body * body + memory * memory);
     seconds += time_stores(s, each, resident);
-    if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * turn;
+    if (s->w->semaphores) seconds += (s->blocks / (double)s->w->semaphores - 1) * tile_turnaround;
     if (s->made.roles && s->cost.shared > 0)
-        seconds += multicast_meets;
+        seconds += multicast_rendezvous;
     else if (s->w->cluster > 1)
-        seconds += (double)s->w->cluster * cluster_meets;
-    if (s->w->uses_num_sms) seconds += counting_meets;
-    return seconds + s->w->meets * l2_latency + time_parts(s, resident);
+        seconds += (double)s->w->cluster * cluster_rendezvous;
+    if (s->w->uses_num_sms) seconds += sm_count_query;
+    return seconds + s->w->rendezvous_count * l2_latency + time_parts(s, resident);
 }
 
 /* Kernels and plans ---------------------------------------------------------------------------- */
@@ -365,11 +367,11 @@ static double estimate(const sheet *s) {
 /* Of an instantiated kernel, or one at a point, which may have a split that its text has not. */
 static double estimate_work(const machine *m, const tune_work *work, int64_t factor,
                             const char *strategy, tile_arena *arena, const char **why) {
-    sheet s = {.m = m, .w = work, .factor = 1, .each = 1};
+    point_estimate s = {.m = m, .w = work, .factor = 1, .each = 1};
     tile_strategy is = tile_strategy_from_word(strategy);
     if (is && (factor > 1 || tile_strategy_get_info(is)->splits_one))
         s.factor = (double)factor, s.strategy = is;
-    deal_out(&s);
+    distribute_iterations(&s);
     s.made = tune_expect_passes(work, s.strategy);
     *why = find_obstacle(&s, arena);
     return estimate(&s);
@@ -492,7 +494,7 @@ double tune_model_estimate(tune_model *model, const tile_bound_params *point,
 
 static tile_status run_split(tile_module *module, const char *name, const tile_target *target) {
     const tile_pass_options passes = {.size = sizeof passes, .target = target, .kernel = name};
-    if (tile_takes_steps(tile_module_find(module, name)))
+    if (tile_becomes_plan(tile_module_find(module, name)))
         return tile_make_steps(module, name, target);
     return tile_run_passes(module, "split-k", &passes);
 }
@@ -531,8 +533,8 @@ static double estimate_point(tune_model *model, const tile_candidate *c, tile_ar
 }
 
 /* Whether it can be instantiated, and its sums split. */
-static double look_at_point(tune_model *model, const tile_module *module, const char *name,
-                            const tile_candidate *c, tile_arena *arena, const char **why) {
+static double estimate_listed_point(tune_model *model, const tile_module *module, const char *name,
+                                    const tile_candidate *c, tile_arena *arena, const char **why) {
     double seconds = 0;
     tile_module *copy = tile_module_clone(module);
     if (tile_instantiate(copy, name, c->bindings, c->binding_count) == TILE_OK &&
@@ -555,9 +557,9 @@ void tune_estimate_points(const tile_device *device, const tile_module *module, 
         tile_candidate *c = &points[i].c;
         tile_arena arena = {0};
         const char *why = NULL;
-        if (watch && !watch->goes_on("Estimating", i, count, watch->user)) break;
+        if (watch && !watch->keep_going("Estimating", i, count, watch->user)) break;
         tile_context_set_sink(context, take_message, &points[i]);
-        c->estimate = look_at_point(model, module, name, c, &arena, &why);
+        c->estimate = estimate_listed_point(model, module, name, c, &arena, &why);
         if (why) {
             c->state = TILE_CANDIDATE_dropped;
             c->why = tile_arena_string(&points[i].arena, why, strlen(why));

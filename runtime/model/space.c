@@ -83,7 +83,7 @@ static bool add_point(const tile_bound_params *point, void *user) {
     l->points[l->count] =
         (tune_point){.c = {.bindings = bindings, .binding_count = count, .text = text, .why = ""},
                      .order = l->count};
-    return ++l->count <= TUNE_MOST_POINTS;
+    return ++l->count <= TUNE_MAX_POINTS;
 }
 
 static bool fail(const tile_function *f, const char *why) {
@@ -109,11 +109,11 @@ bool tune_list_points(const tile_function *f, const tile_binding *bindings, unsi
                            ? "has no point: none of 'tune' agrees with 'where' and what is given"
                            : "has no point: it has no 'tune', and what is given leaves a parameter "
                              "without a value or does not agree with 'where'");
-    if (l.count > TUNE_MOST_POINTS)
+    if (l.count > TUNE_MAX_POINTS)
         return fail(f, tile_arena_format(arena,
                                          "has more than %d points; leave values out of `tune`, or "
                                          "exclude combinations with `where`",
-                                         TUNE_MOST_POINTS));
+                                         TUNE_MAX_POINTS));
     *points = l.points;
     *point_count = l.count;
     return true;
@@ -209,7 +209,7 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
     tile_context *context = tile_module_context(module);
     size_t whole = *count, capacity = 0, joined = 0;
     tune_point *all = NULL;
-    bool goes_on = true;
+    bool keep_going = true;
     if (!tune_may_split(f)) return;
     const tile_diversion diversion = tile_context_divert(context, NULL, NULL);
     for (size_t i = 0; i < whole; i++) {
@@ -222,11 +222,11 @@ void tune_join_splits(const tile_device *device, const tile_module *module, cons
         all[joined] = (*points)[i];
         all[joined].order = joined;
         joined++;
-        if (watch && goes_on) goes_on = watch->goes_on("Splitting", i, whole, watch->user);
-        if (goes_on && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
+        if (watch && keep_going) keep_going = watch->keep_going("Splitting", i, whole, watch->user);
+        if (keep_going && tile_instantiate(copy, f->name, c->bindings, c->binding_count) == TILE_OK)
             found =
                 find_splits(device, tile_module_find(copy, f->name), sizes, arena, splits, &blocks);
-        for (unsigned s = 0; s < found && joined < TUNE_MOST_POINTS; s++) {
+        for (unsigned s = 0; s < found && joined < TUNE_MAX_POINTS; s++) {
             if (!is_worth_a_try(&splits[s], blocks, device->num_sms)) continue;
             all = tile_arena_grow(arena, all, joined, &capacity, sizeof *all);
             add_split(&(*points)[i], &splits[s], joined, arena, &all[joined]);

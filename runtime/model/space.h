@@ -25,12 +25,12 @@ typedef struct tune_point {
     tile_store_log log;
 } tune_point;
 
-enum { TUNE_MOST_POINTS = TILE_MAX_TUNE_POINTS };
+enum { TUNE_MAX_POINTS = TILE_MAX_TUNE_POINTS };
 
 /* Who follows the work that comes before the first candidate. */
 typedef struct tune_watch {
     /* Called after each point; false ends the work there. `stage` as tile_tune_progress has it. */
-    bool (*goes_on)(const char *stage, size_t done, size_t total, void *user);
+    bool (*keep_going)(const char *stage, size_t done, size_t total, void *user);
     void *user;
 } tune_watch;
 

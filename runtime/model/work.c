@@ -55,7 +55,7 @@ static void note_consumers(scan *s, tile_op loop, bool chained) {
     const char *word = scan_attr_word(s->f, s->point, loop, TILE_ATTR_consumers);
     if (!word) word = "";
     s->w->ping_pong = strcmp(word, "ping_pong") == 0;
-    s->w->turns = s->w->ping_pong && !tile_loop_refuses_turns(&s->loop.facts).why;
+    s->w->ping_pong_fits = s->w->ping_pong && !tile_loop_rejects_ping_pong(&s->loop.facts).why;
     s->w->asks_cooperative_3 = strcmp(word, "cooperative_3") == 0;
     s->w->cooperative_3 = s->w->asks_cooperative_3 || (chained && strcmp(word, "ordered") == 0);
 }
@@ -77,8 +77,8 @@ static void begin_pipelined(scan *s, tile_op id, tile_region body, int64_t stage
                                          .over_tiles = counts_tiles(s)}};
     const tile_loop_facts *facts = &s->loop.facts;
     s->loop.roles = s->loops++ == 0 && s->groups == 1 && tile_specializes_warps(s->target) &&
-                    !tile_loop_refuses_roles(facts).why &&
-                    !(chained && tile_loop_refuses_chain(facts).why);
+                    !tile_loop_rejects_roles(facts).why &&
+                    !(chained && tile_loop_rejects_chain(facts).why);
     note_consumers(s, id, chained);
 }
 
@@ -87,15 +87,15 @@ static unsigned consumer_warps(const scan *s) {
 }
 
 static void end_pipelined(scan *s) {
-    const tile_beside_facts copies = {.target = s->target,
-                                      .warps = consumer_warps(s),
-                                      .alone = true,
-                                      .bytes = s->alive,
-                                      .stage = s->beside};
+    const tile_outer_ring_facts copies = {.target = s->target,
+                                          .warps = consumer_warps(s),
+                                          .alone = true,
+                                          .bytes = s->alive,
+                                          .stage = s->beside};
     s->w->may_have_roles = s->loop.roles && s->loop.dots && s->loop.copies;
     s->last = s->loop;
-    if (s->w->may_have_roles && s->w->persistent && !s->w->turns &&
-        tile_choose_beside_stages(&copies) > 1)
+    if (s->w->may_have_roles && s->w->persistent && !s->w->ping_pong_fits &&
+        tile_choose_outer_ring_stages(&copies) > 1)
         scan_take_shared(s, (double)s->beside);
 }
 
@@ -160,7 +160,7 @@ static void add_atomic(scan *s, const tile_op_data *op, double times) {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const tile_type *type = tile_value_type(s->f, op->operands[i]);
         if (type->kind != TILE_TYPE_TILE) continue;
-        s->w->meets = 3;                                       /* the last one for all */
+        s->w->rendezvous_count = 3;                            /* the last one for all */
         s->cost->stored += 2 * times * scan_bytes_of(s, type); /* read and written */
     }
 }
@@ -172,7 +172,7 @@ static void note_scratch(scan *s, const tile_op_data *op) {
         if (scan_value_of(s, op->operands[i], &extent) && extent > 0 && extent <= INT32_MAX / count)
             count *= extent;
     if (!s->least_scratch || count < s->least_scratch) s->least_scratch = count;
-    if (s->w->meets < 2) s->w->meets = 2;
+    if (s->w->rendezvous_count < 2) s->w->rendezvous_count = 2;
 }
 
 /* The ring through which specialize-warps stores tiles of a persistent kernel, where what the
@@ -180,7 +180,9 @@ static void note_scratch(scan *s, const tile_op_data *op) {
 static void add_store(scan *s, const tile_op_data *op, double times) {
     enum { PRODUCER = 4 /* warps */, BARRIERS = 256 /* bytes */ };
     const tile_type *tile = tile_value_type(s->f, op->operands[0]);
-    unsigned sets = s->w->cooperative_3 ? TILE_COOPERATIVE_3 : s->w->turns ? TILE_PING_PONG : 1;
+    unsigned sets = s->w->cooperative_3    ? TILE_COOPERATIVE_3
+                    : s->w->ping_pong_fits ? TILE_PING_PONG
+                                           : 1;
     unsigned warps = consumer_warps(s);
     tile_store_ring ring;
     tile_store_query query = {.element_bytes = (unsigned)scan_width_of(s, tile),
@@ -270,7 +272,7 @@ static void scan_op(scan *s, tile_op id, double times, int64_t stages) {
         return;
     }
     case TILE_OP_scratch: note_scratch(s, op); return;
-    case TILE_OP_lock_semaphore: s->turns = true; return;
+    case TILE_OP_lock_semaphore: s->ping_pong_fits = true; return;
     default: break; /* what has no cost of its own is computed, if it is an integer */
     }
     scan_fold(s, op);
@@ -376,7 +378,7 @@ void tune_read_work(const tile_function *f, const tile_bound_params *point, cons
             scan_set_value(&s, f->args[i].value, sizes[i]);
     scan_region(&s, f->body, 1, 1);
     work->arrays = array_bytes(&s);
-    if (s.turns) work->semaphores = s.least_scratch;
+    if (s.ping_pong_fits) work->semaphores = s.least_scratch;
 }
 
 /* Passes --------------------------------------------------------------------------------------- */
@@ -385,7 +387,7 @@ tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
     tune_passes made = {.roles = w->may_have_roles && (!w->fills_clusters || strategy),
                         .persistent = w->persistent && !strategy,
                         .shared = w->shared};
-    made.turns = w->turns && made.roles && made.persistent;
+    made.ping_pong_fits = w->ping_pong_fits && made.roles && made.persistent;
     made.cooperative_3 = w->cooperative_3 && made.roles && !strategy;
     /* The ring is never free. */
     if (made.roles && (made.persistent || strategy == TILE_STRATEGY_stream_k))

@@ -42,13 +42,13 @@ typedef struct tune_work {
     int64_t cluster;    /* blocks */
     int64_t semaphores; /* that blocks take turns at; 0: they do not */
     unsigned warps;
-    int meets; /* how often blocks wait for each other's memory, about */
+    int rendezvous_count; /* how often blocks wait for each other's memory, about */
     bool persistent, uses_num_sms;
     bool fills_clusters;     /* with blocks that do nothing: the loop is in a branch for the others,
                                 unless a split numbers the blocks itself */
     bool may_have_roles;     /* warps that only copy, beside the others */
     bool ping_pong;          /* asked for: groups of warps that take turns at tiles */
-    bool turns;              /* and its products have the registers for it */
+    bool ping_pong_fits;     /* and its products have the registers for it */
     bool asks_cooperative_3; /* for three groups that share each tile */
     bool cooperative_3;      /* and its products can be shared so */
     unsigned dots, wgmma_dots; /* products in the text, and those that warpgroups compute */
@@ -57,11 +57,11 @@ typedef struct tune_work {
 
 /* What the passes make of the kernel. */
 typedef struct tune_passes {
-    bool roles;         /* warps copy for the others */
-    bool turns;         /* of which two groups take turns at tiles */
-    bool cooperative_3; /* or three share each tile */
-    bool persistent;    /* each block computes many tiles */
-    int64_t shared;     /* bytes of shared memory */
+    bool roles;          /* warps copy for the others */
+    bool ping_pong_fits; /* of which two groups take turns at tiles */
+    bool cooperative_3;  /* or three share each tile */
+    bool persistent;     /* each block computes many tiles */
+    int64_t shared;      /* bytes of shared memory */
 } tune_passes;
 
 /* strategy: none where the kernel's sums are not split. */

@@ -72,7 +72,7 @@ static bool is_sound(const tile_dot_facts *dot) {
 }
 
 static unsigned warps_of_sums(const scan *s, const tile_dot_facts *dot) {
-    return tile_dot_sum_warps(dot, s->w->turns);
+    return tile_dot_sum_warps(dot, s->w->ping_pong_fits);
 }
 
 static unsigned row_dim_of_cooperative_3(const scan *s, const tile_dot_facts *dot) {
@@ -86,21 +86,21 @@ static bool takes_wgmma(const scan *s, tile_op id, const tile_dot_facts *dot, un
     bool asked = via && strcmp(via, "wgmma") == 0;
     unsigned operand;
     if (!tile_target_has(s->target, TILE_FEATURE_wgmma) || (via && !asked) ||
-        tile_find_wgmma_obstacle(dot) != TILE_WGMMA_FITS)
+        tile_find_wgmma_obstacle(dot) != TILE_WGMMA_NO_OBSTACLE)
         return false;
     *row_dim =
         tile_dot_prefer_row_dim(dot, warps_of_sums(s, dot), row_dim_of_cooperative_3(s, dot), 2);
-    if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_FITS) return false;
-    return asked ||
-           (!tile_dot_is_flat(dot) && !tile_dot_crowded(dot, *row_dim, warps_of_sums(s, dot), 0));
+    if (tile_choose_row_dim(dot, false, row_dim, &operand) != TILE_WGMMA_NO_OBSTACLE) return false;
+    return asked || (!tile_dot_is_flat(dot) &&
+                     !tile_dot_excess_registers(dot, *row_dim, warps_of_sums(s, dot), 0));
 }
 
 /* What the product says about the loop that it stands in. */
 static void note_in_loop(scan *s, const tile_dot_facts *dot, bool wgmma, unsigned row_dim) {
     pipelined_scan *loop = &s->loop;
     if (!loop->facts.target) return;
-    loop->roles &= !tile_loop_refuses_dot(&loop->facts, wgmma, tile_mma_find(&dot->query)).why;
-    s->w->turns &= !tile_dot_refuses_turns(dot).why;
+    loop->roles &= !tile_loop_rejects_dot(&loop->facts, wgmma, tile_mma_find(&dot->query)).why;
+    s->w->ping_pong_fits &= !tile_dot_rejects_ping_pong(dot).why;
     s->w->cooperative_3 &= wgmma && tile_dot_admits_cooperative_3(dot, row_dim) &&
                            (!loop->dots || loop->row_dim == row_dim);
     loop->dots++;
@@ -159,7 +159,7 @@ void scan_add_dot(scan *s, tile_op id, const tile_op_data *op, double times) {
     const operands_read of = {.lhs = is_read(s, op->operands[0]),
                               .rhs = is_read(s, op->operands[op->segment[0]])};
     unsigned row_dim =
-        tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_EXCHANGED;
+        tile_dot_admits(&dot, TILE_WGMMA_PLAIN) ? TILE_WGMMA_PLAIN : TILE_WGMMA_SWAPPED;
     bool sound = is_sound(&dot), wgmma = sound && takes_wgmma(s, id, &dot, &row_dim);
     if (sound) note_in_loop(s, &dot, wgmma, row_dim);
     s->cost->operations += operations;

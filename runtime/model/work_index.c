@@ -9,13 +9,13 @@
  */
 enum { DIVISION = 22, REMAINDER = 2, OTHER = 1, OF_DIM = 4, OF_COPY = 4, VECTOR = 16 /* bytes */ };
 
-enum { MOST_DIVISIONS = 32, DEEPEST = 64 };
+enum { MAX_DIVISIONS = 32, DEEPEST = 64 };
 
 typedef struct cone {
     scan *s;
     tile_region region; /* what is computed elsewhere is computed once */
     uint32_t round;     /* its number: of values that have been counted */
-    uint64_t divisions[MOST_DIVISIONS];
+    uint64_t divisions[MAX_DIVISIONS];
     unsigned division_count;
     double by_thread, by_vector;
 } cone;
@@ -49,16 +49,16 @@ static bool is_constant(const tile_function *f, tile_value value) {
 
 /* A constant divisor is multiplied by; what cannot be listed is taken to be new. */
 static double instructions_of(cone *c, tile_value value, const tile_op_data *op) {
-    enum { LOOKED_THROUGH = 6 };
+    enum { MAX_TRACED = 6 };
     if (op->opcode == TILE_OP_splat || op->opcode == TILE_OP_iota ||
         op->opcode == TILE_OP_broadcast)
         return 0;
     if (!tile_opcode_divides((tile_opcode)op->opcode) || is_constant(c->s->f, op->operands[1]))
         return OTHER;
-    uint64_t key = key_of(c, value, LOOKED_THROUGH);
+    uint64_t key = key_of(c, value, MAX_TRACED);
     for (unsigned i = 0; i < c->division_count; i++)
         if (c->divisions[i] == key) return REMAINDER;
-    if (c->division_count < MOST_DIVISIONS) c->divisions[c->division_count++] = key;
+    if (c->division_count < MAX_DIVISIONS) c->divisions[c->division_count++] = key;
     return DIVISION;
 }
 

@@ -155,7 +155,7 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     s->along[buffer.id] = (uint8_t)scan_along(s, op->operands[0], to->rank);
     s->rounded[buffer.id] |=
         ahead && scan_scalar_of(s, from) == TILE_f32 && scan_scalar_of(s, to) == TILE_tf32;
-    if (tile_is_beside_pipelined(s->f, id)) s->beside += scan_whole_bytes(scan_bytes_of(s, to));
+    if (tile_precedes_pipelined(s->f, id)) s->beside += scan_whole_bytes(scan_bytes_of(s, to));
     note_copy(s, id);
     scan_add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);

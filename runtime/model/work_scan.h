@@ -41,7 +41,7 @@ typedef struct scan {
     bool waits;                /* the innermost loop, for loads */
     int64_t stages;            /* of the innermost loop */
     unsigned groups;           /* of warps, that share the iterations of the loop around it; 1 */
-    bool turns;                /* semaphores */
+    bool ping_pong_fits;       /* semaphores */
     uint32_t *counted;         /* by value: the last gathered copy whose instructions it is among */
     uint32_t gathered;         /* such copies so far */
     int64_t least_scratch;

@@ -4,23 +4,23 @@
 #include "lib/support/scalar.h"
 
 /* Wrapped to the width of the type. */
-static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_manner manner,
+static bool integer_value(tile_opcode opcode, tile_scalar scalar, tile_arith_flags arith_flags,
                           const double *x, double *result) {
     int64_t value, in[3];
     unsigned char bytes[sizeof(int64_t)];
     for (unsigned i = 0; i < 3; i++) in[i] = tile_integer_from_double(x[i], INT64_MIN, INT64_MAX);
-    if (!tile_fold_element(opcode, scalar, manner, in[0], in[1], in[2], &value)) return false;
+    if (!tile_fold_element(opcode, scalar, arith_flags, in[0], in[1], in[2], &value)) return false;
     tile_integer_write(scalar, bytes, value);
     *result = (double)tile_integer_read(scalar, bytes);
     return true;
 }
 
-double tile_element_cast(tile_scalar from, tile_scalar to, tile_manner manner, double x) {
+double tile_element_cast(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags, double x) {
     unsigned char bytes[sizeof(double)];
     if (tile_scalar_is_floating(from))
-        tile_cast_float(to, manner, x, bytes);
+        tile_cast_float(to, arith_flags, x, bytes);
     else
-        tile_cast_integer(from, to, manner, tile_integer_from_double(x, INT64_MIN, INT64_MAX),
+        tile_cast_integer(from, to, arith_flags, tile_integer_from_double(x, INT64_MIN, INT64_MAX),
                           bytes);
     return tile_scalar_read(to, bytes);
 }
@@ -32,16 +32,16 @@ static double bitcast_value(tile_scalar from, tile_scalar to, double x) {
 }
 
 /* One element of an element-wise operation; from: the type of the first operand. */
-bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
-                        const double *x, double *result) {
+bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
+                        tile_arith_flags arith_flags, const double *x, double *result) {
     switch (opcode) {
-    case TILE_OP_cast: *result = tile_element_cast(from, to, manner, x[0]); return true;
+    case TILE_OP_cast: *result = tile_element_cast(from, to, arith_flags, x[0]); return true;
     case TILE_OP_bitcast: *result = bitcast_value(from, to, x[0]); return true;
     case TILE_OP_splat: *result = x[0]; return true;
     case TILE_OP_select: *result = x[0] != 0 ? x[1] : x[2]; return true;
     default: break;
     }
     if (tile_scalar_is_floating(from))
-        return tile_fold_real(opcode, TILE_f64, manner, x[0], x[1], x[2], result);
-    return integer_value(opcode, to, manner, x, result);
+        return tile_fold_real(opcode, TILE_f64, arith_flags, x[0], x[1], x[2], result);
+    return integer_value(opcode, to, arith_flags, x, result);
 }

@@ -6,8 +6,8 @@
 
 /* The operands x, up to three of them, as numbers. from: the type of the first one. False where the
  * operation has no result: a division by zero, or a type that it does not take. */
-bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to, tile_manner manner,
-                        const double *x, double *result);
-double tile_element_cast(tile_scalar from, tile_scalar to, tile_manner manner, double x);
+bool tile_element_value(tile_opcode opcode, tile_scalar from, tile_scalar to,
+                        tile_arith_flags arith_flags, const double *x, double *result);
+double tile_element_cast(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags, double x);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* A matrix as integers of another type; NULL: no memory. */
 static int64_t *as_integers(const double *from, size_t count, tile_scalar type, tile_scalar to) {
-    const tile_manner plain = {.nan = false};
+    const tile_arith_flags plain = {.nan = false};
     int64_t *integers = malloc(sizeof *integers * (count + 1));
     for (size_t i = 0; integers && i < count; i++)
         integers[i] = (int64_t)tile_element_cast(type, to, plain, from[i]);

@@ -30,13 +30,14 @@ static void fail_element(evaluation *e, const tile_op_data *op, tile_scalar scal
 /* Many elements of a reference are only rounded; without the way through every operation that is
  * several times faster. False: it is something else. */
 static bool compute_rounding(const evaluation *e, tile_op id, tile_scalar from, tile_scalar scalar,
-                             tile_manner manner, double *to) {
+                             tile_arith_flags arith_flags, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
     uint32_t src = tile_first_operand(e->f, id).id;
     size_t count = e->counts[op->first_result.id];
     const double *x = e->data[src];
     bool rounds = op->opcode == TILE_OP_cast && tile_scalar_is_floating(from) &&
-                  tile_scalar_is_floating(scalar) && !manner.saturates && !manner.rounding;
+                  tile_scalar_is_floating(scalar) && !arith_flags.saturates &&
+                  !arith_flags.rounding;
     if (!rounds || e->counts[src] != count) return false;
     if (scalar == TILE_f32)
         for (size_t i = 0; i < count; i++) to[i] = (float)x[i];
@@ -50,16 +51,16 @@ static void compute_elementwise(evaluation *e, tile_op id, double *to) {
     const tile_op_data *op = tile_op_at(e->f, id);
     tile_scalar from = evaluation_scalar_of(e, tile_value_type(e->f, tile_first_operand(e->f, id)));
     tile_scalar scalar = evaluation_scalar_of(e, tile_value_type(e->f, op->first_result));
-    tile_manner manner = tile_op_manner(e->f, id);
+    tile_arith_flags arith_flags = tile_op_arith_flags(e->f, id);
     size_t count = e->counts[op->first_result.id], at[3] = {0};
-    if (compute_rounding(e, id, from, scalar, manner, to)) return;
+    if (compute_rounding(e, id, from, scalar, arith_flags, to)) return;
     for (size_t i = 0; i < count && !e->failed; i++) {
         double x[3] = {0};
         for (uint32_t o = 0; o < op->operand_count && o < 3; o++) {
             x[o] = e->data[op->operands[o].id][at[o]];
             at[o] = at[o] + 1 == e->counts[op->operands[o].id] ? 0 : at[o] + 1;
         }
-        if (!tile_element_value((tile_opcode)op->opcode, from, scalar, manner, x, &to[i]))
+        if (!tile_element_value((tile_opcode)op->opcode, from, scalar, arith_flags, x, &to[i]))
             fail_element(e, op, from);
     }
 }

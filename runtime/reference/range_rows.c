@@ -54,7 +54,7 @@ static tile_interval combine(const running *r, tile_interval a, tile_interval b)
     double value;
     const tile_interval both[2] = {a, b};
     const double numbers[3] = {a.low, b.low, 0};
-    if (!tile_element_value(r->step.opcode, r->type, r->type, r->step.manner, numbers, &value))
+    if (!tile_element_value(r->step.opcode, r->type, r->type, r->step.arith_flags, numbers, &value))
         return type;
     return range_apply(&r->step, both, value);
 }
@@ -119,13 +119,13 @@ static bool open(evaluation *e, tile_value result, ranges *to) {
     return to->low && to->high;
 }
 
-static void put(const ranges *to, size_t i, tile_interval r) {
+static void finish_rows(const ranges *to, size_t i, tile_interval r) {
     to->low[i] = r.low;
     to->high[i] = r.high;
 }
 
 /* Operand 0 along the axis; false where its results are exact. */
-static bool look(evaluation *e, tile_op op, bool rounds, tile_rows *rows) {
+static bool compare_range(evaluation *e, tile_op op, bool rounds, tile_rows *rows) {
     tile_compute_array a;
     int64_t axis = evaluation_attr(e, op, TILE_ATTR_axis, 0);
     if (!evaluation_operand(e, tile_operand_src(e->f, op), &a)) return false;
@@ -147,13 +147,13 @@ void evaluation_range_reduce(evaluation *e, tile_op op) {
     tile_value result = tile_op_result(e->f, op, 0);
     tile_word kind = tile_op_word(e->f, op, TILE_ATTR_kind);
     bool nan_wins = tile_op_has_attr(e->f, op, TILE_ATTR_nan);
-    if (!look(e, op, kind_rounds(kind), &rows) || !open(e, result, &to)) return;
+    if (!compare_range(e, op, kind_rounds(kind), &rows) || !open(e, result, &to)) return;
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
         running r = start(e, kind, evaluation_scalar(e, result), nan_wins);
         size_t first = tile_row_begin(&rows, row);
         for (size_t i = 0; i < rows.extent; i++)
             add(&r, evaluation_range(e, from, first + i * rows.inner));
-        put(&to, row, finish(&r, e->data[result.id][row]));
+        finish_rows(&to, row, finish(&r, e->data[result.id][row]));
     }
 }
 
@@ -163,16 +163,16 @@ void evaluation_range_scan(evaluation *e, tile_op op) {
     uint32_t from = tile_operand_src(e->f, op).id;
     tile_value result = tile_op_result(e->f, op, 0);
     tile_scan scan = tile_scan_of(e->f, op);
-    if (!look(e, op, kind_rounds(scan.kind), &rows) || !open(e, result, &to)) return;
+    if (!compare_range(e, op, kind_rounds(scan.kind), &rows) || !open(e, result, &to)) return;
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
         running r = start(e, scan.kind, evaluation_scalar(e, result), false);
         for (size_t i = 0; i < rows.extent; i++) {
             size_t along = scan.reverse ? rows.extent - 1 - i : i;
             size_t at = tile_row_begin(&rows, row) + along * rows.inner;
             double value = e->data[result.id][at];
-            if (scan.exclusive) put(&to, at, finish(&r, value));
+            if (scan.exclusive) finish_rows(&to, at, finish(&r, value));
             add(&r, evaluation_range(e, from, at));
-            if (!scan.exclusive) put(&to, at, finish(&r, value));
+            if (!scan.exclusive) finish_rows(&to, at, finish(&r, value));
         }
     }
 }
@@ -214,7 +214,8 @@ void evaluation_range_reduce_arg(evaluation *e, tile_op op) {
     uint32_t from = tile_operand_src(e->f, op).id;
     tile_value best = tile_op_result(e->f, op, 0), place = tile_op_result(e->f, op, 1);
     double sign = tile_op_word(e->f, op, TILE_ATTR_kind) == TILE_WORD_kind_max ? 1 : -1;
-    if (!look(e, op, false, &rows) || !open(e, best, &to) || !open(e, place, &places)) return;
+    if (!compare_range(e, op, false, &rows) || !open(e, best, &to) || !open(e, place, &places))
+        return;
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
         contest c;
         tile_interval where = {0, rows.extent ? (double)rows.extent - 1 : 0};
@@ -222,8 +223,8 @@ void evaluation_range_reduce_arg(evaluation *e, tile_op op) {
         if (numbers && rows.extent)
             where = c.certain ? range_point((double)c.first)
                               : (tile_interval){(double)c.first, (double)c.last};
-        put(&to, row, numbers ? turn(c.best, sign) : range_anything());
-        put(&places, row, where);
+        finish_rows(&to, row, numbers ? turn(c.best, sign) : range_anything());
+        finish_rows(&places, row, where);
     }
 }
 
@@ -248,14 +249,14 @@ static void sort_row(const evaluation *e, uint32_t from, const tile_rows *rows, 
             (high ? to->high : to->low)[first + i * rows->inner] = row[i].real;
     }
     for (size_t i = 0; anything && i < rows->extent; i++)
-        put(to, first + i * rows->inner, range_anything());
+        finish_rows(to, first + i * rows->inner, range_anything());
 }
 
 void evaluation_range_sort(evaluation *e, tile_op op) {
     tile_rows rows;
     ranges to;
     bool descending = tile_op_has_attr(e->f, op, TILE_ATTR_descending);
-    if (!look(e, op, false, &rows) || !open(e, tile_op_result(e->f, op, 0), &to)) return;
+    if (!compare_range(e, op, false, &rows) || !open(e, tile_op_result(e->f, op, 0), &to)) return;
     tile_number *row = malloc(sizeof *row * (rows.extent + 1));
     for (size_t r = 0; row && r < rows.outer * rows.inner; r++)
         sort_row(e, tile_operand_src(e->f, op).id, &rows, tile_row_begin(&rows, r), descending, row,

@@ -4,7 +4,7 @@
 #include "lib/support/scalar.h"
 #include "runtime/reference/element.h"
 
-enum { MOST_OPERANDS = 3 };
+enum { MAX_OPERANDS = 3 };
 
 tile_interval range_union(tile_interval a, tile_interval b) {
     if (isnan(a.low) && isnan(a.high) && isnan(b.low) && isnan(b.high)) return a;
@@ -63,18 +63,18 @@ tile_interval range_widen(const tile_error *error, tile_scalar to, tile_interval
 /* Casts ---------------------------------------------------------------------------------------- */
 
 /* Rounded, or kept as it was in a wider type; what is beyond the type's numbers is not kept. */
-static tile_interval round_to(tile_scalar from, tile_scalar to, tile_manner manner,
+static tile_interval round_to(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
                               tile_interval r) {
     double largest = tile_scalar_largest(to);
-    double low = tile_element_cast(from, to, manner, r.low);
-    double high = tile_element_cast(from, to, manner, r.high);
+    double low = tile_element_cast(from, to, arith_flags, r.low);
+    double high = tile_element_cast(from, to, arith_flags, r.high);
     if (fabs(r.low) <= largest && r.low < low) low = r.low;
     if (fabs(r.high) <= largest && r.high > high) high = r.high;
     return (tile_interval){low, high};
 }
 
 tile_interval range_round(tile_scalar to, tile_interval r) {
-    return isnan(r.low) ? r : round_to(TILE_f64, to, (tile_manner){.nan = false}, r);
+    return isnan(r.low) ? r : round_to(TILE_f64, to, (tile_arith_flags){.nan = false}, r);
 }
 
 /* Whether it is not 0. */
@@ -86,11 +86,11 @@ static tile_interval truth_of(tile_interval r) {
 static tile_interval cast_range(const range_op *op, tile_interval r, double value) {
     if (isnan(r.low)) return range_point(value); /* always NaN */
     if (tile_scalar_is_floating(op->to) && tile_scalar_is_floating(op->from))
-        return round_to(op->from, op->to, op->manner, r);
+        return round_to(op->from, op->to, op->arith_flags, r);
     if (range_is_point(r)) return range_point(value);
     if (op->to == TILE_i1) return truth_of(r);
-    return (tile_interval){tile_element_cast(op->from, op->to, op->manner, r.low),
-                           tile_element_cast(op->from, op->to, op->manner, r.high)};
+    return (tile_interval){tile_element_cast(op->from, op->to, op->arith_flags, r.low),
+                           tile_element_cast(op->from, op->to, op->arith_flags, r.high)};
 }
 
 /* Integers ------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static bool step(const tile_interval *x, unsigned count, double *at) {
 /* Of a few integers all results; of many, whatever the type has. */
 static tile_interval try_integers(const range_op *op, const tile_interval *x) {
     static const double most = 256;
-    double at[MOST_OPERANDS] = {0}, combinations = 1, result;
+    double at[MAX_OPERANDS] = {0}, combinations = 1, result;
     tile_interval all = {INFINITY, -INFINITY};
     for (unsigned i = 0; i < op->operand_count; i++) {
         combinations *= x[i].high - x[i].low + 1;
@@ -115,7 +115,7 @@ static tile_interval try_integers(const range_op *op, const tile_interval *x) {
     }
     if (!(combinations <= most)) return range_of_type(op->to);
     do {
-        if (!tile_element_value(op->opcode, op->from, op->to, op->manner, at, &result))
+        if (!tile_element_value(op->opcode, op->from, op->to, op->arith_flags, at, &result))
             return range_of_type(op->to);
         all = (tile_interval){fmin(all.low, result), fmax(all.high, result)};
     } while (step(x, op->operand_count, at));
@@ -145,10 +145,10 @@ static tile_interval try_ends(const range_op *op, const tile_interval *x) {
     all = (tile_interval){INFINITY, -INFINITY};
     for (unsigned i = 0; i < op->operand_count; i++) points |= x[i].low == x[i].high ? 1u << i : 0;
     for (unsigned e = 0; e < 1u << op->operand_count; e++) {
-        double at[MOST_OPERANDS] = {0}, result = NAN;
+        double at[MAX_OPERANDS] = {0}, result = NAN;
         if (e & points) continue;
         for (unsigned i = 0; i < op->operand_count; i++) at[i] = e >> i & 1 ? x[i].high : x[i].low;
-        tile_fold_real(op->opcode, TILE_f64, op->manner, at[0], at[1], at[2], &result);
+        tile_fold_real(op->opcode, TILE_f64, op->arith_flags, at[0], at[1], at[2], &result);
         nan |= isnan(result);
         some |= !isnan(result);
         all = (tile_interval){fmin(all.low, result), fmax(all.high, result)};

@@ -41,7 +41,7 @@ typedef struct range_op {
     unsigned operand_count;
     tile_scalar from, to;  /* the first operand's and the result's */
     tile_scalar precision; /* of the computation: `to`, or what is granted instead of f64 */
-    tile_manner manner;
+    tile_arith_flags arith_flags;
     tile_error error;
 } range_op;
 

@@ -12,7 +12,7 @@ static range_op describe(const evaluation *e, tile_op id) {
                       .from = evaluation_scalar(e, tile_first_operand(e->f, id)),
                       .to = to,
                       .precision = precision,
-                      .manner = tile_op_manner(e->f, id),
+                      .arith_flags = tile_op_arith_flags(e->f, id),
                       .error = tile_op_error_of((tile_opcode)op->opcode, precision,
                                                 tile_op_has_attr(e->f, id, TILE_ATTR_fast))};
 }

@@ -16,7 +16,7 @@
 #include "lib/support/clock.h"
 #include "runtime/tune/dry.h"
 
-enum { MOST_JOBS = 256, WAIT_NANOSECONDS = 100000000 };
+enum { MAX_JOBS = 256, WAIT_NANOSECONDS = 100000000 };
 
 struct tune_builder {
     const tile_device *device;
@@ -31,7 +31,7 @@ struct tune_builder {
     bool *given; /* out, by tune_builder_next */
     bool stop;
     unsigned thread_count;
-    pthread_t threads[MOST_JOBS];
+    pthread_t threads[MAX_JOBS];
 };
 
 /* A thread's own. */
@@ -142,7 +142,7 @@ static unsigned choose_jobs(const tune_builder *b, unsigned jobs) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (!jobs) jobs = cores > 0 ? (unsigned)cores : 1;
     if (jobs > b->count) jobs = (unsigned)b->count;
-    return jobs < MOST_JOBS ? jobs : MOST_JOBS;
+    return jobs < MAX_JOBS ? jobs : MAX_JOBS;
 }
 
 tune_builder *tune_builder_start(const tile_device *device, const tune_task *task,

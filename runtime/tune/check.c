@@ -8,7 +8,7 @@
 #include "lib/ir/function.h"
 #include "runtime/reference/evaluation.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* What the compute is -------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ tile_status tune_check_open(tune_check *c, const tile_module *module, const char
         c->count = c->input_count + tile_function_result_count(compute);
     }
     if (c->count > TILE_MAX_ARGUMENTS) {
-        tile_report(tile_module_context(module), TILE_ERROR, no_place,
+        tile_report(tile_module_context(module), TILE_ERROR, no_location,
                     "the reference of @%s has more than %d arrays", kernel, TILE_MAX_ARGUMENTS);
         return TILE_INVALID;
     }

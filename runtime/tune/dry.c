@@ -40,9 +40,9 @@ static void discard(tile_device *device, tile_variant *variant) {
 /* Nobody knows before the code is loaded; what needs all blocks at once is prepared as if it had
  * the room, unless no code has. */
 static tile_status residency(tile_device *device, tile_variant *variant, int *blocks) {
-    enum { MOST_BLOCKS = 32 };
+    enum { MAX_BLOCKS = 32 };
     (void)device, (void)variant;
-    *blocks = MOST_BLOCKS;
+    *blocks = MAX_BLOCKS;
     return TILE_OK;
 }
 

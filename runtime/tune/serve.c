@@ -90,10 +90,10 @@ int tile_tune_serve_with(int input, int output, tune_serve_hook hook, void *user
     size_t size;
     char *task = read_message(input, &size), *message; /* the arrays' data are in it */
     tune_session *session = task ? begin(output, task, size) : NULL;
-    bool goes_on = session != NULL;
-    int status = goes_on ? 0 : 1;
-    while (goes_on && (message = read_message(input, &size))) {
-        goes_on = serve_trial(session, output, message, size, hook, user);
+    bool keep_going = session != NULL;
+    int status = keep_going ? 0 : 1;
+    while (keep_going && (message = read_message(input, &size))) {
+        keep_going = serve_trial(session, output, message, size, hook, user);
         free(message);
     }
     tune_session_close(session);

@@ -20,7 +20,7 @@
 #include "runtime/tune/worker.h"
 #include "tile/split.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 static const double default_timeout = 20, progress_interval = 0.1;
 static const double hopeless_factor = 1.1; /* above the best median, nobody wins any more */
@@ -50,7 +50,7 @@ typedef struct tuner {
 
 static tile_status fail(const tuner *u, tile_status status, const char *format, const char *a) {
     tile_arena arena = {0};
-    tile_report(u->device->context, TILE_ERROR, u->f ? u->f->loc : no_place, "%s",
+    tile_report(u->device->context, TILE_ERROR, u->f ? u->f->loc : no_location, "%s",
                 tile_arena_format(&arena, format, a));
     tile_arena_reset(&arena);
     return status;
@@ -58,7 +58,7 @@ static tile_status fail(const tuner *u, tile_status status, const char *format, 
 
 /* Progress ------------------------------------------------------------------------------------- */
 
-static void tell(tuner *u, const char *stage, size_t done, size_t total, double since) {
+static void report_problem(tuner *u, const char *stage, size_t done, size_t total, double since) {
     const tile_tune_progress progress = {.stage = stage,
                                          .name = u->t->facts.name,
                                          .done = (unsigned)done,
@@ -68,7 +68,7 @@ static void tell(tuner *u, const char *stage, size_t done, size_t total, double 
     if (u->options.progress) u->options.progress(&progress, u->options.user);
 }
 
-static bool is_time_to_tell(tuner *u) {
+static bool is_progress_due(tuner *u) {
     double time = tile_seconds_now();
     if (time - u->last_progress < progress_interval) return false;
     u->last_progress = time;
@@ -77,27 +77,28 @@ static bool is_time_to_tell(tuner *u) {
 
 static void show_progress(tuner *u, bool now) {
     double time = tile_seconds_now();
-    if (!now && !is_time_to_tell(u)) return;
+    if (!now && !is_progress_due(u)) return;
     size_t built = u->builder ? tune_builder_count(u->builder) : u->runnable;
     bool builds = u->device->ops->wants && u->builder;
-    if (builds && !u->tuning_start) tell(u, "Building", built, u->runnable, u->start);
+    if (builds && !u->tuning_start) report_problem(u, "Building", built, u->runnable, u->start);
     if (builds && !u->tuning_start && built == u->runnable) {
         u->t->facts.build_seconds = time - u->start;
         u->tuning_start = u->start;
     }
     if (!builds || u->tuning_start)
-        tell(u, "Tuning", u->tried, u->runnable, u->tuning_start ? u->tuning_start : u->start);
+        report_problem(u, "Tuning", u->tried, u->runnable,
+                       u->tuning_start ? u->tuning_start : u->start);
 }
 
 /* What comes before the first candidate may take half of the budget, so that one is tried within
  * it. */
 static bool prepare_on(const char *stage, size_t done, size_t total, void *user) {
     tuner *u = user;
-    if (is_time_to_tell(u)) tell(u, stage, done, total, u->start);
+    if (is_progress_due(u)) report_problem(u, stage, done, total, u->start);
     return !(u->options.budget > 0) || tile_seconds_now() - u->start < u->options.budget / 2;
 }
 
-static void show_idle(void *user) {
+static void report_idle(void *user) {
     show_progress(user, false);
 }
 
@@ -204,7 +205,7 @@ static const char *driver_text(const tuner *u) {
     return tile_arena_format((tile_arena *)&u->arena, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
-static const char *find_reason_against_keeping(const tuner *u) {
+static const char *find_reason_not_to_keep(const tuner *u) {
     if (!u->device->cache) return "the device has no cache";
     if (u->options.binding_count) return "it is the best point that agrees with the given bindings";
     return NULL;
@@ -215,7 +216,7 @@ static const char in_one_part[] = TILE_SPLIT_FACTOR "=1 " TILE_SPLIT_STRATEGY "=
 static void keep_best(tuner *u) {
     tile_tuning *t = u->t;
     const tile_tuned_point whole = {.bindings = ""};
-    if (t->best) t->unkept = find_reason_against_keeping(u);
+    if (t->best) t->unkept = find_reason_not_to_keep(u);
     if (!t->best || t->unkept) return;
     const tile_tuned_point point = {
         .kernel_name = t->kernel,
@@ -422,7 +423,7 @@ static tile_status run(tuner *u) {
                               .timeout = u->options.timeout,
                               .most_bytes = u->options.worker_bytes ? u->options.worker_bytes
                                                                     : half_of_memory(),
-                              .idle = show_idle,
+                              .idle = report_idle,
                               .user = u};
     u->builder = tune_builder_start(u->device, &u->task, u->store, u->t->points, u->runnable,
                                     u->options.jobs);

@@ -18,10 +18,10 @@ static const double start_factor = 3, least_start_seconds = 5;
 /* A process may be killed while it starts, for reasons that pass (memory, a signal to a group). */
 enum { STARTS = 3 };
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 /* Why there was no answer. */
-typedef enum trouble { NO_TROUBLE, DIED, TIMEOUT, MEMORY, NONSENSE } trouble;
+typedef enum worker_failure { NO_FAILURE, DIED, TIMEOUT, MEMORY, BAD_REPLY } worker_failure;
 
 /* Resident bytes; 0 if that cannot be known. */
 static uint64_t count_bytes(pid_t process) {
@@ -35,34 +35,35 @@ static uint64_t count_bytes(pid_t process) {
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool goes_on(void *user) {
+static bool keep_going(void *user) {
     const tune_runner *r = user;
     if (r->idle) r->idle(r->user);
     return !r->most_bytes || count_bytes(r->worker.process) <= r->most_bytes;
 }
 
 /* Sends a message and reads the answer, which is such a record, into the arena. */
-static trouble ask(tune_runner *r, const tile_text *message, double seconds, tile_arena *arena,
-                   const tile_record *record, void *answer) {
-    static const trouble troubles[] = {
-        [TILE_CHILD_GONE] = DIED, [TILE_CHILD_LATE] = TIMEOUT, [TILE_CHILD_GIVEN_UP] = MEMORY};
+static worker_failure exchange(tune_runner *r, const tile_text *message, double seconds,
+                               tile_arena *arena, const tile_record *record, void *answer) {
+    static const worker_failure troubles[] = {[TILE_CHILD_CLOSED] = DIED,
+                                              [TILE_CHILD_TIMED_OUT] = TIMEOUT,
+                                              [TILE_CHILD_ABANDONED] = MEMORY};
     uint64_t size = message->length;
-    const tile_child_patience patience = {tile_seconds_now() + seconds, goes_on, r};
-    tile_child_trouble t = tile_child_put(&r->worker, &size, sizeof size, &patience);
-    if (!t) t = tile_child_put(&r->worker, message->data, message->length, &patience);
-    if (!t) t = tile_child_get(&r->worker, &size, sizeof size, &patience);
-    if (!t && size > TUNE_LONGEST_MESSAGE) return NONSENSE;
+    const tile_child_wait_limit wait_limit = {tile_seconds_now() + seconds, keep_going, r};
+    tile_child_result t = tile_child_put(&r->worker, &size, sizeof size, &wait_limit);
+    if (!t) t = tile_child_put(&r->worker, message->data, message->length, &wait_limit);
+    if (!t) t = tile_child_get(&r->worker, &size, sizeof size, &wait_limit);
+    if (!t && size > TUNE_LONGEST_MESSAGE) return BAD_REPLY;
     if (t) return troubles[t];
     char *data = tile_arena_alloc(arena, (size_t)size + 1);
-    t = tile_child_get(&r->worker, data, (size_t)size, &patience);
+    t = tile_child_get(&r->worker, data, (size_t)size, &wait_limit);
     if (t) return troubles[t];
-    return tile_record_unpack(record, data, (size_t)size, arena, answer) ? NO_TROUBLE : NONSENSE;
+    return tile_record_unpack(record, data, (size_t)size, arena, answer) ? NO_FAILURE : BAD_REPLY;
 }
 
 /* Starting ------------------------------------------------------------------------------------- */
 
 static tile_status fail_system(const tune_runner *r, int error) {
-    tile_report(r->context, TILE_ERROR, no_place, "the worker %s: %s", r->path, strerror(error));
+    tile_report(r->context, TILE_ERROR, no_location, "the worker %s: %s", r->path, strerror(error));
     return error == ENOENT || error == EACCES ? TILE_UNAVAILABLE : TILE_FAILED;
 }
 
@@ -72,12 +73,12 @@ static tile_status spawn(tune_runner *r) {
     return error ? fail_system(r, error) : TILE_OK;
 }
 
-static const char *describe_end(trouble t, int state, tile_arena *arena) {
+static const char *describe_end(worker_failure t, int state, tile_arena *arena) {
     switch (t) {
     case TIMEOUT: return "it took too long";
     case MEMORY: return "it took too much memory";
-    case NONSENSE: return "its answer does not follow the protocol";
-    case NO_TROUBLE:
+    case BAD_REPLY: return "its answer does not follow the protocol";
+    case NO_FAILURE:
     case DIED: break;
     }
     if (WIFSIGNALED(state))
@@ -87,14 +88,14 @@ static const char *describe_end(trouble t, int state, tile_arena *arena) {
 }
 
 /* A worker that has ended by itself is asked how; another one is killed. */
-static int reap(tune_runner *r, trouble t) {
+static int reap(tune_runner *r, worker_failure t) {
     if (t == DIED) tile_child_wait(&r->worker, 1);
     tile_child_end(&r->worker, HUGE_VAL);
     return r->worker.state;
 }
 
 /* What a worker that does not begin is reported with. */
-static const char *describe_start(trouble t, double seconds, int state, tile_arena *arena) {
+static const char *describe_start(worker_failure t, double seconds, int state, tile_arena *arena) {
     switch (t) {
     case TIMEOUT:
         return tile_arena_format(arena,
@@ -102,8 +103,8 @@ static const char *describe_start(trouble t, double seconds, int state, tile_are
                                  "a longer timeout if it is one",
                                  seconds);
     case MEMORY:
-    case NONSENSE:
-    case NO_TROUBLE:
+    case BAD_REPLY:
+    case NO_FAILURE:
     case DIED: break;
     }
     return describe_end(t, state, arena);
@@ -119,7 +120,7 @@ static tile_status begin_once(tune_runner *r, tile_arena *arena, const char **wh
     tile_status status = spawn(r);
     if (status != TILE_OK) return status;
     tile_record_pack(&tune_start_record, &begin, &message);
-    trouble t = ask(r, &message, seconds, arena, &tune_answer_record, &answer);
+    worker_failure t = exchange(r, &message, seconds, arena, &tune_answer_record, &answer);
     *killed = false;
     *why = NULL;
     if (!t && !*answer.refusal) return TILE_OK;
@@ -140,8 +141,8 @@ static tile_status begin_process(tune_runner *r) {
     }
     if (status == TILE_OK && why) {
         const char *often = killed ? ", in each of three starts" : "";
-        tile_report(r->context, TILE_ERROR, no_place, "the worker %s does not begin: %s%s", r->path,
-                    why, often);
+        tile_report(r->context, TILE_ERROR, no_location, "the worker %s does not begin: %s%s",
+                    r->path, why, often);
         status = TILE_UNAVAILABLE;
     }
     tile_arena_reset(&arena);
@@ -153,7 +154,7 @@ tile_status tune_runner_start(tune_runner *r) {
     const char *why = "";
     if (r->path) return begin_process(r);
     r->session = tune_session_open(r->task, r->task_size, &arena, &why);
-    if (!r->session) tile_report(r->context, TILE_ERROR, no_place, "%s", why);
+    if (!r->session) tile_report(r->context, TILE_ERROR, no_location, "%s", why);
     tile_arena_reset(&arena);
     return r->session ? TILE_OK : TILE_FAILED;
 }
@@ -178,7 +179,7 @@ static tile_status try_in_process(tune_runner *r, const tune_trial *trial, tile_
     tune_session_try(r->session, trial, arena, outcome);
     if (!outcome->broken) return TILE_OK;
     tile_report(
-        r->context, TILE_ERROR, no_place,
+        r->context, TILE_ERROR, no_location,
         "a candidate's fault (%s) has ended this process's CUDA context: tune with a worker",
         outcome->why);
     return TILE_FAULT;
@@ -189,12 +190,12 @@ tile_status tune_runner_try(tune_runner *r, const tune_trial *trial, tile_arena 
     static const tile_candidate_state states[] = {[DIED] = TILE_CANDIDATE_fault,
                                                   [TIMEOUT] = TILE_CANDIDATE_timeout,
                                                   [MEMORY] = TILE_CANDIDATE_memory,
-                                                  [NONSENSE] = TILE_CANDIDATE_fault};
+                                                  [BAD_REPLY] = TILE_CANDIDATE_fault};
     tile_arena scratch = {0};
     tile_text message = {.arena = &scratch};
     if (!r->path) return try_in_process(r, trial, arena, outcome);
     tile_record_pack(&tune_trial_record, trial, &message);
-    trouble t = ask(r, &message, r->timeout, arena, &tune_outcome_record, outcome);
+    worker_failure t = exchange(r, &message, r->timeout, arena, &tune_outcome_record, outcome);
     tile_arena_reset(&scratch);
     if (!t && !outcome->broken) return TILE_OK;
     int state = reap(r, t ? t : DIED);

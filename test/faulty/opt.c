@@ -11,7 +11,7 @@ const tile_pass_info *faulty_pass_at(unsigned index);
 tile_status faulty_run_passes(tile_module *module, const char *pipeline,
                               const tile_pass_options *options);
 
-enum { MOST_PASSES = 64 };
+enum { MAX_PASSES = 64 };
 
 static tile_op find(const tile_function *f, tile_opcode opcode) {
     for (uint32_t id = 1; id < f->op_count; id++)
@@ -42,7 +42,7 @@ static tile_status plant(tile_pass *pass, tile_function *f) {
 }
 
 static const tile_pass_table *all_passes(void) {
-    static tile_pass_row rows[MOST_PASSES];
+    static tile_pass_row rows[MAX_PASSES];
     static tile_pass_table table = {rows, 0};
     if (table.count) return &table;
     memcpy(rows, tile_all_passes.rows, tile_all_passes.count * sizeof *rows);

@@ -32,7 +32,7 @@
 #include "tile/pass.h"
 #include "tile/split.h"
 
-enum { SIZE = 2048, SMS = 132, MOST_BINDINGS = 16, MOST_DOTS = 64, NOT_ASKED = -1 };
+enum { SIZE = 2048, SMS = 132, MAX_BINDINGS = 16, MAX_DOTS = 64, NOT_ASKED = -1 };
 
 typedef struct facts {
     unsigned dots, wgmma, sets, stages;
@@ -42,7 +42,7 @@ typedef struct facts {
 
 typedef struct run {
     const tile_target *target;
-    tile_pass_option given[MOST_BINDINGS];
+    tile_pass_option given[MAX_BINDINGS];
     unsigned given_count;
     const tile_module *module;
     const tile_function *f;
@@ -56,8 +56,8 @@ typedef struct run {
 
 typedef struct found {
     facts facts;
-    tile_loc dots[MOST_DOTS];
-    bool wgmma[MOST_DOTS];
+    tile_loc dots[MAX_DOTS];
+    bool wgmma[MAX_DOTS];
 } found;
 
 static void add_dot(found *x, const tile_function *f, tile_op op) {
@@ -65,7 +65,7 @@ static void add_dot(found *x, const tile_function *f, tile_op op) {
     unsigned i = 0;
     while (i < x->facts.dots && (x->dots[i].line != loc.line || x->dots[i].column != loc.column))
         i++;
-    if (i == MOST_DOTS) return;
+    if (i == MAX_DOTS) return;
     if (i == x->facts.dots) x->wgmma[x->facts.dots++] = true;
     x->dots[i] = loc;
     x->wgmma[i] &= tile_op_word(f, op, TILE_ATTR_via) == TILE_WORD_via_wgmma;
@@ -139,7 +139,7 @@ static bool compile(const run *r, const tile_binding *bindings, unsigned count, 
     tile_module *module = tile_module_clone(r->module);
     bool ok = tile_instantiate_for(module, r->f->name, bindings, count, r->target) == TILE_OK;
     tile_function *f = tile_module_find(module, r->f->name);
-    if (ok && tile_takes_steps(f)) ok = tile_make_steps(module, r->f->name, r->target) == TILE_OK;
+    if (ok && tile_becomes_plan(f)) ok = tile_make_steps(module, r->f->name, r->target) == TILE_OK;
     for (f = module->first; ok && f; f = f->next)
         if (f->kind == TILE_KERNEL && !f->param_count && f->level == 2 &&
             (strcmp(f->name, r->f->name) == 0 || !tile_module_find(r->module, f->name)))
@@ -169,7 +169,7 @@ static facts expect(const run *r, const tile_bound_params *point) {
     return (facts){.dots = w.dots,
                    .wgmma = w.wgmma_dots,
                    .roles = made.roles,
-                   .sets = made.turns           ? 2
+                   .sets = made.ping_pong_fits  ? 2
                            : made.cooperative_3 ? 3
                                                 : 1,
                    .stages = w.depth > 1 ? (unsigned)w.depth : 1,
@@ -198,7 +198,7 @@ static bool visit_point(const tile_bound_params *point, void *user) {
     tile_arena arena = {0};
     unsigned count;
     facts made;
-    tile_binding given[MOST_BINDINGS];
+    tile_binding given[MAX_BINDINGS];
     for (unsigned i = 0; i < r->given_count; i++)
         given[i] = (tile_binding){r->given[i].key, r->given[i].value};
     if (r->points++ % r->shares != r->share - 1) return true;
@@ -284,7 +284,7 @@ int main(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         char *equal = strchr(argv[i], '=');
         if (sscanf(argv[i], "--share=%u/%u", &r.share, &r.shares) == 2) continue;
-        if (equal && r.given_count < MOST_BINDINGS) {
+        if (equal && r.given_count < MAX_BINDINGS) {
             *equal = 0;
             r.given[r.given_count++] = (tile_pass_option){argv[i], equal + 1};
         } else {

@@ -14,7 +14,7 @@ Test(clocks, a_barrier_tells_all_of_all) {
     cr_assert_not(cpu_clock_knows(&a, 9, 1));
     a.used = b.used = true;
     cpu_clock *both[] = {&a, &b};
-    cpu_clock_meet(both, 2);
+    cpu_clock_join(both, 2);
     cr_assert(cpu_clock_knows(&a, 9, 1));
     cr_assert(cpu_clock_knows(&b, 8, 1));
     cr_assert_not(cpu_clock_knows(&a, 9, b.time), "what comes after the barrier is not known");
@@ -72,16 +72,16 @@ Test(clocks, what_some_know_is_told_by_them_until_all_meet) {
     cpu_clock_start(&a, 8);
     cpu_clock_start(&b, 9);
     cpu_known *first = cpu_clock_release(&a);
-    cpu_clock_acquire_apart(&b, first);
+    cpu_clock_acquire_partial(&b, first);
     cr_assert(cpu_clock_knows(&b, 8, 1));
     cr_assert_not(cpu_clock_all_know(&b, 8, 1));
     cpu_known *others = cpu_clock_release_part(&b, 1, NULL, 0, false);
     cpu_known *theirs = cpu_clock_release_part(&b, 1, NULL, 0, true);
     cr_assert_eq(cpu_known_time(others, 8), 0);
     cr_assert_eq(cpu_known_time(theirs, 8), 1);
-    cpu_clock_meet(alone, 1);
+    cpu_clock_join(alone, 1);
     cr_assert(cpu_clock_all_know(&b, 8, 1));
-    cr_assert_null(b.apart);
+    cr_assert_null(b.partial);
     cpu_known_drop(first);
     cpu_known_drop(others);
     cpu_known_drop(theirs);
@@ -96,14 +96,14 @@ Test(clocks, a_cause_is_past_and_not_seen) {
     cpu_clock_start(&c, 10);
     cpu_known *first = cpu_clock_release(&a);
     cpu_clock_acquire(&b, first);
-    cpu_known *cause = cpu_clock_cause(&b);
+    cpu_known *cause = cpu_clock_background(&b);
     cpu_clock_acquire(&c, cause);
     cr_assert_not(cpu_clock_knows(&c, 8, 1));
     cr_assert_not(cpu_clock_knows(&c, 9, 1));
     cr_assert(cpu_clock_knows(&c, 8 + CPU_CAUSED, 1));
     cr_assert(cpu_clock_knows(&c, 9 + CPU_CAUSED, 1));
     cr_assert_not(cpu_clock_knows(&c, 9 + CPU_CAUSED, b.time), "what it does next");
-    cpu_known *passed_on = cpu_clock_cause(&c);
+    cpu_known *passed_on = cpu_clock_background(&c);
     cr_assert_eq(cpu_known_time(passed_on, 8 + CPU_CAUSED), 1);
     cr_assert_eq(cpu_known_time(passed_on, 8), 0);
     cpu_known_drop(first);
@@ -139,7 +139,7 @@ static void meet_all_from(model *m, unsigned first, unsigned count) {
         m->times[first + i][first + i] = clocks[i]->time;
         raise_times(all, m->times[first + i]);
     }
-    cpu_clock_meet(clocks, count);
+    cpu_clock_join(clocks, count);
     for (unsigned i = 0; i < count; i++) raise_times(m->times[first + i], all);
 }
 

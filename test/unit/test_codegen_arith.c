@@ -56,8 +56,9 @@ static void check(const char *text, tile_opcode opcode, bool is_unsigned) {
         for (int j = 0; j < RIGHTS; j++) {
             int64_t expected;
             if (!is_defined(opcode, rights[j])) continue;
-            cr_assert(tile_fold_element(opcode, TILE_i32, (tile_manner){.is_unsigned = is_unsigned},
-                                        lefts[i], rights[j], 0, &expected));
+            cr_assert(tile_fold_element(opcode, TILE_i32,
+                                        (tile_arith_flags){.is_unsigned = is_unsigned}, lefts[i],
+                                        rights[j], 0, &expected));
             text = strstr(text, store);
             cr_assert(text, "a result is missing");
             text += strlen(store);

@@ -17,8 +17,8 @@ enum { MAX_INPUTS = 40000, WIDTH = 4, PART = 1024 }; /* PART: inputs of a kernel
 typedef struct inputs {
     double values[MAX_INPUTS];
     unsigned count;
-    unsigned parts;     /* checked or left to another share, of all casts */
-    tile_manner manner; /* of the casts */
+    unsigned parts;               /* checked or left to another share, of all casts */
+    tile_arith_flags arith_flags; /* of the casts */
 } inputs;
 
 static void add(inputs *in, double value) {
@@ -53,15 +53,15 @@ static const char *read_store(const char *at, uint32_t *words, unsigned count) {
 }
 
 /* What memory holds of a cast vector, as little-endian words. */
-static void expect_words(tile_scalar from, tile_scalar to, tile_manner manner, const double *values,
-                         unsigned width, uint32_t *words) {
+static void expect_words(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                         const double *values, unsigned width, uint32_t *words) {
     unsigned char bytes[8 * WIDTH] = {0};
     for (unsigned k = 0; k < width; k++)
         if (tile_scalar_is_floating(from))
-            tile_cast_float(to, manner, tile_scalar_round(from, values[k]),
+            tile_cast_float(to, arith_flags, tile_scalar_round(from, values[k]),
                             bytes + k * tile_scalar_bytes(to));
         else
-            tile_cast_integer(from, to, manner, tile_wrap_int(from, (int64_t)values[k]),
+            tile_cast_integer(from, to, arith_flags, tile_wrap_int(from, (int64_t)values[k]),
                               bytes + k * tile_scalar_bytes(to));
     memcpy(words, bytes, sizeof bytes);
 }
@@ -76,12 +76,12 @@ static void expect_same(tile_scalar from, tile_scalar to, double value, const ch
               tile_scalar_read(to, got), tile_scalar_read(to, expected));
 }
 
-static void set_manner(tile_function *f, tile_value cast, tile_manner manner) {
+static void set_manner(tile_function *f, tile_value cast, tile_arith_flags arith_flags) {
     static const char *const words[] = {"", "even", "zero", "up", "down"};
     tile_op op = tile_value_op(f, cast);
-    if (manner.is_unsigned) tile_op_set_flag(f, op, TILE_ATTR_unsigned);
-    if (manner.saturates) tile_op_set_flag(f, op, TILE_ATTR_saturate);
-    if (manner.rounding) tile_op_set_text(f, op, TILE_ATTR_round, words[manner.rounding]);
+    if (arith_flags.is_unsigned) tile_op_set_flag(f, op, TILE_ATTR_unsigned);
+    if (arith_flags.saturates) tile_op_set_flag(f, op, TILE_ATTR_saturate);
+    if (arith_flags.rounding) tile_op_set_text(f, op, TILE_ATTR_round, words[arith_flags.rounding]);
 }
 
 static const tile_expr *number(const codegen_fixture *x, tile_scalar scalar, double value) {
@@ -89,8 +89,9 @@ static const tile_expr *number(const codegen_fixture *x, tile_scalar scalar, dou
                                            : tile_expr_int(x->context, (int64_t)value);
 }
 
-static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, tile_manner manner,
-                  const double *values, unsigned count, unsigned width) {
+static void build(codegen_fixture *x, tile_scalar from, tile_scalar to,
+                  tile_arith_flags arith_flags, const double *values, unsigned count,
+                  unsigned width) {
     tile_builder b = tile_builder_at_end(x->kernel, tile_function_body(x->kernel));
     const tile_type *scalar = tile_type_scalar(x->context, from);
     const tile_type *result =
@@ -102,13 +103,13 @@ static void build(codegen_fixture *x, tile_scalar from, tile_scalar to, tile_man
         tile_value all = width > 1 ? tile_build_concat(&b, parts, width) : parts[0];
         tile_value at = tile_build_int(&b, i);
         tile_value cast = tile_build_cast(&b, all, result);
-        set_manner(x->kernel, cast, manner);
+        set_manner(x->kernel, cast, arith_flags);
         tile_build_st_global(&b, cast, tile_function_arg(x->kernel, 0), &at, 1, TILE_NO_VALUE);
     }
 }
 
-static void check_part(tile_scalar from, tile_scalar to, tile_manner manner, const double *values,
-                       unsigned count, unsigned width) {
+static void check_part(tile_scalar from, tile_scalar to, tile_arith_flags arith_flags,
+                       const double *values, unsigned count, unsigned width) {
     codegen_fixture x;
     tile_blob ir;
     char text[96];
@@ -117,13 +118,13 @@ static void check_part(tile_scalar from, tile_scalar to, tile_manner manner, con
     snprintf(text, sizeof text, "kernel @k(%%x: ptr<%s>) grid [1] warps 1 {\n}\n",
              tile_scalar_name(to));
     codegen_open(&x, text);
-    build(&x, from, to, manner, values, count, width);
+    build(&x, from, to, arith_flags, values, count, width);
     cr_assert_eq(codegen_emit(&x, TILE_EMIT_LLVM, "sm_80", &ir), TILE_OK, "%s", x.messages);
     fold_with_llvm(&ir);
     const char *at = ir.data;
     for (unsigned i = 0; i + width <= count; i += width) {
         uint32_t expected[2 * WIDTH], got[2 * WIDTH];
-        expect_words(from, to, manner, values + i, width, expected);
+        expect_words(from, to, arith_flags, values + i, width, expected);
         at = read_store(at, got, words);
         got[0] &= mask;
         for (unsigned k = 0; k < width; k++)
@@ -139,7 +140,8 @@ static void check(tile_scalar from, tile_scalar to, inputs *in, unsigned width) 
     for (unsigned first = 0; first < in->count; first += PART) {
         unsigned left = in->count - first;
         if (is_in_share(in->parts++))
-            check_part(from, to, in->manner, in->values + first, left < PART ? left : PART, width);
+            check_part(from, to, in->arith_flags, in->values + first, left < PART ? left : PART,
+                       width);
     }
 }
 
@@ -234,7 +236,8 @@ Test(codegen_cast, floats_to_integers_as_told) {
     add_extremes(&in);
     for (unsigned rounding = 0; rounding <= TILE_ROUNDING_DOWN; rounding++)
         for (unsigned i = 0; i < 6; i++) {
-            in.manner = (tile_manner){.is_unsigned = i >= 3, .rounding = (tile_rounding)rounding};
+            in.arith_flags =
+                (tile_arith_flags){.is_unsigned = i >= 3, .rounding = (tile_rounding)rounding};
             check(TILE_f32, to[i % 3], &in, 1);
         }
 }
@@ -251,8 +254,8 @@ Test(codegen_cast, floats_to_narrower_ones_as_told) {
     }
     for (unsigned i = 0; i < 12; i++) {
         tile_scalar scalar = to[i % 4];
-        in.manner = (tile_manner){.saturates = i < 8,
-                                  .rounding = i >= 4 ? TILE_ROUNDING_ZERO : TILE_ROUNDING_NONE};
+        in.arith_flags = (tile_arith_flags){
+            .saturates = i < 8, .rounding = i >= 4 ? TILE_ROUNDING_ZERO : TILE_ROUNDING_NONE};
         bool by_instruction = scalar == TILE_tf32 && i < 4; /* which LLVM does not fold */
         if (!by_instruction) check(TILE_f32, scalar, &in, 1);
     }
@@ -269,7 +272,7 @@ Test(codegen_cast, integers_as_told) {
     for (unsigned m = 0; m < 4; m++)
         for (unsigned from = 0; from < 3; from++)
             for (unsigned to = 0; to < sizeof types / sizeof *types; to++) {
-                in.manner = (tile_manner){.is_unsigned = m & 1, .saturates = m & 2};
+                in.arith_flags = (tile_arith_flags){.is_unsigned = m & 1, .saturates = m & 2};
                 if (types[from] != types[to]) check(types[from], types[to], &in, 1);
             }
 }

@@ -37,8 +37,8 @@ static bool keeps_whole_numbers(tile_opcode opcode) {
     for (int a = 1; a <= 9; a++)
         for (int b = 1; b <= 9; b++) {
             double result;
-            tile_manner manner = {.rounding = TILE_ROUNDING_EVEN};
-            if (!tile_fold_real(opcode, TILE_f32, manner, a, b, b - a, &result)) return true;
+            tile_arith_flags arith_flags = {.rounding = TILE_ROUNDING_EVEN};
+            if (!tile_fold_real(opcode, TILE_f32, arith_flags, a, b, b - a, &result)) return true;
             if (result != floor(result)) return false;
         }
     return true;

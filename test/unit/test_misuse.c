@@ -331,7 +331,7 @@ Test(misuse, attributes) {
 /* Attributes that hold what is not of their kind: refused, and printed all the same. */
 Test(misuse, attributes_of_other_kinds) {
     const int64_t list[] = {1, 2};
-    const tile_loc no_place = {0};
+    const tile_loc no_location = {0};
 #define ASSERT \
     tile_build_assert(&x->b, tile_build_lt(&x->b, x->n, x->n)); \
     tile_op op = \
@@ -347,7 +347,7 @@ Test(misuse, attributes_of_other_kinds) {
     REFUSED("", LOAD; tile_op_set_flag(x->kernel, op, TILE_ATTR_pad));
     REFUSED("", LOAD; tile_op_set_flag(x->kernel, op, TILE_ATTR_cache));
 #define LAUNCH \
-    tile_function *plan = tile_function_create(x->module, TILE_PLAN, "q", no_place); \
+    tile_function *plan = tile_function_create(x->module, TILE_PLAN, "q", no_location); \
     tile_builder b = tile_builder_at_end(plan, tile_function_body(plan)); \
     tile_op op = tile_build_launch(&b, "k", NULL, 0, NULL, 0)
     REFUSED("", LAUNCH; tile_op_set_list(plan, op, TILE_ATTR_values, list, 2));

@@ -201,7 +201,7 @@ static void check_tiles(const tile_mma *row, unsigned number) {
 Test(mma, tiles_of_every_row) {
     FOR_EACH_ROW (row, i) {
         check_tiles(row, i);
-        check_tiles(tile_mma_exchange(row), i + 1);
+        check_tiles(tile_mma_swap(row), i + 1);
     }
 }
 
@@ -210,9 +210,9 @@ Test(mma, tiles_of_every_row) {
 Test(mma, exchanged_rows_hold_the_transposed_matrices) {
     static const unsigned instead[] = {TILE_MMA_RHS, TILE_MMA_LHS, TILE_MMA_ACC};
     FOR_EACH_ROW (row, i) {
-        const tile_mma *exchanged = tile_mma_exchange(row);
+        const tile_mma *exchanged = tile_mma_swap(row);
         cr_assert(exchanged->exchanged && !row->exchanged);
-        cr_assert_eq(tile_mma_exchange(exchanged), row);
+        cr_assert_eq(tile_mma_swap(exchanged), row);
         cr_assert_eq(tile_mma_index(exchanged), i);
         cr_assert(exchanged->lhs == row->rhs && exchanged->rhs == row->lhs);
         cr_assert(exchanged->unsigned_lhs == row->unsigned_rhs);

@@ -50,7 +50,8 @@ static void check_binary(tile_opcode opcode, tile_scalar result, tile_range a, t
         for (int64_t y = b.min; y <= b.max; y += step_b) {
             int64_t value;
             if (!contains(a, x) || !contains(b, y) || !is_defined(opcode, y) ||
-                !tile_fold_element(opcode, TILE_i8, (tile_manner){.nan = false}, x, y, 0, &value))
+                !tile_fold_element(opcode, TILE_i8, (tile_arith_flags){.nan = false}, x, y, 0,
+                                   &value))
                 continue;
             cr_assert(contains(r, tile_wrap_int(result, value)),
                       "%s of %ld and %ld is not in [%ld, %ld] x%ld", tile_op_get_info(opcode)->name,

@@ -36,7 +36,7 @@ static const char *name_of(text_fixture *x, const tile_function *f, tile_value v
 /* Sent and received by the operation, then by each region: "1>s a>b". */
 static const char *flow_of(text_fixture *x, const tile_function *f, tile_op op, unsigned i) {
     const char *text = "";
-    TILE_FOR_EACH_PLACE (f, op, at)
+    TILE_FOR_EACH_BRANCH_POINT (f, op, at)
         text = tile_arena_format(&x->arena, "%s %s>%s", text,
                                  name_of(x, f, tile_carried_sent(f, op, at, i)),
                                  name_of(x, f, tile_carried_received(f, op, at, i)));
@@ -55,21 +55,22 @@ Test(regions, carried_values_of_each_shape) {
     cr_expect_str_eq(flow_of(&x, f, loop, 1), " n>s i>b");
     cr_expect_str_eq(flow_of(&x, f, loop, 2), " ->- ->-");
     cr_expect_eq(tile_region_own_args(f, tile_op_region(f, loop, 0)), 1u);
-    cr_expect_eq(tile_decision_count(f, loop), 3u);
-    cr_expect_str_eq(name_of(&x, f, tile_decision(f, loop, 1)), "n");
-    cr_expect(tile_repeats(f, loop) && tile_goes(f, loop, 0, 0));
-    cr_expect(tile_goes(f, loop, TILE_AROUND, TILE_AROUND));
+    cr_expect_eq(tile_control_operand_count(f, loop), 3u);
+    cr_expect_str_eq(name_of(&x, f, tile_control_operand(f, loop, 1)), "n");
+    cr_expect(tile_repeats(f, loop) && tile_control_flows(f, loop, 0, 0));
+    cr_expect(tile_control_flows(f, loop, TILE_PARENT_OP, TILE_PARENT_OP));
 
     tile_op branch = first_of_shape(f, TILE_SHAPE_BRANCH);
     cr_expect_str_eq(flow_of(&x, f, branch, 0), " ->u r>- s>-");
-    cr_expect_eq(tile_decision_count(f, branch), 1u);
-    cr_expect_str_eq(name_of(&x, f, tile_decision(f, branch, 0)), "t");
-    cr_expect(!tile_repeats(f, branch) && !tile_goes(f, branch, 0, 1));
-    cr_expect(tile_goes(f, branch, 1, TILE_AROUND) && tile_goes(f, branch, TILE_AROUND, 1));
+    cr_expect_eq(tile_control_operand_count(f, branch), 1u);
+    cr_expect_str_eq(name_of(&x, f, tile_control_operand(f, branch, 0)), "t");
+    cr_expect(!tile_repeats(f, branch) && !tile_control_flows(f, branch, 0, 1));
+    cr_expect(tile_control_flows(f, branch, 1, TILE_PARENT_OP) &&
+              tile_control_flows(f, branch, TILE_PARENT_OP, 1));
 
     tile_op compare = tile_op_at(f, branch)->prev;
     cr_expect_eq(tile_carried_count(f, compare), 0u);
-    cr_expect_eq(tile_decision_count(f, compare), 0u);
+    cr_expect_eq(tile_control_operand_count(f, compare), 0u);
     close_kernel(&x, f);
 }
 
@@ -140,11 +141,13 @@ Test(regions, a_while_carries_something_else) {
     tile_op op = first_of_shape(f, TILE_SHAPE_WHILE);
     cr_expect_str_eq(flow_of(&x, f, op, 0), " 5>r b>a d>c");
     cr_expect_str_eq(flow_of(&x, f, op, 1), " n>s a>b n>d");
-    cr_expect_eq(tile_decision_count(f, op), 1u);
-    cr_expect_str_eq(name_of(&x, f, tile_decision(f, op, 0)), "t");
-    cr_expect(tile_repeats(f, op) && !tile_goes(f, op, TILE_AROUND, 1));
-    cr_expect(tile_goes(f, op, 0, 1) && tile_goes(f, op, 1, 0) && !tile_goes(f, op, 0, 0));
-    cr_expect(tile_goes(f, op, 0, TILE_AROUND) && !tile_goes(f, op, 1, TILE_AROUND));
+    cr_expect_eq(tile_control_operand_count(f, op), 1u);
+    cr_expect_str_eq(name_of(&x, f, tile_control_operand(f, op, 0)), "t");
+    cr_expect(tile_repeats(f, op) && !tile_control_flows(f, op, TILE_PARENT_OP, 1));
+    cr_expect(tile_control_flows(f, op, 0, 1) && tile_control_flows(f, op, 1, 0) &&
+              !tile_control_flows(f, op, 0, 0));
+    cr_expect(tile_control_flows(f, op, 0, TILE_PARENT_OP) &&
+              !tile_control_flows(f, op, 1, TILE_PARENT_OP));
     tile_value n = f->args[0].value;
     tile_carried_send(f, op, 0, 1, tile_carried_received(f, op, 0, 1)); /* a is not used */
     const bool kept[] = {false, true};

@@ -110,7 +110,7 @@ Test(stamps, become_events) {
     stamp(1, 2, 8000, 300, sync + 1);
     stamp(5, 0, 9000, 4000, 0); /* block 2, x 0 and y 1, warp 1; warp 0 wrote nothing */
     stamp(5, 1, 9000, 4010, 1);
-    cr_assert_eq(tile_cuda_tell_stamps(&s.d, &s.launch, NULL), TILE_OK, "%s", s.x.messages);
+    cr_assert_eq(tile_cuda_report_stamps(&s.d, &s.launch, NULL), TILE_OK, "%s", s.x.messages);
     cr_expect_str_eq(told, "1 between 2: 0 to 20, block 0 0, warp 0\n"
                            "0 commit_group 2: 20 to 30, block 0 0, warp 0\n"
                            "1 between 3: 30 to 200, block 0 0, warp 0\n"
@@ -120,7 +120,7 @@ Test(stamps, become_events) {
                            "2 sync 3: 380 to 400, block 0 0, warp 1\n"
                            "1 between 1: 2000 to 2020, block 0 1, warp 1\n");
     *told = 0; /* the array is empty again */
-    cr_assert_eq(tile_cuda_tell_stamps(&s.d, &s.launch, NULL), TILE_OK);
+    cr_assert_eq(tile_cuda_report_stamps(&s.d, &s.launch, NULL), TILE_OK);
     cr_expect_str_eq(told, "");
     close(&s);
 }
@@ -129,7 +129,7 @@ Test(stamps, a_full_array_ends) {
     stamped s;
     open(&s);
     for (unsigned i = 0; i < TILE_STAMPS_OF_WARP; i++) stamp(0, i, 1000 + i, i, 2 * 999999);
-    cr_assert_eq(tile_cuda_tell_stamps(&s.d, &s.launch, NULL), TILE_OK);
+    cr_assert_eq(tile_cuda_report_stamps(&s.d, &s.launch, NULL), TILE_OK);
     cr_expect(strstr(told, "1 between 1: 0 to 2, block 0 0, warp 0\n"), "%.200s", told);
     close(&s);
 }

@@ -18,9 +18,9 @@ static const tile_map_facts sound = {.scalar = TILE_f16,
                                      .extents = {{true, 1, 1}, {true, 1, 1}},
                                      .strides = {{true, 8, 1}, {true, 1, 1}}};
 
-static void expect(const tile_map_facts *facts, tile_truth truth, const char *rule) {
+static void expect(const tile_map_facts *facts, tile_tristate truth, const char *rule) {
     const tile_map_rule *broken;
-    cr_expect_eq(tile_map_judge(facts, &broken), truth, "%s", rule ? rule : "");
+    cr_expect_eq(tile_map_rule_holds(facts, &broken), truth, "%s", rule ? rule : "");
     cr_expect_eq(broken != NULL, rule != NULL);
     if (broken && rule) cr_expect_str_eq(broken->name, rule);
 }

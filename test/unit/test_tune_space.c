@@ -67,7 +67,7 @@ Test(tune_space, sizes_decide_where_clauses_name_arguments) {
                    "    tune split in [select(%k > 65536, ceildiv(%k, 16384), 0), 1, 16]\n"
                    "    where split > 0 & split >= ceildiv(%k, 16384) | split == 1 & %k <= 65536\n"
                    "    grid [1] warps 1 {}\n");
-    cr_expect(tile_asks_sizes(x.f));
+    cr_expect(tile_needs_sizes(x.f));
     cr_expect_str_eq(list(&x, NULL, 0), "split=1\nsplit=16\n", "without a launch");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         x.sizes = cases[i].sizes;

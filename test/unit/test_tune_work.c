@@ -138,7 +138,7 @@ Test(tune_work, a_branch_that_is_known_gives_what_it_yields) {
 /* Blocks whose branches differ do both, as far as one block stands for all: here all but the first
  * take their turns. */
 Test(tune_work, a_branch_that_differs_is_counted_both_ways) {
-    static const char turns[] =
+    static const char ping_pong_fits[] =
         "kernel @k<split: int, of: word>(%n: i32, %y: view<f32[%n]>) grid [split] warps 1 {\n"
         "  %z = block_id\n"
         "  %t = scratch [1] {clean} : i32\n"
@@ -154,7 +154,7 @@ Test(tune_work, a_branch_that_differs_is_counted_both_ways) {
     for (unsigned i = 0; i < 2; i++) {
         const int64_t sizes[2] = {i ? 128 : 64};
         fixture x;
-        read_text(&x, turns, options, 2, sizes);
+        read_text(&x, ping_pong_fits, options, 2, sizes);
         cr_expect_eq(x.work.semaphores, 1);
         cr_expect_eq(x.work.once.stored, i ? 4.0 * 64 : 0, "this one is the same for all");
         close_point(&x);

@@ -114,7 +114,7 @@ Test(wgmma_layout, instructions_read_their_operands) {
         if (cases[i].plain)
             cr_expect_eq(tile_wgmma_reads(dims, TILE_WGMMA_PLAIN, warps, TILE_f32, most),
                          cases[i].plain, "case %zu", i);
-        cr_expect_eq(tile_wgmma_reads(dims, TILE_WGMMA_EXCHANGED, warps, TILE_f32, most),
+        cr_expect_eq(tile_wgmma_reads(dims, TILE_WGMMA_SWAPPED, warps, TILE_f32, most),
                      cases[i].exchanged, "case %zu", i);
     }
 }

@@ -192,7 +192,7 @@ static const char *read_runs(const char *at, bool *finite, size_t extent) {
 /* Puts infinities and NaN where the index along the dim is in a run that is not finite. Every other
  * element there stays as it is, so that sums meet single infinities, too. The runs are those of all
  * indices of the outermost dim, or there are as many lists, separated by slashes. */
-static bool spoil(run_argument *argument, uint64_t *state) {
+static bool put_nonfinite(run_argument *argument, uint64_t *state) {
     host_array *array = &argument->array;
     char *end;
     unsigned long dim = strtoul(argument->finite, &end, 10);
@@ -255,7 +255,7 @@ bool arguments_fill(run_argument *arguments, unsigned count, uint64_t seed, doub
             continue;
         }
         fill_array(&arguments[i], &state, density);
-        if (arguments[i].finite && !spoil(&arguments[i], &state)) return false;
+        if (arguments[i].finite && !put_nonfinite(&arguments[i], &state)) return false;
     }
     return true;
 }

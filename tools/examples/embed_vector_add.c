@@ -20,12 +20,12 @@ static void print_diagnostic(const tile_diagnostic *diagnostic, void *file) {
 
 static tile_module *build_vector_add(tile_context *context) {
     const int64_t block = BLOCK;
-    const tile_loc no_place = {0, 0, 0};
+    const tile_loc no_location = {0, 0, 0};
     const tile_type *f32 = tile_type_scalar(context, TILE_f32);
     const tile_type *tile = tile_type_tile(context, TILE_f32, 1, &block);
 
     tile_module *module = tile_module_create(context);
-    tile_function *kernel = tile_function_create(module, TILE_KERNEL, "vector_add", no_place);
+    tile_function *kernel = tile_function_create(module, TILE_KERNEL, "vector_add", no_location);
     const tile_expr *n = tile_expr_arg(context, 0); /* x, y, z: view<f32[%n]> */
     tile_function_add_arg(kernel, "n", tile_type_scalar(context, TILE_i32));
     tile_function_set_arg_divisible(kernel, 0,

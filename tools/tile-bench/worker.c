@@ -176,7 +176,7 @@ static void profile(worker *w) {
         printf("profiled\n");
 }
 
-static void tell_facts(worker *w) {
+static void send_facts(worker *w) {
     bench_facts f = bench_lab_facts(w->lab);
     printf("facts %u %u %u %u %" PRIu64 " %s %s\n", f.sms, f.capability, f.clock, f.power_limit,
            f.l2_bytes, *f.driver ? f.driver : "-", f.name);
@@ -206,7 +206,7 @@ static void answer(worker *w, const char *line) {
     else if (strcmp(line, "version") == 0)
         printf("version %s\n", bench_candidate_version(w->candidate));
     else if (strcmp(line, "facts") == 0)
-        tell_facts(w);
+        send_facts(w);
     else
         printf("failed the request '%s' is not understood\n", line);
     fflush(stdout);

@@ -48,7 +48,7 @@ typedef struct child {
 } child;
 
 /* Ends the process: nothing of it is needed any more, and whoever called may be broken. */
-static _Noreturn void tell(child *c, trial_kind kind, const char *detail) {
+static _Noreturn void send_outcome(child *c, trial_kind kind, const char *detail) {
     fprintf(c->to, "end %d\n%s", (int)kind, detail ? detail : "");
     fflush(c->to);
     _exit(0);
@@ -81,7 +81,7 @@ static bool is_ahead(const child *c, bool (*is_such)(const tile_pass_info *info)
 /* Something is wrong behind this pass; or behind an earlier one, and is so still. It is nobody's
  * fault while barriers and fences are still to come, or the level at which alone threads in roles
  * run. */
-static void blame(child *c, trial_kind kind, const char *detail) {
+static void record_suspect(child *c, trial_kind kind, const char *detail) {
     trial *s = &c->suspect;
     if (s->kind == TRIAL_RIGHT) {
         const char *at = c->position.at ? c->position.at : c->position.pipeline;
@@ -92,7 +92,7 @@ static void blame(child *c, trial_kind kind, const char *detail) {
     }
     if (is_ahead(c, kind == TRIAL_REFUSED ? lowers : synchronises)) return;
     fprintf(c->to, "at %zu %s\n", s->step, s->pass);
-    tell(c, s->kind, s->detail);
+    send_outcome(c, s->kind, s->detail);
 }
 
 static void clear_suspect(child *c) {
@@ -115,14 +115,15 @@ static void run_once(child *c) {
             c->has_first = true;
             return;
         }
-        if (case_differs(&c->test, &c->first, &result, &where)) tell(c, TRIAL_CHANGED, where.data);
+        if (case_differs(&c->test, &c->first, &result, &where))
+            send_outcome(c, TRIAL_CHANGED, where.data);
         break;
     case CASE_FAULT:
-        if (!c->has_first) tell(c, TRIAL_INVALID, result.reports.data);
-        blame(c, TRIAL_FAULT, result.reports.data);
+        if (!c->has_first) send_outcome(c, TRIAL_INVALID, result.reports.data);
+        record_suspect(c, TRIAL_FAULT, result.reports.data);
         break;
     case CASE_REFUSED:
-        if (c->has_first) blame(c, TRIAL_REFUSED, result.reports.data);
+        if (c->has_first) record_suspect(c, TRIAL_REFUSED, result.reports.data);
         c->refusal.size = 0;
         tool_append(result.reports.data, result.reports.size, &c->refusal);
         break;
@@ -185,7 +186,7 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
     tile_context_set_sink(context, case_keep_error, &c->reports);
     c->module = tile_module_parse(context, input->name, input->text, strlen(input->text));
     if (!c->module || !case_open(&c->test, input->options, context, c->module))
-        tell(c, TRIAL_INVALID, c->reports.data);
+        send_outcome(c, TRIAL_INVALID, c->reports.data);
     char *pipeline = choose_pipeline(c, input);
     for (char *at = pipeline; (at = strchr(at, '\n'));) *at = ' ';
     fprintf(c->to, "pipeline %s\n", pipeline);
@@ -200,13 +201,14 @@ static _Noreturn void run_child(child *c, const trial_input *input) {
                                       .report_changes = true,
                                       .hook_user = c};
     switch (tile_run_passes(c->module, pipeline, &passes)) {
-    case TILE_OK: tell(c, c->has_first ? TRIAL_RIGHT : TRIAL_INVALID, c->refusal.data);
-    case TILE_FAILED: tell(c, TRIAL_BROKEN, c->reports.data);
+    case TILE_OK: send_outcome(c, c->has_first ? TRIAL_RIGHT : TRIAL_INVALID, c->refusal.data);
+    case TILE_FAILED: send_outcome(c, TRIAL_BROKEN, c->reports.data);
     case TILE_INVALID:
     case TILE_UNSUPPORTED:
     case TILE_UNAVAILABLE:
     case TILE_OUT_OF_MEMORY:
-    case TILE_FAULT: tell(c, c->position.at ? TRIAL_STOPPED : TRIAL_INVALID, c->reports.data);
+    case TILE_FAULT:
+        send_outcome(c, c->position.at ? TRIAL_STOPPED : TRIAL_INVALID, c->reports.data);
     }
     _exit(1);
 }
@@ -223,18 +225,18 @@ static void run_process(int to, void *input_) {
 /* The parent ---------------------------------------------------------------------------------- */
 
 /* What the child says, up to its end; false if its time is over. */
-static bool listen(tile_child *from, double seconds, tool_text *said) {
-    const tile_child_patience patience = {.deadline = tile_seconds_now() + seconds};
-    tile_child_trouble trouble;
+static bool read_reply(tile_child *from, double seconds, tool_text *said) {
+    const tile_child_wait_limit patience = {.deadline = tile_seconds_now() + seconds};
+    tile_child_result trouble;
     char part[4096];
     size_t count;
     tool_append("", 0, said);
     while (!(trouble = tile_child_get_some(from, part, sizeof part, &count, &patience)))
         tool_append(part, count, said);
-    return trouble != TILE_CHILD_LATE;
+    return trouble != TILE_CHILD_TIMED_OUT;
 }
 
-static void understand(const char *at, trial *t) {
+static void parse_reply(const char *at, trial *t) {
     int kind;
     while (*at) {
         const char *end = at + strcspn(at, "\n");
@@ -273,11 +275,11 @@ trial trial_run(const trial_input *input) {
         fprintf(stderr, "error: no process: %s\n", strerror(error));
         exit(1);
     }
-    bool ended = listen(&process, input->seconds, &said);
+    bool ended = read_reply(&process, input->seconds, &said);
     if (ended) tile_child_wait(&process, HUGE_VAL);
     tile_child_end(&process, HUGE_VAL);
     say_signal(process.state, &t);
-    understand(said.data, &t);
+    parse_reply(said.data, &t);
     if (!ended) t.kind = TRIAL_ENDLESS;
     if (t.kind == TRIAL_RIGHT || t.kind == TRIAL_INVALID) t.pass[0] = 0;
     free(said.data);

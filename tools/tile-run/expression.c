@@ -177,8 +177,8 @@ static tile_value check_shape(reader *r, tile_value value, const char *name,
 tile_module *expression_build(tile_context *context, const char *text, const char *expression,
                               run_argument *arguments, unsigned count, const run_argument *output) {
     tile_module *module = tile_module_create(context);
-    const tile_loc no_place = {0, 0, 0};
-    tile_function *f = tile_function_create(module, TILE_COMPUTE, "check", no_place);
+    const tile_loc no_location = {0, 0, 0};
+    tile_function *f = tile_function_create(module, TILE_COMPUTE, "check", no_location);
     reader r = {
         .text = text, .at = expression, .context = context, .arguments = arguments, .count = count};
     for (unsigned i = 0; i < count; i++) {

@@ -36,7 +36,7 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void tell_time(const options *o, const char *step, double since) {
+static void print_time_of(const options *o, const char *step, double since) {
     if (o->timing) fprintf(stderr, "%10.3f ms  %s\n", 1e3 * (seconds() - since), step);
 }
 
@@ -412,7 +412,7 @@ static bool launch(run *r) {
     if (tile_kernel_create(r->device, r->module, tile_function_name(r->function), o->bindings,
                            o->binding_count, &r->kernel) != TILE_OK)
         return false;
-    tell_time(o, "compile", since);
+    print_time_of(o, "compile", since);
     if (tool_remarks_failed()) return false;
     if (!save_ptx(r) || !upload(r) || !trace_open(&r->trace, o->trace, o->trace_blocks))
         return false;
@@ -479,12 +479,12 @@ static bool run_kernel(run *r) {
         !arguments_fill(o->arguments, o->argument_count, o->seed ? o->seed : 1, limit) ||
         !check_file_types(r) || (o->with_reference && !reference_keep(&r->reference, o->arguments)))
         return false;
-    tell_time(o, "make arguments", since);
+    print_time_of(o, "make arguments", since);
     if (o->level == 1) return run_level_1(r);
     if (open_device(r) != TILE_OK || !tune(r) || !launch(r)) return false;
     since = seconds();
     bool right = check(r);
-    tell_time(o, "check", since);
+    print_time_of(o, "check", since);
     return measure(r) && save_arrays(r) && right;
 }
 

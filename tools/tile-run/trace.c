@@ -9,7 +9,7 @@
 
 /* Viewers get slow beyond this. */
 static const uint64_t most_events = 1000000;
-enum { MOST_LANES = 63 };
+enum { MAX_LANES = 63 };
 
 bool trace_open(trace *t, const char *path, unsigned blocks) {
     *t = (trace){.path = path, .blocks = blocks};
@@ -40,7 +40,7 @@ static void put_name(trace *t, const char *what, unsigned process, unsigned thre
 
 /* Viewers order rows by it. */
 static unsigned thread_of(const trace_row *row) {
-    return (1 + MOST_LANES) * row->warp + (row->background ? 2 + row->lane : 1);
+    return (1 + MAX_LANES) * row->warp + (row->background ? 2 + row->lane : 1);
 }
 
 static void name_row(trace *t, const trace_row *row, const tile_trace_event *e) {
@@ -69,7 +69,7 @@ static trace_row *find_row(trace *t, const tile_trace_event *e, unsigned *number
         if (memcmp(row->block, e->block, sizeof row->block) != 0) continue;
         *number = row->number;
         if (row->warp != e->warp || row->background != background) continue;
-        if (!background || row->end <= e->begin || row->lane + 1 == MOST_LANES) return row;
+        if (!background || row->end <= e->begin || row->lane + 1 == MAX_LANES) return row;
         *lane = row->lane + 1;
     }
     return NULL;

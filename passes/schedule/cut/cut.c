@@ -12,7 +12,7 @@ static unsigned add_array(schedule *s, const char *name, tile_value value, sched
     return (unsigned)s->array_count++;
 }
 
-tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made) {
+tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
            tile_op_opcode(s->compute, op) == TILE_OP_reshape &&
@@ -38,23 +38,23 @@ static bool is_planned(const schedule *s, tile_value value) {
 /* Choosing a kind ----------------------------------------------------------------------------- */
 
 /* The stops of which no other one is computed: what is computed last. */
-static bool is_latest(sched_walk *w, size_t index) {
+static bool is_latest(sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
-            sched_comes_from(w->s, w->stops[i].value, w->stops[index].value))
+            sched_is_computed_from(w->s, w->stops[i].value, w->stops[index].value))
             return false;
     return true;
 }
 
 /* Whether what stops has the domain, and its elements are wanted where they are in it. */
-static bool is_all(schedule *s, const sched_seen *stop, const sched_domain *domain) {
+static bool is_all(schedule *s, const sched_mapped_stop *stop, const sched_domain *domain) {
     sched_domain own = sched_domain_of(s, stop->value);
     sched_map identity = sched_identity(domain);
     return sched_same_domain(&own, domain) && sched_same_map(&identity, &stop->map, domain->rank);
 }
 
 /* A product whose elements are wanted where those of the domain are. */
-static bool take_matmul(schedule *s, sched_group *g, const sched_seen *stop,
+static bool take_matmul(schedule *s, sched_group *g, const sched_mapped_stop *stop,
                         const sched_domain *domain) {
     tile_op op = tile_value_def(s->compute, stop->value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_matmul || !is_all(s, stop, domain))
@@ -83,8 +83,8 @@ static bool has_one(const sched_domain *own) {
 
 /* A product of which a reshape is wanted, whose dims it takes apart: the domain is the product's,
  * and the value's elements are where the reshape brings them. */
-static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
-                          bool online, sched_map *map) {
+static bool take_reshaped(schedule *s, sched_group *g, const sched_mapped_stop *stop,
+                          tile_value value, bool online, sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
     sched_domain own = sched_domain_of(s, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_reshape || !is_all(s, stop, &own))
@@ -92,7 +92,7 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, t
     tile_value from = tile_operand_src(s->compute, op);
     sched_domain domain = sched_domain_of(s, from);
     sched_map identity = sched_identity(&domain);
-    sched_walk w = {.s = s};
+    sched_traversal w = {.s = s};
     for (unsigned d = domain.rank < 2 ? 0 : domain.rank - 2; d < domain.rank; d++)
         if (tile_expr_is(domain.extents[d], 1) &&
             !(online && d + 2 == domain.rank && has_one(&own)))
@@ -101,18 +101,18 @@ static bool take_reshaped(schedule *s, sched_group *g, const sched_seen *stop, t
         (online ? domain.rank < 2 || !has_plain_tiles(&domain, map, own.rank)
                 : sched_has_pairs(own.rank, map)))
         return false;
-    sched_walk_value(&w, value, map, true);
+    sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count; i++)
-        if (!w.stops[i].apart && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
+        if (!w.stops[i].own_domain && !is_planned(s, w.stops[i].value) && is_latest(&w, i) &&
             take_matmul(s, g, &w.stops[i], &domain) &&
-            (!online || sched_take_online(s, g, g->root, &domain, value, map)))
+            (!online || sched_fuse_online(s, g, g->root, &domain, value, map)))
             return true;
     return false;
 }
 
 /* Where the value's dims are in the domain of the rows that are reduced: the reduction is wanted at
  * coordinates of the value. */
-static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *stop,
+static bool place_in_rows(schedule *s, const sched_group *g, const sched_mapped_stop *stop,
                           tile_value value, sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
     for (unsigned i = 0; i < own.rank; i++) {
@@ -125,7 +125,7 @@ static bool place_in_rows(schedule *s, const sched_group *g, const sched_seen *s
         if (!one && (found < 0 || own.extents[i] != g->domain.extents[found])) return false;
         for (unsigned before = 0; before < i && !one; before++)
             if (map->at[before].dim == found) return false;
-        map->at[i] = one ? sched_nowhere() : sched_whole((unsigned)found);
+        map->at[i] = one ? sched_zero_coordinate() : sched_dim_coordinate((unsigned)found);
     }
     return true;
 }
@@ -151,7 +151,7 @@ static bool has_dim(const schedule *s, tile_value value, const sched_map *map, u
     return found;
 }
 
-static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
+static bool take_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop, tile_value value,
                       sched_map *map) {
     tile_op op = tile_value_def(s->compute, stop->value);
     if (!op.id || !sched_is_reduction(s, op)) return false;
@@ -167,36 +167,36 @@ static bool take_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_
             covered |= map->at[i].dim == (int)d;
         if (!covered) return false;
     }
-    g->apart = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
-    g->chains = sched_is_long_scan(s, op);
+    g->own_domain = is_few_and_long(&g->domain, g->axis) && !sched_is_along(s, op);
+    g->chains = sched_is_chunked_scan(s, op);
     if (g->chains) g->root = op;
-    return !g->apart || !has_dim(s, value, map, g->axis);
+    return !g->own_domain || !has_dim(s, value, map, g->axis);
 }
 
 /* Rows of which a value alone is wanted, not their elements. */
-static bool take_online_rows(schedule *s, sched_group *g, const sched_seen *stop, tile_value value,
-                             sched_map *map) {
+static bool take_online_rows(schedule *s, sched_group *g, const sched_mapped_stop *stop,
+                             tile_value value, sched_map *map) {
     sched_map at = {{{0, NULL, NULL}}};
     if (!take_rows(s, g, stop, value, &at)) return false;
     for (unsigned d = 0; d < sched_type(s, value)->rank; d++)
         if (at.at[d].dim == (int)g->axis) return false;
     sched_domain domain = sched_domain_of(s, stop->value);
     *map = at;
-    return sched_take_online(s, g, tile_value_def(s->compute, stop->value), &domain, value, map);
+    return sched_fuse_online(s, g, tile_value_def(s->compute, stop->value), &domain, value, map);
 }
 
 /* A product or a reduction with all that it needs along its axis. */
-static bool take_online(schedule *s, sched_group *g, sched_walk *w, tile_value value,
+static bool take_online(schedule *s, sched_group *g, sched_traversal *w, tile_value value,
                         sched_map *map) {
     sched_domain own = sched_domain_of(s, value);
     for (unsigned kind = 0; kind < 2; kind++)
         for (size_t i = 0; i < w->stop_count; i++) {
-            const sched_seen *stop = &w->stops[i];
-            if (stop->apart || is_planned(s, stop->value) || !is_latest(w, i)) continue;
+            const sched_mapped_stop *stop = &w->stops[i];
+            if (stop->own_domain || is_planned(s, stop->value) || !is_latest(w, i)) continue;
             *map = sched_identity(&own);
             if (kind ? take_online_rows(s, g, stop, value, map)
                      : (take_matmul(s, g, stop, &own) &&
-                        sched_take_online(s, g, g->root, &own, value, map)) ||
+                        sched_fuse_online(s, g, g->root, &own, value, map)) ||
                            take_reshaped(s, g, stop, value, true, map))
                 return true;
         }
@@ -204,7 +204,7 @@ static bool take_online(schedule *s, sched_group *g, sched_walk *w, tile_value v
 }
 
 /* Whether nothing else has to be computed. */
-static bool is_only(const sched_walk *w, size_t index) {
+static bool is_only(const sched_traversal *w, size_t index) {
     for (size_t i = 0; i < w->stop_count; i++)
         if (w->stops[i].value.id != w->stops[index].value.id &&
             !is_planned(w->s, w->stops[i].value))
@@ -214,19 +214,19 @@ static bool is_only(const sched_walk *w, size_t index) {
 
 /* What the group of this value is: a kind, a domain and the value's place in it. */
 static void choose(schedule *s, sched_group *g, tile_value value, sched_map *map) {
-    sched_walk w = {.s = s};
+    sched_traversal w = {.s = s};
     sched_domain own = sched_domain_of(s, value);
     sched_map identity = sched_identity(&own);
-    sched_walk_value(&w, value, &identity, true);
+    sched_traverse_value(&w, value, &identity, true);
     if (take_online(s, g, &w, value, map)) return;
     for (size_t i = 0; i < w.stop_count; i++) {
-        if (w.stops[i].apart || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
+        if (w.stops[i].own_domain || is_planned(s, w.stops[i].value) || !is_latest(&w, i)) continue;
         *map = identity;
         if (take_matmul(s, g, &w.stops[i], &own)) return;
         if (take_reshaped(s, g, &w.stops[i], value, false, map)) return;
         sched_map rows = {{{0, NULL, NULL}}};
         *map = rows;
-        if (take_rows(s, g, &w.stops[i], value, map) && (!g->apart || is_only(&w, i))) return;
+        if (take_rows(s, g, &w.stops[i], value, map) && (!g->own_domain || is_only(&w, i))) return;
     }
     *g = (sched_group){.kind = SCHED_ELEMENTWISE, .domain = own};
     *map = identity;
@@ -270,7 +270,7 @@ static bool can_compute(const schedule *s, tile_op op) {
 }
 
 /* What the other group writes is there in registers, at the same coordinates. */
-static bool is_at_hand(const schedule *s, const sched_group *other, const sched_input *input) {
+static bool is_available(const schedule *s, const sched_group *other, const sched_input *input) {
     unsigned rank = sched_type(s, s->arrays[input->array].value)->rank;
     for (size_t o = 0; o < other->output_count; o++)
         if (other->outputs[o].array == input->array)
@@ -281,7 +281,7 @@ static bool is_at_hand(const schedule *s, const sched_group *other, const sched_
 /* A row that no block holds is read again for each reduction of what others have given, and all
  * before it is computed again. Behind so many of them what is reduced next is put into memory, so
  * that the text, and what it takes, grow no faster than their number. */
-enum { MOST_IN_A_CHAIN = 16 };
+enum { MAX_IN_A_CHAIN = 16 };
 
 /* Whether a group that is there can compute what the new one does: all that it reads is there by
  * then. */
@@ -291,19 +291,20 @@ static bool can_join(schedule *s, size_t index, const sched_group *g) {
     bool online = g->kind == SCHED_ONLINE;
     if (!fits || (!online && !sched_same_domain(&other->domain, &g->domain))) return false;
     if (g->kind == SCHED_MATMUL && other->root.id != g->root.id) return false;
-    if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->apart != g->apart)) return false;
+    if (g->kind == SCHED_ROWS && (other->axis != g->axis || other->own_domain != g->own_domain))
+        return false;
     if (g->kind == SCHED_ROWS && (other->chains != g->chains || other->root.id != g->root.id))
         return false;
     for (size_t i = 0; i < g->input_count; i++) {
         int writer = sched_writer_of(s, g->inputs[i].array);
         if (writer > (int)index ||
-            (writer == (int)index && (online || !is_at_hand(s, other, &g->inputs[i]))))
+            (writer == (int)index && (online || !is_available(s, other, &g->inputs[i]))))
             return false;
         at_hand |= writer == (int)index;
     }
-    bool many = other->reduction_count + g->reduction_count > MOST_IN_A_CHAIN;
-    if (at_hand && (other->apart || (many && g->reduction_count))) return false;
-    return online ? sched_join_online(s, other, g) : other->kind == g->kind || at_hand;
+    bool many = other->reduction_count + g->reduction_count > MAX_IN_A_CHAIN;
+    if (at_hand && (other->own_domain || (many && g->reduction_count))) return false;
+    return online ? sched_merge_online(s, other, g) : other->kind == g->kind || at_hand;
 }
 
 static void join_groups(schedule *s, size_t index, const sched_group *from) {
@@ -333,10 +334,10 @@ static void add_group(schedule *s, sched_group *g) {
 /* What the group reads is put into memory first. Looking through the group again follows, since
  * what has an array by then is read, not computed. */
 static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sched_map *map) {
-    sched_walk w = {.s = s, .g = g};
-    sched_walk_value(&w, value, map, true);
+    sched_traversal w = {.s = s, .g = g};
+    sched_traverse_value(&w, value, map, true);
     for (size_t i = 0; i < w.stop_count && !s->failed; i++) {
-        tile_value read = sched_behind_reshapes(s, w.stops[i].value, value);
+        tile_value read = sched_skip_reshapes(s, w.stops[i].value, value);
         tile_op op = tile_value_def(s->compute, read);
         bool itself = read.id == value.id;
         if (op.id && (itself || (sched_array_of(s, read) < 0 && !sched_is_inline(s, op) &&
@@ -347,7 +348,7 @@ static void plan_inputs(schedule *s, sched_group *g, tile_value value, const sch
         if (s->failed) return;
         const sched_input input = {
             .array = (unsigned)sched_array_of(s, read),
-            .same = read.id == w.stops[i].value.id && !w.stops[i].apart,
+            .same = read.id == w.stops[i].value.id && !w.stops[i].own_domain,
             .map = w.stops[i].map,
         };
         add_input(s, g, &input);
@@ -425,24 +426,25 @@ static bool *find_wanted(const schedule *s) {
 static void plan_windowed(schedule *s, tile_op op) {
     if (tile_op_opcode(s->compute, op) != TILE_OP_window) return;
     tile_value src = tile_operand_src(s->compute, op);
-    if (sched_is_expensive(s, src)) plan_value(s, sched_behind_reshapes(s, src, TILE_NO_VALUE));
+    if (sched_is_expensive_to_repeat(s, src))
+        plan_value(s, sched_skip_reshapes(s, src, TILE_NO_VALUE));
 }
 
-/* What comes after MOST_IN_A_CHAIN, one behind the other, and is reduced again. */
+/* What comes after MAX_IN_A_CHAIN, one behind the other, and is reduced again. */
 static void plan_long_chains(schedule *s) {
     const tile_function *f = s->compute;
     const bool *wanted = find_wanted(s);
-    unsigned *behind = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
+    unsigned *chain_length = TILE_NEW_ARRAY(s->arena, unsigned, f->value_count);
     TILE_FOR_EACH_OP (f, op, f->body) {
         unsigned most = 0;
         bool reduces = sched_is_reduction(s, op);
         for (unsigned i = 0; i < tile_op_operand_count(f, op); i++) {
-            unsigned own = behind[tile_op_operand(f, op, i).id];
+            unsigned own = chain_length[tile_op_operand(f, op, i).id];
             most = own > most ? own : most;
         }
         for (unsigned i = 0; i < tile_op_result_count(f, op); i++)
-            behind[tile_op_result(f, op, i).id] = most + reduces;
-        if (wanted[op.id] && reduces && most && most % MOST_IN_A_CHAIN == 0)
+            chain_length[tile_op_result(f, op, i).id] = most + reduces;
+        if (wanted[op.id] && reduces && most && most % MAX_IN_A_CHAIN == 0)
             plan_value(s, tile_operand_src(f, op));
         if (wanted[op.id]) plan_windowed(s, op);
     }
@@ -450,7 +452,7 @@ static void plan_long_chains(schedule *s) {
 
 bool sched_cut(schedule *s) {
     const tile_function *f = s->compute;
-    sched_find_windows(s);
+    sched_mark_expanded(s);
     for (size_t i = 0; i < f->arg_count; i++)
         if (f->args[i].type->kind == TILE_TYPE_TENSOR)
             add_array(s, f->args[i].name, f->args[i].value, SCHED_ARGUMENT);

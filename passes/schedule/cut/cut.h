@@ -4,35 +4,35 @@
 
 #include "passes/schedule/kernel/schedule.h"
 
-typedef struct sched_seen {
+typedef struct sched_mapped_stop {
     tile_value value;
     sched_map map;
-    bool apart; /* map is not of the group's domain */
-} sched_seen;
+    bool own_domain; /* map is not of the group's domain */
+} sched_mapped_stop;
 
 /* In which way a value is computed from what is in memory and what cannot be computed inline. */
-typedef struct sched_walk {
+typedef struct sched_traversal {
     schedule *s;
     sched_group *g; /* whose operations are looked through, too; NULL: none */
-    sched_visits done;
-    sched_seen *pending; /* what is still to be walked, the next one last */
+    sched_visited_values done;
+    sched_mapped_stop *pending; /* what is still to be walked, the next one last */
     size_t pending_count, pending_capacity;
-    sched_seen *stops; /* tensors that are not computed inline */
+    sched_mapped_stop *stops; /* tensors that are not computed inline */
     size_t stop_count, stop_capacity;
-    bool apart;  /* an operand of a product is walked, over a domain of its own */
-    bool inside; /* what a reduction of rows reduces is walked */
-} sched_walk;
+    bool own_domain; /* an operand of a product is walked, over a domain of its own */
+    bool inside;     /* what a reduction of rows reduces is walked */
+} sched_traversal;
 
-/* hidden.c */
+/* masked_operand.c */
 
 /* Operands of products get zeros at keys that masks hide from all rows. */
 void sched_mask_operands(schedule *s);
 /* The operand whose place the value has taken; none: it is no such value. */
-tile_value sched_unmasked(const schedule *s, tile_value value);
+tile_value sched_original_operand(const schedule *s, tile_value value);
 /* Where masks do not hide elements of it, an i1; none: they hide none, or no product needs it. */
-tile_value sched_shown(const schedule *s, tile_value value);
+tile_value sched_visibility_mask(const schedule *s, tile_value value);
 
-/* walk.c */
+/* traverse.c */
 
 /* The array that holds the value, -1: none. */
 int sched_array_of(const schedule *s, tile_value value);
@@ -41,17 +41,17 @@ bool sched_is_tensor(const schedule *s, tile_value value);
 sched_domain sched_domain_of(schedule *s, tile_value value);
 bool sched_same_domain(const sched_domain *a, const sched_domain *b);
 /* Whether `value` is computed from `from`, or is it. */
-bool sched_comes_from(const schedule *s, tile_value value, tile_value from);
+bool sched_is_computed_from(const schedule *s, tile_value value, tile_value from);
 /* Whether it is a scan along rows that no tile holds, or may be (rows/scan.c). */
-bool sched_is_long_scan(schedule *s, tile_op op);
+bool sched_is_chunked_scan(schedule *s, tile_op op);
 /* A reduction, a scan or a sort. */
 bool sched_is_reduction(const schedule *s, tile_op op);
 void sched_add_reduction(schedule *s, sched_group *g, tile_op op);
 /* What the value is computed of where it is wanted; outer: also where it has an array itself. */
-void sched_walk_value(sched_walk *w, tile_value value, const sched_map *map, bool outer);
+void sched_traverse_value(sched_traversal *w, tile_value value, const sched_map *map, bool outer);
 
 /* Whether it may not only because it is computed of too many values, each of which may. */
-bool sched_is_expensive(schedule *s, tile_value value);
+bool sched_is_expensive_to_repeat(schedule *s, tile_value value);
 
 /* cut.c */
 
@@ -61,7 +61,7 @@ bool sched_cut(schedule *s);
 int sched_writer_of(const schedule *s, unsigned array);
 
 /* What must be in memory so that a reshape of it can be read there; `made` is not there yet. */
-tile_value sched_behind_reshapes(schedule *s, tile_value value, tile_value made);
+tile_value sched_skip_reshapes(schedule *s, tile_value value, tile_value made);
 
 /* remarks.c: why kernels write something for each other. */
 void sched_remark_cuts(schedule *s);

@@ -11,13 +11,13 @@
 enum { STEPS = 12 };
 
 /* The maximum of x; depth: how many operations are looked at behind each other. */
-typedef struct looker {
+typedef struct use_search {
     const tile_function *f;
     tile_value x;
-} looker;
+} use_search;
 
 /* Whether the value is always NaN where all x of the row are. */
-static bool is_nan(const looker *l, tile_value value, unsigned steps) {
+static bool is_nan(const use_search *l, tile_value value, unsigned steps) {
     tile_op op = tile_value_def(l->f, value);
     if (value.id == l->x.id) return true;
     if (!op.id || !steps) return false;
@@ -47,10 +47,10 @@ static bool is_result(const tile_function *f, tile_value value) {
     return false;
 }
 
-static bool has_effect(const looker *l, tile_value value, unsigned steps);
+static bool has_effect(const use_search *l, tile_value value, unsigned steps);
 
 /* The operation takes NaN or -inf of a row of NaN. */
-static bool has_effect_in(const looker *l, tile_op op, tile_value value, unsigned steps) {
+static bool has_effect_in(const use_search *l, tile_op op, tile_value value, unsigned steps) {
     tile_value result = tile_op_result(l->f, op, 0);
     switch (tile_op_opcode(l->f, op)) {
     case TILE_OP_max:
@@ -68,7 +68,7 @@ static bool has_effect_in(const looker *l, tile_op op, tile_value value, unsigne
     }
 }
 
-static bool has_effect(const looker *l, tile_value value, unsigned steps) {
+static bool has_effect(const use_search *l, tile_value value, unsigned steps) {
     if (is_result(l->f, value) || !steps) return true;
     TILE_FOR_EACH_OP (l->f, op, l->f->body)
         for (unsigned i = 0; i < tile_op_operand_count(l->f, op); i++)
@@ -80,11 +80,11 @@ static bool has_effect(const looker *l, tile_value value, unsigned steps) {
 
 void sched_find_nan(schedule *s, sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++) {
-        sched_fold *fold = &o->folds[i];
+        sched_carried_reduction *fold = &o->folds[i];
         if (fold->product ||
             tile_op_word(s->compute, fold->op, TILE_ATTR_kind) != TILE_WORD_kind_max)
             continue;
-        looker l = {s->compute, fold->source.value};
-        fold->tells_nan = has_effect(&l, tile_op_result(s->compute, fold->op, 0), STEPS);
+        use_search l = {s->compute, fold->source.value};
+        fold->propagates_nan = has_effect(&l, tile_op_result(s->compute, fold->op, 0), STEPS);
     }
 }

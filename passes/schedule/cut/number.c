@@ -132,7 +132,7 @@ bool sched_has_large_number(schedule *s, tile_value value, unsigned steps) {
     return false;
 }
 
-bool sched_is_near(schedule *s, tile_value row) {
+bool sched_is_row_maximum(schedule *s, tile_value row) {
     const double far = -1e4;
     tile_op op;
     double number;
@@ -159,48 +159,48 @@ bool sched_is_near(schedule *s, tile_value row) {
 
 /* Whether it is a factor of a product: if it is all small, the compute has not made it larger; and
  * where it has divided by the sum, which makes it 1 somewhere, its exponential is lowered. */
-static bool may_multiply(sched_online *o, const sched_known_form *of) {
+static bool may_multiply(sched_online *o, const sched_classified_value *of) {
     if (of->enlarged && !of->near) return false;
     for (unsigned i = 0; i < o->exp_count; i++) {
-        if (!(of->spent & 1u << i)) continue;
+        if (!(of->divided_by & 1u << i)) continue;
         if (o->exps[i].far) return false;
         o->exps[i].divided = true;
     }
     return true;
 }
 
-sched_known_form sched_multiplied_form(sched_online *o, const sched_known_form *a,
-                                       const sched_known_form *b) {
-    bool both = a->form == SCHED_SCALED && b->form == SCHED_SCALED;
+sched_classified_value sched_multiplied_form(sched_online *o, const sched_classified_value *a,
+                                             const sched_classified_value *b) {
+    bool both = a->form == SCHED_RESCALED && b->form == SCHED_RESCALED;
     bool twice = a->exps & b->exps; /* each is corrected once */
     if (twice || (both && (!may_multiply(o, a) || !may_multiply(o, b))))
-        return (sched_known_form){.form = SCHED_NONE};
-    return (sched_known_form){.form = SCHED_SCALED,
-                              .bounded = both && a->bounded && b->bounded,
-                              .enlarged = a->enlarged || b->enlarged,
-                              .negative = true,
-                              .lossy = a->lossy || b->lossy,
-                              .exps = a->exps | b->exps,
-                              .spent = a->spent | b->spent};
+        return (sched_classified_value){.form = SCHED_UNSUPPORTED};
+    return (sched_classified_value){.form = SCHED_RESCALED,
+                                    .bounded = both && a->bounded && b->bounded,
+                                    .enlarged = a->enlarged || b->enlarged,
+                                    .negative = true,
+                                    .lossy = a->lossy || b->lossy,
+                                    .exps = a->exps | b->exps,
+                                    .divided_by = a->divided_by | b->divided_by};
 }
 
 /* Exponentials whose references may be far above all elements are rounded as the compute has them
  * if they have not been divided by their sums, else without that reference: not both. */
-static bool may_round(sched_online *o, const sched_known_form *from) {
+static bool may_round(sched_online *o, const sched_classified_value *from) {
     for (unsigned i = 0; i < o->exp_count; i++) {
-        sched_exp *e = &o->exps[i];
-        bool divided = from->spent & 1u << i;
-        if (!(from->exps & 1u << i) || (!e->lowered && !e->far)) continue;
+        sched_exponential *e = &o->exps[i];
+        bool divided = from->divided_by & 1u << i;
+        if (!(from->exps & 1u << i) || (!e->scaled_after_loop && !e->far)) continue;
         if (divided ? e->far : e->divided || from->enlarged) return false;
         e->divided = divided;
-        e->lowered = divided;
+        e->scaled_after_loop = divided;
         e->far = !divided;
         if (e->far) e->top = e->rho;
     }
     return true;
 }
 
-bool sched_may_cast(schedule *s, sched_online *o, tile_op op, const sched_known_form *from) {
+bool sched_may_cast(schedule *s, sched_online *o, tile_op op, const sched_classified_value *from) {
     tile_scalar to = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
     if (tile_op_at(s->compute, op)->attr_count) return false;
     if (to == TILE_f32) return true;

@@ -8,11 +8,11 @@
 #include "lib/ir/remark.h"
 
 /* A value in memory between two kernels. */
-typedef struct handed {
+typedef struct array_transfer {
     schedule *s;
     tile_value value;
     const sched_group *writer, *reader;
-} handed;
+} array_transfer;
 
 typedef struct cause {
     const char *why, *remedy;
@@ -22,20 +22,20 @@ static bool is_product(const sched_group *g) {
     return g->kind == SCHED_MATMUL || g->kind == SCHED_ONLINE;
 }
 
-static bool is_operand(const handed *h) {
+static bool is_operand(const array_transfer *h) {
     const tile_function *f = h->s->compute;
     return h->reader->root.id && tile_op_opcode(f, h->reader->root) == TILE_OP_matmul &&
-           (sched_comes_from(h->s, tile_operand_lhs(f, h->reader->root), h->value) ||
-            sched_comes_from(h->s, tile_operand_rhs(f, h->reader->root), h->value));
+           (sched_is_computed_from(h->s, tile_operand_lhs(f, h->reader->root), h->value) ||
+            sched_is_computed_from(h->s, tile_operand_rhs(f, h->reader->root), h->value));
 }
 
-static bool is_reduced_value(const handed *h) {
+static bool is_reduced_value(const array_transfer *h) {
     tile_op op = tile_value_def(h->s->compute, h->value);
     return op.id && sched_is_reduction(h->s, op);
 }
 
 /* Whether rows of a product are reduced on the way to it. */
-static bool is_of_product(const handed *h) {
+static bool is_of_product(const array_transfer *h) {
     bool found = false;
     for (size_t i = 0; i < h->writer->input_count; i++) {
         int before = sched_writer_of(h->s, h->writer->inputs[i].array);
@@ -49,7 +49,7 @@ static const char walk[] =
     "and products with it: give the computation that form, or write a kernel (`of @c`)";
 
 /* What the product's kernel multiplies. */
-static cause of_operand(const handed *h) {
+static cause of_operand(const array_transfer *h) {
     if (is_product(h->writer))
         return (cause){
             "it is an operand of the next product, and a block of the first one's kernel "
@@ -73,7 +73,7 @@ static cause of_operand(const handed *h) {
 }
 
 /* Reductions of a reduction. */
-static cause of_rows(const handed *h) {
+static cause of_rows(const array_transfer *h) {
     if (h->writer->kind == SCHED_ROWS && is_reduced_value(h))
         return (cause){"a kernel reduces along one axis of one shape, and the other one reduces "
                        "along another axis",
@@ -88,8 +88,8 @@ static cause of_rows(const handed *h) {
                    walk};
 }
 
-static cause find_cause(const handed *h) {
-    if (h->writer->apart)
+static cause find_cause(const array_transfer *h) {
+    if (h->writer->own_domain)
         return (cause){"rows are few and long, so all blocks share each reduction, and code that "
                        "needs its result waits for all blocks",
                        NULL};
@@ -122,7 +122,7 @@ static const char *text_of_dims(schedule *s, const tile_type *type) {
     return text;
 }
 
-static void remark(const handed *h) {
+static void remark(const array_transfer *h) {
     schedule *s = h->s;
     const tile_type *type = sched_type(s, h->value);
     tile_scalar scalar = sched_element(s, h->value)->scalar;
@@ -148,7 +148,7 @@ void sched_remark_cuts(schedule *s) {
     for (unsigned a = 0; a < s->array_count; a++) {
         int writer = sched_writer_of(s, a);
         if (s->arrays[a].place != SCHED_SCRATCH || writer < 0) continue;
-        handed h = {.s = s, .value = s->arrays[a].value, .writer = s->groups[writer]};
+        array_transfer h = {.s = s, .value = s->arrays[a].value, .writer = s->groups[writer]};
         h.reader = find_reader(s, a, (size_t)writer);
         if (h.reader) remark(&h);
     }

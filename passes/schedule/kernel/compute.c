@@ -56,11 +56,11 @@ const tile_type *sched_element(schedule *s, tile_value value) {
     return tile_type_get(s->context, &draft);
 }
 
-const tile_type *sched_working(schedule *s, const tile_type *element) {
+const tile_type *sched_compute_type(schedule *s, const tile_type *element) {
     return sched_is_half(element) ? tile_type_scalar(s->context, TILE_f32) : element;
 }
 
-const char *sched_free_name(schedule *s, const char *stem) {
+const char *sched_unique_name(schedule *s, const char *stem) {
     const char *name = stem;
     for (unsigned i = 2; tile_module_find(s->compute->module, name); i++)
         name = tile_arena_format(s->arena, "%s_%u", stem, i);
@@ -89,24 +89,25 @@ int sched_find_input(const schedule *s, const sched_group *g, tile_value value) 
     return sched_find_input(s, g, tile_operand_src(s->compute, op));
 }
 
-bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map) {
+bool sched_visit_first(schedule *s, sched_visited_values *visits, tile_value value,
+                       const sched_map *map) {
     unsigned rank = sched_type(s, value)->rank, places = 0;
-    uint32_t *latest = sched_latest_of(s->arena, &visits->latest, value);
+    uint32_t *latest = sched_last_entry_of(s->arena, &visits->latest, value);
     if (s->failed) return false;
     for (uint32_t i = *latest; i; i = visits->items[i - 1].before, places++)
         if (sched_same_map(&visits->items[i - 1].map, map, rank)) return false;
-    if (places == SCHED_MOST_PLACES) {
+    if (places == SCHED_MAX_PLACES) {
         const char *name = tile_value_at(s->compute, value)->name;
         SCHED_FAIL(s, tile_value_def(s->compute, value),
                    "%%%s is used at more than %d places for one element of a result; end the "
                    "compute after it, or after an operation that uses it several times, and start "
                    "a separate compute",
-                   name ? name : "?", SCHED_MOST_PLACES);
+                   name ? name : "?", SCHED_MAX_PLACES);
         return false;
     }
     visits->items = tile_arena_grow(s->arena, visits->items, visits->count, &visits->capacity,
                                     sizeof *visits->items);
-    visits->items[visits->count++] = (sched_visit){value, *latest, *map};
+    visits->items[visits->count++] = (sched_visited_value){value, *latest, *map};
     *latest = (uint32_t)visits->count;
     return true;
 }

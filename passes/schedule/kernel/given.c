@@ -13,8 +13,9 @@
 
 /* Attributes ----------------------------------------------------------------------------------- */
 
-void sched_fix(sched_fixed *fixed, tile_attr_id said, const char *name, const tile_expr *value) {
-    fixed->at[fixed->count].said = said;
+void sched_fix(sched_fixed *fixed, tile_attr_id user_attr, const char *name,
+               const tile_expr *value) {
+    fixed->at[fixed->count].user_attr = user_attr;
     fixed->at[fixed->count].name = name;
     fixed->at[fixed->count++].value = value;
 }
@@ -30,10 +31,10 @@ void sched_merge_fixed(schedule *s, tile_op op, const char *kind, const sched_fi
     for (unsigned i = 0; i < own->count; i++) {
         const tile_expr *other = sched_find_fixed(all, own->at[i].name);
         if (!other)
-            sched_fix(all, own->at[i].said, own->at[i].name, own->at[i].value);
+            sched_fix(all, own->at[i].user_attr, own->at[i].name, own->at[i].value);
         else if (other != own->at[i].value)
             SCHED_FAIL(s, op, "%s: another %s of the same kernel has another `%s`",
-                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].said));
+                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].user_attr));
     }
 }
 
@@ -209,7 +210,7 @@ static bool end_at_first(const tile_bound_params *point, void *user) {
 }
 
 bool sched_has_point(schedule *s, const tile_function *space, const sched_fixed *fixed) {
-    tile_pass_option options[SCHED_MOST_FIXED];
+    tile_pass_option options[SCHED_MAX_FIXED];
     unsigned count = 0;
     bool found = false;
     for (unsigned i = 0; i < fixed->count; i++) {

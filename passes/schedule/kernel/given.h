@@ -4,19 +4,20 @@
 
 #include "passes/schedule/kernel/schedule.h"
 
-enum { SCHED_MOST_FIXED = 8 };
+enum { SCHED_MAX_FIXED = 8 };
 
 /* Parameters of a kernel that have one value. */
 typedef struct sched_fixed {
     struct {
-        tile_attr_id said;      /* the attribute */
+        tile_attr_id user_attr; /* the attribute */
         const char *name;       /* the parameter */
         const tile_expr *value; /* a number, or a word */
-    } at[SCHED_MOST_FIXED];
+    } at[SCHED_MAX_FIXED];
     unsigned count;
 } sched_fixed;
 
-void sched_fix(sched_fixed *fixed, tile_attr_id said, const char *name, const tile_expr *value);
+void sched_fix(sched_fixed *fixed, tile_attr_id user_attr, const char *name,
+               const tile_expr *value);
 /* NULL: it is open. */
 const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name);
 /* Adds what the operation says of stages, warps, split and strategy. */

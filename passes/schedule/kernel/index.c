@@ -11,7 +11,7 @@ static bool same_scalar(const sched_scalar *a, const sched_scalar *b) {
 
 /* Sums ----------------------------------------------------------------------------------------- */
 
-enum { MOST_TERMS = 4 };
+enum { MAX_TERMS = 4 };
 static const double largest_sum = 0x1p40; /* so that nothing wraps */
 
 /* scale * a coordinate that is no sum. */
@@ -21,7 +21,7 @@ typedef struct term {
 } term;
 
 typedef struct linear_form {
-    term terms[MOST_TERMS];
+    term terms[MAX_TERMS];
     unsigned count;
     int64_t offset;
 } linear_form;
@@ -49,7 +49,7 @@ static bool add_term(linear_form *to, int64_t scale, const sched_coordinate *at)
             to->terms[i].scale += scale;
             return true;
         }
-    if (to->count == MOST_TERMS) return false;
+    if (to->count == MAX_TERMS) return false;
     to->terms[to->count++] = (term){at, scale};
     return true;
 }
@@ -120,7 +120,8 @@ sched_coordinate sched_computed(schedule *s, sched_index_kind kind, const sched_
     if (kind == SCHED_PAIR && is_part(a, SCHED_DIV, by) && is_part(b, SCHED_REM, by) &&
         sched_same_coordinate(&a->index->a, &b->index->a))
         return a->index->a;
-    return make(s, kind, *a, divides ? sched_nowhere() : *b, (sched_scalar){by, TILE_NO_VALUE});
+    return make(s, kind, *a, divides ? sched_zero_coordinate() : *b,
+                (sched_scalar){by, TILE_NO_VALUE});
 }
 
 sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar by,
@@ -131,7 +132,8 @@ sched_coordinate sched_sum(schedule *s, const sched_coordinate *a, sched_scalar 
 sched_coordinate sched_minus(schedule *s, const sched_coordinate *a, sched_scalar by) {
     const sched_scalar minus = {tile_expr_int(s->context, -1), TILE_NO_VALUE};
     if (by.expr) return sched_shifted(s, a, TILE_OP_sub, by.expr);
-    return make(s, SCHED_SUM, make(s, SCHED_NUMBER, sched_nowhere(), sched_nowhere(), by), *a,
+    return make(s, SCHED_SUM,
+                make(s, SCHED_NUMBER, sched_zero_coordinate(), sched_zero_coordinate(), by), *a,
                 minus);
 }
 
@@ -142,12 +144,12 @@ bool sched_depends(const sched_coordinate *at, unsigned dim) {
 
 /* Products of extents -------------------------------------------------------------------------- */
 
-enum { MOST_FACTORS = 16 };
+enum { MAX_FACTORS = 16 };
 
 /* A number times extents that are not known. */
 typedef struct factors {
     int64_t number;
-    const tile_expr *others[MOST_FACTORS];
+    const tile_expr *others[MAX_FACTORS];
     unsigned count;
     bool too_many;
 } factors;
@@ -160,7 +162,7 @@ static void multiply(factors *f, const tile_expr *expr) {
     } else if (expr->kind == TILE_EXPR_OP && expr->opcode == TILE_OP_mul) {
         multiply(f, expr->args[0]);
         multiply(f, expr->args[1]);
-    } else if (f->count < MOST_FACTORS) {
+    } else if (f->count < MAX_FACTORS) {
         f->others[f->count++] = expr;
     } else {
         f->too_many = true;
@@ -262,7 +264,7 @@ static bool match_first(dims *a, dims *b, const sched_map *map, sched_map *out) 
 bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, const sched_map *map,
                     sched_map *out) {
     dims a = long_dims(s, from), b = long_dims(s, to);
-    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_nowhere();
+    for (unsigned d = 0; d < from->rank; d++) out->at[d] = sched_zero_coordinate();
     while (a.count && b.count) {
         unsigned merged = count_together(&a, &b), split = merged ? 1 : count_together(&b, &a);
         if (!split && match_first(&a, &b, map, out)) continue;
@@ -283,8 +285,8 @@ static bool is_pair_of(const sched_coordinate *at, const sched_coordinate *b) {
            sched_same_coordinate(&at->index->b, b);
 }
 
-unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
-                            sched_coordinate *out) {
+unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
+                          sched_coordinate *out) {
     const sched_coordinate *at = &map->at[last];
     *out = *at;
     if (!at->index || !is_part(at, SCHED_REM, sched_dim(s, type, last))) return last;

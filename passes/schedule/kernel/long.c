@@ -16,15 +16,15 @@
 
 #include "lib/ir/syntax.h"
 
-enum { LEAST_CHUNK = 256 };
+enum { MIN_CHUNK = 256 };
 
-bool sched_is_long(int64_t terms) {
-    return terms < 0 || terms > 2 * LEAST_CHUNK;
+bool sched_needs_chunks(int64_t terms) {
+    return terms < 0 || terms > 2 * MIN_CHUNK;
 }
 
 tile_value sched_chunk(sched_kernel *k, tile_value terms) {
     static const int most[][2] = {
-        {1 << 26, 4096}, {1 << 22, 1024}, {1 << 18, LEAST_CHUNK}}; /* terms, chunk */
+        {1 << 26, 4096}, {1 << 22, 1024}, {1 << 18, MIN_CHUNK}}; /* terms, chunk */
     tile_value chunk = tile_build_int(&k->b, 16384);
     for (unsigned i = 0; i < sizeof most / sizeof *most; i++)
         chunk =
@@ -35,18 +35,18 @@ tile_value sched_chunk(sched_kernel *k, tile_value terms) {
 
 /* Products ------------------------------------------------------------------------------------- */
 
-tile_value sched_alloc_long(sched_kernel *k, const tile_type *type) {
+tile_value sched_alloc_chunked(sched_kernel *k, const tile_type *type) {
     tile_type draft = *type;
     draft.kind = TILE_TYPE_SHARED;
     return tile_build_alloc_shared(&k->b, tile_type_get(k->s->context, &draft));
 }
 
 /* Whole chunks are multiples of a power of two, so that a mask finds their last steps. */
-sched_long_sum sched_begin_long(sched_kernel *k, tile_value buffer, const tile_type *type,
-                                const tile_expr *terms, const tile_expr *each,
-                                const tile_expr *unit) {
+sched_chunked_sum sched_begin_chunked(sched_kernel *k, tile_value buffer, const tile_type *type,
+                                      const tile_expr *terms, const tile_expr *each,
+                                      const tile_expr *unit) {
     tile_builder *b = &k->b;
-    sched_long_sum sum = {.kept = buffer};
+    sched_chunked_sum sum = {.kept = buffer};
     tile_build_store_shared(b, tile_build_zero(b, type), sum.kept, NULL, 0);
     tile_value chunk = sched_chunk(k, sched_number(k, terms)), by = sched_number(k, unit);
     tile_value steps =
@@ -55,8 +55,8 @@ sched_long_sum sched_begin_long(sched_kernel *k, tile_value buffer, const tile_t
     return sum;
 }
 
-tile_value sched_step_long(sched_kernel *k, const sched_long_sum *sum, tile_value step,
-                           tile_value own) {
+tile_value sched_step_chunked(sched_kernel *k, const sched_chunked_sum *sum, tile_value step,
+                              tile_value own) {
     const tile_type *type = tile_value_type(k->f, own);
     tile_value place = tile_build_and(&k->b, step, sum->last);
     tile_op full = tile_build_if_else(&k->b, tile_build_eq(&k->b, place, sum->last), &type, 1);
@@ -73,7 +73,7 @@ tile_value sched_step_long(sched_kernel *k, const sched_long_sum *sum, tile_valu
     return tile_op_result(k->f, full, 0);
 }
 
-tile_value sched_end_long(sched_kernel *k, const sched_long_sum *sum, tile_value own) {
+tile_value sched_end_chunked(sched_kernel *k, const sched_chunked_sum *sum, tile_value own) {
     const tile_type *type = tile_value_type(k->f, own);
     return tile_build_add(&k->b, tile_build_load_shared(&k->b, sum->kept, NULL, 0, type), own);
 }

@@ -1,7 +1,7 @@
 /* Operations that move elements, as changes of coordinates. */
 #include "passes/schedule/kernel/schedule.h"
 
-tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
+tile_value sched_strip_broadcasts(const schedule *s, tile_value value) {
     tile_op op;
     while ((op = tile_value_def(s->compute, value)).id &&
            tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_stretched)
@@ -12,7 +12,8 @@ tile_value sched_without_broadcasts(const schedule *s, tile_value value) {
 sched_map sched_identity(const sched_domain *domain) {
     sched_map map = {{{0, NULL, NULL}}};
     for (unsigned d = 0; d < domain->rank; d++)
-        map.at[d] = tile_expr_is(domain->extents[d], 1) ? sched_nowhere() : sched_whole(d);
+        map.at[d] =
+            tile_expr_is(domain->extents[d], 1) ? sched_zero_coordinate() : sched_dim_coordinate(d);
     return map;
 }
 
@@ -97,7 +98,7 @@ sched_map sched_operand_map(schedule *s, tile_op op, unsigned result, unsigned o
     unsigned rank = tile_dim_map(s->compute, op, result, operand, own);
     for (unsigned d = 0; d < rank; d++) {
         if (tile_expr_is(sched_dim(s, from, d), 1))
-            out.at[d] = sched_nowhere();
+            out.at[d] = sched_zero_coordinate();
         else if (own[d].kind == TILE_DIM_OF)
             out.at[d] = shifted(s, op, operand, own[d].of, map);
         else if (own[d].kind == TILE_DIM_AT)

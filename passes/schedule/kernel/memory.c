@@ -116,7 +116,7 @@ static const tile_type *put_together(sched_kernel *k, const tile_type *type, sch
     sched_map out = *map;
     unsigned at = type->rank;
     for (unsigned d = type->rank; d-- > 0;) {
-        unsigned first = sched_put_together(k->s, type, map, d, &out.at[--at]);
+        unsigned first = sched_merge_dims(k->s, type, map, d, &out.at[--at]);
         draft.dims[at] = type->dims[d];
         for (; d > first; d--)
             draft.dims[at] = tile_expr_multiply(k->s->context, type->dims[d - 1], draft.dims[at]);
@@ -322,6 +322,6 @@ void sched_store(sched_kernel *k, unsigned array, const sched_map *map, tile_val
     sched_access access;
     if (!sched_find_access(k, array, k->s->arrays[array].value, map, &access)) return;
     if (access.permuted) tile = permute(k, tile, access.order);
-    tile = sched_fit(k, tile, access.tile);
+    tile = sched_broadcast_to(k, tile, access.tile);
     tile_build_store(&k->b, tile, access.view, access.index, access.rank, TILE_NO_VALUE);
 }

@@ -12,7 +12,7 @@
 
 #include "lib/support/scalar.h"
 
-tile_value sched_without_cast(schedule *s, tile_value value) {
+tile_value sched_strip_cast(schedule *s, tile_value value) {
     tile_op op = tile_value_def(s->compute, value);
     if (!op.id || tile_op_opcode(s->compute, op) != TILE_OP_cast ||
         tile_op_at(s->compute, op)->attr_count)
@@ -32,8 +32,8 @@ static bool multiplies_narrow(const tile_type *a, const tile_type *b) {
 }
 
 tile_value sched_multiplied(schedule *s, tile_op op, unsigned operand) {
-    tile_value lhs = sched_without_cast(s, tile_operand_lhs(s->compute, op));
-    tile_value rhs = sched_without_cast(s, tile_operand_rhs(s->compute, op));
+    tile_value lhs = sched_strip_cast(s, tile_operand_lhs(s->compute, op));
+    tile_value rhs = sched_strip_cast(s, tile_operand_rhs(s->compute, op));
     bool narrow = multiplies_narrow(sched_element(s, lhs), sched_element(s, rhs));
     if (!narrow) return tile_op_operand(s->compute, op, operand);
     return operand ? rhs : lhs;
@@ -61,7 +61,7 @@ unsigned sched_moved_operands(const schedule *s, tile_op op) {
     return tile_op_result_count(s->compute, op) == 1 ? tile_moved_operands(s->compute, op) : 0;
 }
 
-bool sched_passes_on(const schedule *s, tile_op op) {
+bool sched_only_moves(const schedule *s, tile_op op) {
     tile_dims dims = tile_op_dims(tile_op_opcode(s->compute, op));
     return sched_moved_operands(s, op) == 1 && dims != TILE_DIMS_taken &&
            dims != TILE_DIMS_windowed;
@@ -99,7 +99,7 @@ static const tile_type *find_in_operands(narrowing *n, tile_value value) {
 /* An element of what is moved, where all of it comes from casts that can be left out; NULL: not
  * all. */
 static const tile_type *find_narrow(narrowing *n, tile_value value) {
-    tile_value from = sched_without_cast(n->s, value);
+    tile_value from = sched_strip_cast(n->s, value);
     if (from.id != value.id) return sched_element(n->s, from);
     if (!n->seen[value.id]) n->narrow[value.id] = find_in_operands(n, value);
     n->seen[value.id] = true;
@@ -111,7 +111,7 @@ static tile_value move_narrow(narrowing *n, tile_value value) {
     schedule *s = n->s;
     tile_function *f = s->compute;
     tile_op op = tile_value_def(f, value);
-    tile_value from = sched_without_cast(s, value);
+    tile_value from = sched_strip_cast(s, value);
     if (from.id != value.id) return from;
     if (n->moved[value.id].id) return n->moved[value.id];
     unsigned count = sched_moved_operands(s, op);
@@ -134,7 +134,7 @@ static tile_value move_narrow(narrowing *n, tile_value value) {
 /* Products ------------------------------------------------------------------------------------ */
 
 static bool is_moved(schedule *s, tile_value value) {
-    return sched_without_cast(s, value).id == value.id;
+    return sched_strip_cast(s, value).id == value.id;
 }
 
 /* Whether both operands can be multiplied as they were before casts, and moves come after one. */
@@ -171,9 +171,9 @@ static narrowing begin_narrowing(schedule *s) {
                        .count = count};
 }
 
-void sched_own_compute(schedule *s) {
+void sched_clone_compute(schedule *s) {
     tile_function *from = s->compute;
-    s->compute = tile_function_clone(from, sched_free_name(s, from->name));
+    s->compute = tile_function_clone(from, sched_unique_name(s, from->name));
     tile_module_remove(from->module, s->compute);
     s->compute->name = from->name;
 }
@@ -196,7 +196,7 @@ void sched_move_casts(schedule *s) {
     narrowing n = begin_narrowing(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) found |= find_product(&n, op) != NULL;
     if (!found) return;
-    sched_own_compute(s);
+    sched_clone_compute(s);
     n = begin_narrowing(s);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
         if (find_product(&n, op)) change_product(&n, op);

@@ -8,9 +8,9 @@
  * coordinates are computed of others, window.c and index.c). value.c
  * gives the tile of a value for a map, place.c says where its elements are,
  * memory.c loads and stores; a kind of group is a file that says which tiles there are and
- * in which order: elementwise.c, rows/rows.c (with rows/sums.c, rows/late.c,
- * rows/parts.c, rows/scan.c and rows/behind.c), products/matmul.c, online/online.c (with
- * cut/chain.c, cut/take.c, online/mask.c, online/scaled.c, online/points.c,
+ * in which order: elementwise.c, rows/rows.c (with rows/sums.c, rows/assign_loops.c,
+ * rows/parts.c, rows/scan.c and rows/tail.c), products/matmul.c, online/online.c (with
+ * cut/classify.c, cut/fuse.c, online/mask.c, online/rescaled.c, online/points.c,
  * online/grid.c, online/split.c and online/pack.c). */
 #ifndef TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
 #define TILE_PASSES_SCHEDULE_KERNEL_SCHEDULE_H
@@ -94,9 +94,9 @@ typedef struct sched_group {
     sched_domain domain;
     tile_op root; /* matmul; online: what is folded last; rows: a long scan */
     sched_online *online;
-    unsigned axis; /* rows: the domain's dim along which is reduced */
-    bool apart;    /* rows: few and long, so that each reduction is cut into parts by itself */
-    bool chains;   /* rows: of a long scan, the root, and no other reduction */
+    unsigned axis;   /* rows: the domain's dim along which is reduced */
+    bool own_domain; /* rows: few and long, so that each reduction is cut into parts by itself */
+    bool chains;     /* rows: of a long scan, the root, and no other reduction */
     sched_output *outputs;
     size_t output_count, output_capacity;
     sched_input *inputs; /* what is read, not computed, where it is needed */
@@ -121,8 +121,8 @@ typedef struct schedule {
     const char **dim_names; /* of the arguments */
     unsigned dim_count;
     bool *expands; /* by value: windows are in it, so that it is larger than what it is made of */
-    struct sched_repeat *repeats; /* by value: cut/walk.c */
-    struct sched_hidden *hidden;  /* cut/hidden.c; NULL: nothing is */
+    struct sched_repeat *repeats;         /* by value: cut/traverse.c */
+    struct sched_masked_operands *hidden; /* cut/masked_operand.c; NULL: nothing is */
     sched_array *arrays;
     size_t array_count, array_capacity;
     sched_group **groups; /* each behind those whose arrays it reads */
@@ -146,7 +146,7 @@ const tile_expr *sched_expr(schedule *s, const tile_expr *expr);
 const tile_type *sched_element(schedule *s, tile_value value);
 /* What its arithmetic is done in: f32 for 16-bit floats, so that nothing is rounded between casts,
  * as at level 1. */
-const tile_type *sched_working(schedule *s, const tile_type *element);
+const tile_type *sched_compute_type(schedule *s, const tile_type *element);
 static inline bool sched_is_half(const tile_type *element) {
     return element->scalar == TILE_f16 || element->scalar == TILE_bf16;
 }
@@ -163,7 +163,7 @@ static inline int64_t sched_constant(const tile_expr *expr) {
     return tile_expr_is_int(expr, &value) ? value : -1;
 }
 /* A name that no function of the module has, beginning with `stem`. */
-const char *sched_free_name(schedule *s, const char *stem);
+const char *sched_unique_name(schedule *s, const char *stem);
 int64_t sched_axis(const schedule *s, tile_op op);
 /* Whether it is a scan or sort: along rows, with as many elements. */
 bool sched_is_along(const schedule *s, tile_op op);
@@ -175,38 +175,39 @@ int sched_find_input(const schedule *s, const sched_group *g, tile_value value);
 
 /* By value the place of its latest entry in a list, counted from 1; each entry has the place of the
  * one before it. All zero: no value has one. */
-typedef struct sched_head {
+typedef struct sched_last_entry {
     uint32_t value, place;
-} sched_head;
+} sched_last_entry;
 
-typedef struct sched_latest {
-    sched_head *heads; /* hashed by value; 0: free */
+typedef struct sched_last_entries {
+    sched_last_entry *heads; /* hashed by value; 0: free */
     size_t count, capacity;
-} sched_latest;
+} sched_last_entries;
 
 /* The value's, 0 at first, to be read or set until the next call. */
-uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value);
+uint32_t *sched_last_entry_of(tile_arena *arena, sched_last_entries *latest, tile_value value);
 
 /* Values, and where they have been wanted: what goes through those that a value is made of comes to
  * each of them once. All zero: none yet. */
-typedef struct sched_visit {
+typedef struct sched_visited_value {
     tile_value value;
     uint32_t before; /* the value's one before it */
     sched_map map;
-} sched_visit;
+} sched_visited_value;
 
-typedef struct sched_visits {
-    sched_visit *items;
+typedef struct sched_visited_values {
+    sched_visited_value *items;
     size_t count, capacity;
-    sched_latest latest;
-} sched_visits;
+    sched_last_entries latest;
+} sched_visited_values;
 
 /* At how many places a value may be wanted for one element of a result. Each becomes a load or a
  * computation of its own, and where concatenations nest they double with every one. */
-enum { SCHED_MOST_PLACES = 1000 };
+enum { SCHED_MAX_PLACES = 1000 };
 
 /* Whether it is the first time; then there is one more. Fails where there are too many. */
-bool sched_visit_first(schedule *s, sched_visits *visits, tile_value value, const sched_map *map);
+bool sched_visit_first(schedule *s, sched_visited_values *visits, tile_value value,
+                       const sched_map *map);
 /* map.c ---------------------------------------------------------------------------------------- */
 
 sched_map sched_identity(const sched_domain *domain);
@@ -222,10 +223,10 @@ bool sched_same_map(const sched_map *a, const sched_map *b, unsigned rank);
 
 /* index.c -------------------------------------------------------------------------------------- */
 
-static inline sched_coordinate sched_whole(unsigned dim) {
+static inline sched_coordinate sched_dim_coordinate(unsigned dim) {
     return (sched_coordinate){(int)dim, NULL, NULL};
 }
-static inline sched_coordinate sched_nowhere(void) {
+static inline sched_coordinate sched_zero_coordinate(void) {
     return (sched_coordinate){-1, NULL, NULL};
 }
 bool sched_same_coordinate(const sched_coordinate *a, const sched_coordinate *b);
@@ -248,8 +249,8 @@ bool sched_reshaped(schedule *s, const tile_type *from, const tile_type *to, con
                     sched_map *out);
 /* The first dim of those, up to `last`, whose coordinates are one taken apart by their extents, so
  * that they may be one dim at the coordinate *out; `last` itself: there is none before it. */
-unsigned sched_put_together(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
-                            sched_coordinate *out);
+unsigned sched_merge_dims(schedule *s, const tile_type *type, const sched_map *map, unsigned last,
+                          sched_coordinate *out);
 /* Whether a coordinate is computed of others. */
 static inline bool sched_is_computed(unsigned rank, const sched_map *map) {
     bool computed = false;
@@ -269,9 +270,9 @@ const tile_expr *sched_without(schedule *s, const tile_expr *whole, const tile_e
 
 /* Behind a cast without attributes to a wider type, of what a product may multiply as it is: what
  * is cast; else the value. */
-tile_value sched_without_cast(schedule *s, tile_value value);
+tile_value sched_strip_cast(schedule *s, tile_value value);
 /* What is broadcast, also several times in a row. */
-tile_value sched_without_broadcasts(const schedule *s, tile_value value);
+tile_value sched_strip_broadcasts(const schedule *s, tile_value value);
 /* What a product multiplies of its operand: of casts to a wider type of both operands what is cast,
  * if instructions multiply that. */
 tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
@@ -279,9 +280,9 @@ tile_value sched_multiplied(schedule *s, tile_op matmul, unsigned operand);
  * it does not. */
 unsigned sched_moved_operands(const schedule *s, tile_op op);
 /* Whether these are one operand's, from places that follow from the result's alone. */
-bool sched_passes_on(const schedule *s, tile_op op);
+bool sched_only_moves(const schedule *s, tile_op op);
 /* From now on the schedule has a copy of the compute, which the module has not. */
-void sched_own_compute(schedule *s);
+void sched_clone_compute(schedule *s);
 /* A reduction in the compute; the axis keeps its dim, with an extent of 1. kind: "add", "max", ..
  */
 tile_value sched_reduce(schedule *s, tile_builder *b, tile_value value, unsigned axis,
@@ -293,7 +294,7 @@ void sched_move_casts(schedule *s);
 /* window.c ------------------------------------------------------------------------------------- */
 
 /* Fills `expands`. */
-void sched_find_windows(schedule *s);
+void sched_mark_expanded(schedule *s);
 /* Where the operand's elements are, of this rank. */
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map);
 /* Whether an access to the array gives what a window has outside of its operand. */
@@ -308,7 +309,7 @@ enum { SCHED_MAX_TILE = 3 };
 #define SCHED_STRATEGY "strategy"
 
 typedef struct sched_known {
-    uint32_t value, before; /* (sched_latest) */
+    uint32_t value, before; /* (sched_last_entries) */
     const tile_type *element;
     sched_map map;
     tile_value tile;
@@ -327,12 +328,12 @@ typedef struct sched_kernel {
     tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: where the tile begins, i32 */
     sched_known *known;               /* tiles that are there already, the current region's last */
     size_t known_count, known_capacity;
-    sched_latest latest; /* of them */
-    unsigned depth;      /* of sched_value in itself */
-    double pad;          /* of loads, where they may choose it */
-    bool straight;       /* accesses have the tile's dims in the tile's order, by strides */
-    bool single;         /* loads of one element are scalars */
-    bool streams;        /* each element of the domain is read once, and little is written */
+    sched_last_entries latest; /* of them */
+    unsigned depth;            /* of sched_value in itself */
+    double pad;                /* of loads, where they may choose it */
+    bool straight;             /* accesses have the tile's dims in the tile's order, by strides */
+    bool single;               /* loads of one element are scalars */
+    bool streams;              /* each element of the domain is read once, and little is written */
 } sched_kernel;
 
 /* kernel.c */
@@ -365,9 +366,9 @@ void sched_set_warps(sched_kernel *k, const tile_expr *warps);
 tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
                        const tile_type *element);
 /* Repeated to the type, if it is not of it. */
-tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to);
+tile_value sched_broadcast_to(sched_kernel *k, tile_value value, const tile_type *to);
 /* A tile of the whole extents. */
-tile_value sched_full(sched_kernel *k, tile_value value);
+tile_value sched_broadcast_to_tile(sched_kernel *k, tile_value value);
 tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *element);
 /* A quotient by one number for a row. */
 tile_value sched_divide(sched_kernel *k, tile_value a, tile_value b, const tile_type *type);

@@ -5,18 +5,18 @@
 
 /* What is there already ------------------------------------------------------------------------ */
 
-static void insert(sched_latest *latest, sched_head entry) {
+static void insert(sched_last_entries *latest, sched_last_entry entry) {
     size_t at = entry.value * UINT32_C(2654435761) % latest->capacity;
     while (latest->heads[at].value) at = (at + 1) % latest->capacity;
     latest->heads[at] = entry;
 }
 
-uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value value) {
+uint32_t *sched_last_entry_of(tile_arena *arena, sched_last_entries *latest, tile_value value) {
     enum { FIRST = 64 }; /* a power of two, as all of them are */
     if (latest->count * 2 >= latest->capacity) {
-        sched_latest larger = {NULL, latest->count,
-                               latest->capacity ? latest->capacity * 2 : FIRST};
-        larger.heads = TILE_NEW_ARRAY(arena, sched_head, larger.capacity);
+        sched_last_entries larger = {NULL, latest->count,
+                                     latest->capacity ? latest->capacity * 2 : FIRST};
+        larger.heads = TILE_NEW_ARRAY(arena, sched_last_entry, larger.capacity);
         for (size_t i = 0; i < latest->capacity; i++)
             if (latest->heads[i].value) insert(&larger, latest->heads[i]);
         *latest = larger;
@@ -31,7 +31,7 @@ uint32_t *sched_latest_of(tile_arena *arena, sched_latest *latest, tile_value va
 
 void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
                     const tile_type *element, tile_value tile) {
-    uint32_t *latest = sched_latest_of(k->s->arena, &k->latest, value);
+    uint32_t *latest = sched_last_entry_of(k->s->arena, &k->latest, value);
     k->known = tile_arena_grow(k->s->arena, k->known, k->known_count, &k->known_capacity,
                                sizeof *k->known);
     k->known[k->known_count++] = (sched_known){value.id, *latest, element, *map, tile};
@@ -41,14 +41,14 @@ void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
 void sched_leave(sched_kernel *k, size_t mark) {
     while (k->known_count > mark) {
         const sched_known *known = &k->known[--k->known_count];
-        *sched_latest_of(k->s->arena, &k->latest, (tile_value){known->value}) = known->before;
+        *sched_last_entry_of(k->s->arena, &k->latest, (tile_value){known->value}) = known->before;
     }
 }
 
 static tile_value recall(sched_kernel *k, tile_value value, const sched_map *map,
                          const tile_type *element) {
     unsigned rank = sched_type(k->s, value)->rank;
-    uint32_t i = *sched_latest_of(k->s->arena, &k->latest, value);
+    uint32_t i = *sched_last_entry_of(k->s->arena, &k->latest, value);
     for (; i; i = k->known[i - 1].before) {
         const sched_known *known = &k->known[i - 1];
         if (known->element == element && sched_same_map(&known->map, map, rank)) return known->tile;
@@ -69,7 +69,7 @@ tile_value sched_convert(sched_kernel *k, tile_value value, const tile_type *ele
     return tile_build_cast(&k->b, value, element);
 }
 
-tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to) {
+tile_value sched_broadcast_to(sched_kernel *k, tile_value value, const tile_type *to) {
     if (!value.id) return value;
     const tile_type *type = tile_value_type(k->f, value);
     if (type == to) return value;
@@ -77,8 +77,9 @@ tile_value sched_fit(sched_kernel *k, tile_value value, const tile_type *to) {
                                           : tile_build_broadcast(&k->b, value, to);
 }
 
-tile_value sched_full(sched_kernel *k, tile_value value) {
-    return value.id ? sched_fit(k, value, sched_full_type(k, element_of(k, value))) : value;
+tile_value sched_broadcast_to_tile(sched_kernel *k, tile_value value) {
+    return value.id ? sched_broadcast_to(k, value, sched_full_type(k, element_of(k, value)))
+                    : value;
 }
 
 /* Scalars -------------------------------------------------------------------------------------- */
@@ -105,15 +106,15 @@ static tile_value argument(sched_kernel *k, tile_value value, const tile_type *e
 /* Operations ----------------------------------------------------------------------------------- */
 
 /* In which type an operand is wanted for a result that is computed in `working`. */
-static const tile_type *wanted_of(sched_kernel *k, tile_op op, unsigned operand,
-                                  const tile_type *working) {
+static const tile_type *mapped_value_of(sched_kernel *k, tile_op op, unsigned operand,
+                                        const tile_type *working) {
     schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     const tile_type *own = sched_element(s, tile_op_operand(s->compute, op, operand));
     if (opcode == TILE_OP_bitcast) return own;
     if (opcode == TILE_OP_select) return operand ? working : own;
     if (opcode == TILE_OP_cast || tile_op_has_trait(opcode, TILE_TRAIT_COMPARE))
-        return sched_working(s, own);
+        return sched_compute_type(s, own);
     return working;
 }
 
@@ -156,13 +157,13 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     tile_value result = tile_op_result(s->compute, op, 0);
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     const tile_op_data *data = tile_op_at(s->compute, op);
-    const tile_type *own = sched_element(s, result), *working = sched_working(s, own);
+    const tile_type *own = sched_element(s, result), *working = sched_compute_type(s, own);
     bool converts = opcode == TILE_OP_cast || opcode == TILE_OP_bitcast;
     tile_segment segments[TILE_MAX_OPERANDS] = {{{0}, NULL, 0}};
     for (uint32_t i = 0; i < data->operand_count; i++) {
         sched_map at = sched_operand_map(s, op, 0, i, map);
-        segments[i].head =
-            sched_value(k, tile_op_operand(s->compute, op, i), &at, wanted_of(k, op, i, working));
+        segments[i].head = sched_value(k, tile_op_operand(s->compute, op, i), &at,
+                                       mapped_value_of(k, op, i, working));
         if (!segments[i].head.id) return TILE_NO_VALUE;
     }
     if (opcode == TILE_OP_splat ||
@@ -290,7 +291,7 @@ static tile_value span(sched_kernel *k, tile_value index, const sched_map *map, 
         int t = map->at[d].dim < 0 ? -1 : k->tile_of[map->at[d].dim];
         if (t >= 0) dims[t] = k->block[t];
     }
-    return sched_fit(k, index, sched_tile_type(k, element_of(k, index), dims));
+    return sched_broadcast_to(k, index, sched_tile_type(k, element_of(k, index), dims));
 }
 
 static tile_value compute_gather(sched_kernel *k, tile_op op, const sched_map *map,
@@ -337,58 +338,58 @@ static tile_value compute(sched_kernel *k, tile_value value, tile_op op, const s
 /* Long chains ---------------------------------------------------------------------------------- */
 
 /* A value that one behind it wants. */
-typedef struct wish {
+typedef struct pending_value {
     tile_value value;
     sched_map map;
     const tile_type *element;
     bool opened; /* its own wishes have been made */
-} wish;
+} pending_value;
 
-typedef struct wishes {
-    wish *items;
+typedef struct pending_values {
+    pending_value *items;
     size_t count, capacity;
-} wishes;
+} pending_values;
 
 /* Of nothing but its operands, at places that follow from its own. */
 static bool is_of_operands(const sched_kernel *k, tile_value value) {
     tile_op op = tile_value_def(k->s->compute, value);
     if (!op.id || sched_find_input(k->s, k->g, value) >= 0) return false;
     return tile_op_has_trait(tile_op_opcode(k->s->compute, op), TILE_TRAIT_ELEMENTWISE) ||
-           sched_passes_on(k->s, op);
+           sched_only_moves(k->s, op);
 }
 
-static void add_wish(sched_kernel *k, wishes *w, tile_value value, const sched_map *map,
-                     const tile_type *element) {
+static void add_pending_value(sched_kernel *k, pending_values *w, tile_value value,
+                              const sched_map *map, const tile_type *element) {
     if (!is_of_operands(k, value) || recall(k, value, map, element).id) return;
     w->items = tile_arena_grow(k->s->arena, w->items, w->count, &w->capacity, sizeof *w->items);
-    w->items[w->count++] = (wish){value, *map, element, false};
+    w->items[w->count++] = (pending_value){value, *map, element, false};
 }
 
-static void wish_operands(sched_kernel *k, wishes *w, const wish *of) {
+static void push_operands(sched_kernel *k, pending_values *w, const pending_value *of) {
     schedule *s = k->s;
     tile_op op = tile_value_def(s->compute, of->value);
     bool elements = tile_op_has_trait(tile_op_opcode(s->compute, op), TILE_TRAIT_ELEMENTWISE);
-    const tile_type *working = sched_working(s, sched_element(s, of->value));
+    const tile_type *working = sched_compute_type(s, sched_element(s, of->value));
     for (unsigned i = tile_op_operand_count(s->compute, op); i-- > 0;) {
         sched_map at = sched_operand_map(s, op, 0, i, &of->map);
-        add_wish(k, w, tile_op_operand(s->compute, op, i), &at,
-                 elements ? wanted_of(k, op, i, working) : of->element);
+        add_pending_value(k, w, tile_op_operand(s->compute, op, i), &at,
+                          elements ? mapped_value_of(k, op, i, working) : of->element);
     }
 }
 
 /* What it is computed of, the first one first: so a chain of any length takes no stack. */
 static void compute_before(sched_kernel *k, tile_value value, const sched_map *map,
                            const tile_type *element) {
-    wishes w = {NULL, 0, 0};
+    pending_values w = {NULL, 0, 0};
     unsigned depth = k->depth;
     k->depth = 0;
-    const wish first = {value, *map, element, true};
-    wish_operands(k, &w, &first);
+    const pending_value first = {value, *map, element, true};
+    push_operands(k, &w, &first);
     while (w.count && !k->s->failed) {
-        const wish next = w.items[w.count - 1];
+        const pending_value next = w.items[w.count - 1];
         w.items[w.count - 1].opened = true;
         if (!next.opened) {
-            wish_operands(k, &w, &next);
+            push_operands(k, &w, &next);
         } else {
             sched_value(k, next.value, &next.map, next.element);
             w.count--;
@@ -405,7 +406,7 @@ tile_value sched_value(sched_kernel *k, tile_value value, const sched_map *map,
     if (made.id) return made;
     tile_op op = tile_value_def(s->compute, value);
     int array = sched_find_input(s, k->g, value);
-    const tile_type *own = sched_element(s, value), *working = sched_working(s, own);
+    const tile_type *own = sched_element(s, value), *working = sched_compute_type(s, own);
     made = working == element ? made : recall(k, value, map, working);
     if (made.id) return sched_convert(k, made, element);
     if (op.id) k->b.loc = tile_op_loc(s->compute, op);

@@ -17,7 +17,7 @@ static sched_scalar number_of(schedule *s, tile_values values, unsigned index) {
 sched_map sched_windowed(schedule *s, tile_op op, unsigned rank, const sched_map *map) {
     sched_map out = *map;
     unsigned axis = (unsigned)sched_axis(s, op);
-    const sched_coordinate none = sched_nowhere();
+    const sched_coordinate none = sched_zero_coordinate();
     const tile_values strides = tile_operands_strides(s->compute, op);
     unsigned count = strides.count;
     for (unsigned d = axis + count; d < rank; d++) out.at[d] = map->at[d + count];
@@ -36,7 +36,7 @@ static bool keeps_elements(schedule *s, tile_op op) {
     return tile_op_opcode(s->compute, op) == TILE_OP_reshape || sched_is_inline(s, op);
 }
 
-void sched_find_windows(schedule *s) {
+void sched_mark_expanded(schedule *s) {
     s->expands = TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count);
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body) {
         tile_value result = tile_op_result(s->compute, op, 0);

@@ -13,7 +13,7 @@
  * same order. Where all walks are the same there is nothing to deal: batches come one after the
  * other. So do those of few rows whose columns are cut into parts (split.c): there
  * blocks are about as many as multiprocessors. */
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 
@@ -25,7 +25,7 @@ enum {
 
 /* Dims before the rows ------------------------------------------------------------------------- */
 
-static bool side_depends(const walked *w, const sched_side *side, unsigned dim) {
+static bool side_depends(const online_kernel *w, const sched_product_operand *side, unsigned dim) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
     for (unsigned d = 0; d < rank; d++)
         if (sched_depends(&side->from.map.at[d], dim)) return true;
@@ -33,7 +33,8 @@ static bool side_depends(const walked *w, const sched_side *side, unsigned dim) 
 }
 
 /* What the walks bring of the columns; returns how many there are. */
-static unsigned column_sides(const walked *w, const sched_side **sides, int64_t *extents) {
+static unsigned column_sides(const online_kernel *w, const sched_product_operand **sides,
+                             int64_t *extents) {
     unsigned count = 0;
     for (unsigned i = 0; i < w->o->inner_count; i++) {
         extents[count] = w->o->deep;
@@ -47,11 +48,11 @@ static unsigned column_sides(const walked *w, const sched_side **sides, int64_t 
     return count;
 }
 
-enum { MOST_SIDES = SCHED_MOST_INNER + SCHED_MOST_FOLDS };
+enum { MAX_SIDES = SCHED_MAX_INNER_PRODUCTS + SCHED_MAX_CARRIED };
 
-static bool shares_columns(const walked *w, unsigned dim) {
-    const sched_side *sides[MOST_SIDES];
-    int64_t extents[MOST_SIDES];
+static bool shares_columns(const online_kernel *w, unsigned dim) {
+    const sched_product_operand *sides[MAX_SIDES];
+    int64_t extents[MAX_SIDES];
     unsigned count = column_sides(w, sides, extents);
     for (unsigned i = 0; i < count; i++)
         if (side_depends(w, sides[i], dim)) return false;
@@ -59,9 +60,9 @@ static bool shares_columns(const walked *w, unsigned dim) {
 }
 
 /* Of one coordinate along n; an array that is read twice counts once. */
-static int64_t bytes_of_column(const walked *w) {
-    const sched_side *sides[MOST_SIDES];
-    int64_t extents[MOST_SIDES], bytes = 0;
+static int64_t bytes_of_column(const online_kernel *w) {
+    const sched_product_operand *sides[MAX_SIDES];
+    int64_t extents[MAX_SIDES], bytes = 0;
     unsigned count = column_sides(w, sides, extents);
     for (unsigned i = 0; i < count; i++) {
         bool there = false;
@@ -72,13 +73,13 @@ static int64_t bytes_of_column(const walked *w) {
     return bytes > 0 ? bytes : 1;
 }
 
-static const tile_expr *extent_of(const walked *w, unsigned dim) {
+static const tile_expr *extent_of(const online_kernel *w, unsigned dim) {
     return sched_expr(w->k.s, w->k.g->domain.extents[dim]);
 }
 
 /* The dims before the rows, the fastest first: those along which columns are the same, so that
  * neighbours read the same ones. Returns how many there are. */
-static unsigned batch_dims(const walked *w, unsigned *dims) {
+static unsigned batch_dims(const online_kernel *w, unsigned *dims) {
     unsigned count = 0;
     for (unsigned shared = 2; shared-- > 0;)
         for (unsigned d = w->o->m; d-- > 0;)
@@ -90,20 +91,20 @@ static unsigned batch_dims(const walked *w, unsigned *dims) {
 
 /* Expressions ---------------------------------------------------------------------------------- */
 
-static const tile_expr *make(const walked *w, tile_opcode opcode, const tile_expr *a,
+static const tile_expr *make(const online_kernel *w, tile_opcode opcode, const tile_expr *a,
                              const tile_expr *b) {
     return tile_expr_op(w->k.s->context, opcode, a, b, NULL);
 }
 
-static const tile_expr *number(const walked *w, int64_t value) {
+static const tile_expr *number(const online_kernel *w, int64_t value) {
     return tile_expr_int(w->k.s->context, value);
 }
 
-static const tile_expr *at_least_one(const walked *w, const tile_expr *expr) {
+static const tile_expr *at_least_one(const online_kernel *w, const tile_expr *expr) {
     return make(w, TILE_OP_max, expr, number(w, 1));
 }
 
-static const tile_expr *count_batches(const walked *w, bool shared_alone) {
+static const tile_expr *count_batches(const online_kernel *w, bool shared_alone) {
     unsigned dims[TILE_MAX_RANK], count = batch_dims(w, dims);
     const tile_expr *product = number(w, 1);
     for (unsigned i = count; i-- > 0;)
@@ -117,7 +118,7 @@ static bool names_tile(const tile_expr *expr) {
                     names_tile(expr->args[1]) || names_tile(expr->args[2]));
 }
 
-static const tile_expr *both(const walked *w, const tile_expr *a, const tile_expr *b) {
+static const tile_expr *both(const online_kernel *w, const tile_expr *a, const tile_expr *b) {
     int64_t known;
     if (tile_expr_is_int(a, &known)) return known ? b : a;
     if (tile_expr_is_int(b, &known)) return known ? a : b;
@@ -125,7 +126,7 @@ static const tile_expr *both(const walked *w, const tile_expr *a, const tile_exp
 }
 
 /* When the expression is the same for all tiles, whichever way it chooses: not 0. */
-static const tile_expr *when_same(const walked *w, const tile_expr *expr) {
+static const tile_expr *when_same(const online_kernel *w, const tile_expr *expr) {
     const tile_expr *same = number(w, 1);
     int64_t a, b;
     if (!names_tile(expr)) return same;
@@ -148,26 +149,26 @@ static const tile_expr *when_same(const walked *w, const tile_expr *expr) {
 /* The grid ------------------------------------------------------------------------------------- */
 
 /* Rows and columns of a step's tiles, and their depth: see LARGE_TILE. */
-static void set_persistent(walked *w, const tile_expr *cost) {
+static void set_persistent(online_kernel *w, const tile_expr *cost) {
     int64_t deep = w->deep->integer, wide = w->wide->integer;
     int64_t most = deep > wide ? deep : wide;
-    if (!online_is_all_half(w)) return;
+    if (!online_uses_tensor_cores(w)) return;
     tile_function_set_persistent(w->k.f, true, cost);
     tile_function_set_persistent_if(
         w->k.f, make(w, TILE_OP_ge, tile_expr_multiply(w->k.s->context, w->rows, w->columns),
                      number(w, (LARGE_TILE + most - 1) / most)));
 }
 
-static const tile_expr *count_tiles(const walked *w) {
+static const tile_expr *count_tiles(const online_kernel *w) {
     return make(w, TILE_OP_ceildiv, extent_of(w, w->o->m), w->rows);
 }
 
-static void start_rows(walked *w, tile_value tile) {
+static void start_rows(online_kernel *w, tile_value tile) {
     w->k.start[w->o->m] = tile_build_mul(&w->k.b, tile, sched_number(&w->k, w->rows));
 }
 
 /* Takes the number of a batch apart; the last dim has what is left. */
-static void start_batches(walked *w, const unsigned *dims, unsigned count, tile_value left) {
+static void start_batches(online_kernel *w, const unsigned *dims, unsigned count, tile_value left) {
     sched_kernel *k = &w->k;
     for (unsigned i = 0; i < count; i++) {
         k->start[dims[i]] = left;
@@ -180,7 +181,7 @@ static void start_batches(walked *w, const unsigned *dims, unsigned count, tile_
 }
 
 /* x: the rows' tile, and the part of the columns; y: the fastest batch dim; z: the others. */
-static void set_plain(walked *w, const unsigned *dims, unsigned count) {
+static void set_plain(online_kernel *w, const unsigned *dims, unsigned count) {
     sched_kernel *k = &w->k;
     const tile_expr *rest = number(w, 1);
     for (unsigned i = 1; i < count; i++)
@@ -192,13 +193,13 @@ static void set_plain(walked *w, const unsigned *dims, unsigned count) {
     tile_value x = tile_build_block_id(&k->b), y = {x.id + 1}, z = {x.id + 2};
     if (count) k->start[dims[0]] = y;
     if (count > 1) start_batches(w, dims + 1, count - 1, z);
-    start_rows(w, online_take_part(w, x, y, z, grid));
+    start_rows(w, online_locate_part(w, x, y, z, grid));
 }
 
 /* The number of the tile of rows: later rows have longer walks if they end with them. */
-static tile_value order_rows(walked *w, tile_value tile) {
+static tile_value order_rows(online_kernel *w, tile_value tile) {
     tile_builder *to = &w->k.b;
-    if (!sched_ends_later(&w->k, w->o)) return tile;
+    if (!sched_bound_grows_with_row(&w->k, w->o)) return tile;
     tile_value last =
         tile_build_sub(to, sched_number(&w->k, count_tiles(w)), tile_build_int(to, 1));
     return tile_build_max(to, tile_build_sub(to, last, tile), tile_build_int(to, 0));
@@ -206,7 +207,7 @@ static tile_value order_rows(walked *w, tile_value tile) {
 
 /* x: batches of a set; y: the rows' tile; z: sets. A set may have more than there are: behind the
  * last batch are no rows. */
-static void set_ordered(walked *w, const unsigned *dims, unsigned count) {
+static void set_ordered(online_kernel *w, const unsigned *dims, unsigned count) {
     sched_kernel *k = &w->k;
     tile_builder *to = &k->b;
     const tile_expr *batches = count_batches(w, false);
@@ -226,7 +227,7 @@ static void set_ordered(walked *w, const unsigned *dims, unsigned count) {
     start_batches(w, dims, count, tile_build_max(to, batch, tile_build_int(to, 0)));
 }
 
-void online_set_grid(walked *w) {
+void online_set_grid(online_kernel *w) {
     unsigned dims[TILE_MAX_RANK], count = batch_dims(w, dims);
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) w->k.start[d] = tile_build_int(&w->k.b, 0);
     w->ordered = !w->split && sched_bounds_vary(w->k.s, w->o);
@@ -237,7 +238,7 @@ void online_set_grid(walked *w) {
 }
 
 /* Batches of a set: see the head. */
-static void set_sets(walked *w, const tile_expr *same) {
+static void set_sets(online_kernel *w, const tile_expr *same) {
     const tile_expr *batches = count_batches(w, false);
     const tile_expr *columns = at_least_one(w, sched_expr(w->k.s, w->o->extent));
     const tile_expr *fit = number(w, CACHE / bytes_of_column(w));
@@ -252,7 +253,8 @@ static void set_sets(walked *w, const tile_expr *same) {
 }
 
 /* The expression where a condition holds. */
-static const tile_expr *given(const walked *w, const tile_expr *expr, const tile_expr *holds) {
+static const tile_expr *given(const online_kernel *w, const tile_expr *expr,
+                              const tile_expr *holds) {
     if (!expr || expr->kind != TILE_EXPR_OP) return expr;
     if (expr->opcode == TILE_OP_select && expr->args[0] == holds)
         return given(w, expr->args[1], holds);
@@ -261,7 +263,7 @@ static const tile_expr *given(const walked *w, const tile_expr *expr, const tile
 }
 
 /* How long the walk is. */
-static const tile_expr *length_of(const walked *w, tile_value begin, tile_value end) {
+static const tile_expr *length_of(const online_kernel *w, tile_value begin, tile_value end) {
     const tile_expr *first = tile_value_as_cost(w->k.f, begin);
     const tile_expr *last = tile_value_as_cost(w->k.f, end);
     if (!first || !last) return NULL;
@@ -274,7 +276,7 @@ static const tile_expr *length_of(const walked *w, tile_value begin, tile_value 
 }
 
 /* Where the launch cannot know the bounds the device deals the tiles. */
-tile_value online_set_order(walked *w, tile_value begin, tile_value end) {
+tile_value online_set_order(online_kernel *w, tile_value begin, tile_value end) {
     if (w->split) return end;
     if (w->inside.id) {
         const tile_expr *first = tile_value_as_cost(w->k.f, begin);

@@ -8,10 +8,10 @@
  *
  * What no row of a batch and head sees may be NaN, and 0 times that is NaN. So values end where the
  * walk does, and the walk begins at the first key that any row sees where that is above 0; what
- * other masks than such bounds hide is left to again.c. */
+ * other masks than such bounds hide is left to recompute.c. */
 #include <math.h>
 
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
@@ -21,7 +21,8 @@ static tile_opcode opcode_of(const schedule *s, tile_op op) {
 }
 
 /* Whether it differs from row to row. */
-static bool find_rows(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
+static bool find_rows(schedule *s, const sched_online *o, sched_mapped_value at,
+                      sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!sched_is_tensor(s, at.value) || !sched_visit_first(s, visits, at.value, &at.map))
         return false;
@@ -33,12 +34,12 @@ static bool find_rows(schedule *s, const sched_online *o, sched_wanted at, sched
     }
     if (opcode_of(s, op) == TILE_OP_iota) return sched_depends(&at.map.at[sched_axis(s, op)], o->m);
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (find_rows(s, o, sched_wanted_operand(s, op, i, &at.map), visits)) return true;
+        if (find_rows(s, o, sched_mapped_operand(s, op, i, &at.map), visits)) return true;
     return false;
 }
 
-static bool depends_on_rows(schedule *s, const sched_online *o, sched_wanted at) {
-    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+static bool depends_on_rows(schedule *s, const sched_online *o, sched_mapped_value at) {
+    sched_visited_values visits = {NULL, 0, 0, {NULL, 0, 0}};
     return find_rows(s, o, at, &visits);
 }
 
@@ -57,19 +58,19 @@ typedef struct bound {
     bool exact;
 } bound;
 
-static tile_value evaluate(bounds *b, const sched_wanted *at) {
+static tile_value evaluate(bounds *b, const sched_mapped_value *at) {
     return sched_value(b->k, at->value, &at->map, tile_type_scalar(b->k->s->context, TILE_i32));
 }
 
-static bool varies(bounds *b, const sched_wanted *at) {
+static bool varies(bounds *b, const sched_mapped_value *at) {
     if (!sched_is_tensor(b->k->s, at->value)) return false;
-    return sched_form_of(b->k->s, b->o, at->value, &at->map) != SCHED_SAME;
+    return sched_form_of(b->k->s, b->o, at->value, &at->map) != SCHED_INVARIANT;
 }
 
 /* The coordinate along n itself. */
-static bool is_key(bounds *b, sched_wanted at) {
+static bool is_key(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     int64_t number;
     if (!op.id || opcode_of(s, op) != TILE_OP_iota ||
@@ -83,16 +84,16 @@ static bool is_key(bounds *b, sched_wanted at) {
            (!step || tile_expr_is(step->expr, 1));
 }
 
-static sched_wanted behind_splat(bounds *b, sched_wanted at) {
+static sched_mapped_value strip_splat(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
-    return op.id && opcode_of(s, op) == TILE_OP_splat ? sched_wanted_operand(s, op, 0, &at.map)
+    return op.id && opcode_of(s, op) == TILE_OP_splat ? sched_mapped_operand(s, op, 0, &at.map)
                                                       : at;
 }
 
 /* Of what is added to rows. */
-static void check_small(bounds *b, const sched_wanted *at) {
+static void check_small(bounds *b, const sched_mapped_value *at) {
     tile_builder *to = &b->k->b;
     const tile_value_data *data = tile_value_at(b->k->s->compute, at->value);
     if (data->kind == TILE_VALUE_CONSTANT && sched_is_small(b->k->s, data->expr)) return;
@@ -104,15 +105,15 @@ static void check_small(bounds *b, const sched_wanted *at) {
 }
 
 /* Of a bound that grows, but where it wraps around. */
-static void check_bound(bounds *b, sched_wanted at) {
+static void check_bound(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!b->checks || !sched_is_tensor(s, at.value) || !op.id || !sched_is_inline(s, op)) return;
     bool adds = opcode_of(s, op) == TILE_OP_add || opcode_of(s, op) == TILE_OP_sub;
     if (!adds && opcode_of(s, op) != TILE_OP_min && opcode_of(s, op) != TILE_OP_max) return;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted part = behind_splat(b, sched_wanted_operand(s, op, i, &at.map));
+        sched_mapped_value part = strip_splat(b, sched_mapped_operand(s, op, i, &at.map));
         if (depends_on_rows(s, b->o, part))
             check_bound(b, part);
         else if (adds)
@@ -121,7 +122,8 @@ static void check_bound(bounds *b, sched_wanted at) {
 }
 
 /* a <= b, or a < b. */
-static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bool less) {
+static bound find_compared(bounds *b, sched_mapped_value small, sched_mapped_value large,
+                           bool less) {
     tile_builder *to = &b->k->b;
     const bound none = {TILE_NO_VALUE, false};
     if (!is_key(b, small) || varies(b, &large) ||
@@ -135,11 +137,11 @@ static bound find_compared(bounds *b, sched_wanted small, sched_wanted large, bo
     return (bound){last, true};
 }
 
-static bound find_bound(bounds *b, sched_wanted at);
-static bool is_growing(schedule *s, const sched_online *o, sched_wanted at);
+static bound find_bound(bounds *b, sched_mapped_value at);
+static bool is_growing(schedule *s, const sched_online *o, sched_mapped_value at);
 
 /* True or false for whole rows. */
-static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
+static bound of_row(bounds *b, const sched_mapped_value *at, tile_value otherwise) {
     tile_builder *to = &b->k->b;
     const tile_type *boolean = tile_type_scalar(b->k->s->context, TILE_i1);
     tile_value seen = sched_value(b->k, at->value, &at->map, boolean);
@@ -148,14 +150,14 @@ static bound of_row(bounds *b, const sched_wanted *at, tile_value otherwise) {
 }
 
 /* Of a condition of an `and`. The last row stands for others if the bound grows. */
-static bound find_one_of_both(bounds *b, sched_wanted at) {
+static bound find_one_of_both(bounds *b, sched_mapped_value at) {
     if (b->checks && !is_growing(b->k->s, b->o, at)) return (bound){TILE_NO_VALUE, false};
     return find_bound(b, at);
 }
 
 static bound find_both(bounds *b, tile_op op, const sched_map *map) {
-    bound x = find_one_of_both(b, sched_wanted_operand(b->k->s, op, 0, map));
-    bound y = find_one_of_both(b, sched_wanted_operand(b->k->s, op, 1, map));
+    bound x = find_one_of_both(b, sched_mapped_operand(b->k->s, op, 0, map));
+    bound y = find_one_of_both(b, sched_mapped_operand(b->k->s, op, 1, map));
     if (x.last.id && y.last.id)
         return (bound){tile_build_min(&b->k->b, x.last, y.last), x.exact && y.exact};
     return (bound){x.last.id ? x.last : y.last, false};
@@ -163,9 +165,9 @@ static bound find_both(bounds *b, tile_op op, const sched_map *map) {
 
 static bound find_either(bounds *b, tile_op op, const sched_map *map) {
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted row = sched_wanted_operand(b->k->s, op, i, map);
+        sched_mapped_value row = sched_mapped_operand(b->k->s, op, i, map);
         if (varies(b, &row)) continue;
-        bound other = find_bound(b, sched_wanted_operand(b->k->s, op, 1 - i, map));
+        bound other = find_bound(b, sched_mapped_operand(b->k->s, op, 1 - i, map));
         if (!other.last.id) return other;
         return (bound){of_row(b, &row, other.last).last, other.exact};
     }
@@ -173,9 +175,9 @@ static bound find_either(bounds *b, tile_op op, const sched_map *map) {
 }
 
 /* Up to which coordinate a row may see elements. */
-static bound find_bound(bounds *b, sched_wanted at) {
+static bound find_bound(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     if (!varies(b, &at)) return of_row(b, &at, tile_build_int(&b->k->b, -1));
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !sched_is_inline(s, op)) return (bound){TILE_NO_VALUE, false};
@@ -184,13 +186,13 @@ static bound find_bound(bounds *b, sched_wanted at) {
     case TILE_OP_or: return find_either(b, op, &at.map);
     case TILE_OP_le:
     case TILE_OP_lt:
-        return find_compared(b, sched_wanted_operand(s, op, 0, &at.map),
-                             sched_wanted_operand(s, op, 1, &at.map),
+        return find_compared(b, sched_mapped_operand(s, op, 0, &at.map),
+                             sched_mapped_operand(s, op, 1, &at.map),
                              opcode_of(s, op) == TILE_OP_lt);
     case TILE_OP_ge:
     case TILE_OP_gt:
-        return find_compared(b, sched_wanted_operand(s, op, 1, &at.map),
-                             sched_wanted_operand(s, op, 0, &at.map),
+        return find_compared(b, sched_mapped_operand(s, op, 1, &at.map),
+                             sched_mapped_operand(s, op, 0, &at.map),
                              opcode_of(s, op) == TILE_OP_gt);
     default: return (bound){TILE_NO_VALUE, false};
     }
@@ -205,15 +207,16 @@ static bool is_row_of_head(const sched_online *o, const sched_coordinate *at) {
 }
 
 /* Whether it does not fall from row to row, of each head, so that the last one has the most. */
-static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sched_visits *visits) {
+static bool grows_once(schedule *s, const sched_online *o, sched_mapped_value at,
+                       sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!depends_on_rows(s, o, at)) return true;
     if (!sched_visit_first(s, visits, at.value, &at.map)) return true; /* as far as it is known */
     if (!op.id || sched_array_of(s, at.value) >= 0 || !sched_is_inline(s, op)) return false;
-    sched_wanted a = {{0}, {{{0, NULL, NULL}}}}, b = a;
+    sched_mapped_value a = {{0}, {{{0, NULL, NULL}}}}, b = a;
     unsigned count = tile_op_operand_count(s->compute, op);
-    if (count > 0) a = sched_wanted_operand(s, op, 0, &at.map);
-    if (count > 1) b = sched_wanted_operand(s, op, 1, &at.map);
+    if (count > 0) a = sched_mapped_operand(s, op, 0, &at.map);
+    if (count > 1) b = sched_mapped_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_iota: {
         const tile_attr *start = tile_op_attr(s->compute, op, TILE_ATTR_start);
@@ -233,18 +236,19 @@ static bool grows_once(schedule *s, const sched_online *o, sched_wanted at, sche
     }
 }
 
-static bool grows(schedule *s, const sched_online *o, sched_wanted at) {
-    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+static bool grows(schedule *s, const sched_online *o, sched_mapped_value at) {
+    sched_visited_values visits = {NULL, 0, 0, {NULL, 0, 0}};
     return grows_once(s, o, at, &visits);
 }
 
 /* Whether a mask shows nothing behind a coordinate that does not fall from row to row. */
-static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
+static bool is_growing(schedule *s, const sched_online *o, sched_mapped_value at) {
     tile_op op = tile_value_def(s->compute, at.value);
-    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return !depends_on_rows(s, o, at);
+    if (sched_form_of(s, o, at.value, &at.map) == SCHED_INVARIANT)
+        return !depends_on_rows(s, o, at);
     if (!op.id || !tile_op_operand_count(s->compute, op)) return false;
-    sched_wanted a = sched_wanted_operand(s, op, 0, &at.map), b = a;
-    if (tile_op_operand_count(s->compute, op) > 1) b = sched_wanted_operand(s, op, 1, &at.map);
+    sched_mapped_value a = sched_mapped_operand(s, op, 0, &at.map), b = a;
+    if (tile_op_operand_count(s->compute, op) > 1) b = sched_mapped_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_splat:
     case TILE_OP_broadcast: return is_growing(s, o, a);
@@ -261,51 +265,53 @@ static bool is_growing(schedule *s, const sched_online *o, sched_wanted at) {
 /* Whether of no fold anything else counts than what masks show. */
 static bool is_all_masked(const sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (o->folds[i].leaf < 0 || !o->leaves[o->folds[i].leaf].seen.value.id) return false;
-    return o->leaf_count > 0;
+        if (o->folds[i].masked_input < 0 ||
+            !o->masked_inputs[o->folds[i].masked_input].seen.value.id)
+            return false;
+    return o->masked_input_count > 0;
 }
 
 /* Whether blocks at the end may be left out for some rows. */
 static bool ends_early(schedule *s, const sched_online *o) {
     bool early = is_all_masked(o);
-    for (unsigned i = 0; i < o->leaf_count && early; i++)
-        early = o->leaves[i].seen.value.id && is_growing(s, o, o->leaves[i].seen);
+    for (unsigned i = 0; i < o->masked_input_count && early; i++)
+        early = o->masked_inputs[i].seen.value.id && is_growing(s, o, o->masked_inputs[i].seen);
     return early;
 }
 
 /* Whether a mask compares with what is not the same for all rows. */
-static bool find_comparison(schedule *s, const sched_online *o, sched_wanted at,
-                            sched_visits *visits) {
+static bool find_comparison(schedule *s, const sched_online *o, sched_mapped_value at,
+                            sched_visited_values *visits) {
     tile_op op = tile_value_def(s->compute, at.value);
     if (!sched_is_tensor(s, at.value) || !sched_visit_first(s, visits, at.value, &at.map))
         return false;
-    if (sched_form_of(s, o, at.value, &at.map) == SCHED_SAME) return depends_on_rows(s, o, at);
+    if (sched_form_of(s, o, at.value, &at.map) == SCHED_INVARIANT) return depends_on_rows(s, o, at);
     if (!op.id || sched_array_of(s, at.value) >= 0) return false;
     for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
-        if (find_comparison(s, o, sched_wanted_operand(s, op, i, &at.map), visits)) return true;
+        if (find_comparison(s, o, sched_mapped_operand(s, op, i, &at.map), visits)) return true;
     return false;
 }
 
-static bool compares_rows(schedule *s, const sched_online *o, sched_wanted at) {
-    sched_visits visits = {NULL, 0, 0, {NULL, 0, 0}};
+static bool compares_rows(schedule *s, const sched_online *o, sched_mapped_value at) {
+    sched_visited_values visits = {NULL, 0, 0, {NULL, 0, 0}};
     return find_comparison(s, o, at, &visits);
 }
 
 bool sched_bounds_vary(schedule *s, const sched_online *o) {
     bool vary = false;
-    for (unsigned i = 0; i < o->leaf_count && is_all_masked(o); i++)
-        vary |= compares_rows(s, o, o->leaves[i].seen);
+    for (unsigned i = 0; i < o->masked_input_count && is_all_masked(o); i++)
+        vary |= compares_rows(s, o, o->masked_inputs[i].seen);
     return vary;
 }
 
 /* Whether a mask shows more to later rows. */
-static bool shows_more(bounds *b, sched_wanted at) {
+static bool shows_more(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2) return false;
-    sched_wanted x = sched_wanted_operand(s, op, 0, &at.map),
-                 y = sched_wanted_operand(s, op, 1, &at.map);
+    sched_mapped_value x = sched_mapped_operand(s, op, 0, &at.map),
+                       y = sched_mapped_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_and:
     case TILE_OP_or: return shows_more(b, x) || shows_more(b, y);
@@ -317,11 +323,11 @@ static bool shows_more(bounds *b, sched_wanted at) {
     }
 }
 
-bool sched_ends_later(sched_kernel *k, const sched_online *o) {
+bool sched_bound_grows_with_row(sched_kernel *k, const sched_online *o) {
     bounds b = {.k = k, .o = o};
     bool later = false;
-    for (unsigned i = 0; i < o->leaf_count && !o->packed && ends_early(k->s, o); i++)
-        later |= shows_more(&b, o->leaves[i].seen);
+    for (unsigned i = 0; i < o->masked_input_count && !o->packed && ends_early(k->s, o); i++)
+        later |= shows_more(&b, o->masked_inputs[i].seen);
     return later;
 }
 
@@ -351,8 +357,8 @@ static tile_value build_last(sched_kernel *k, sched_online *o, const tile_expr *
     k->single = true;
     k->tile_of[o->m] = -1;
     k->start[o->m] = last_row(k, o, block);
-    for (unsigned i = 0; i < o->leaf_count; i++) {
-        bound here = find_bound(&b, o->leaves[i].seen);
+    for (unsigned i = 0; i < o->masked_input_count; i++) {
+        bound here = find_bound(&b, o->masked_inputs[i].seen);
         if (!is_scalar(k, here.last)) {
             last = TILE_NO_VALUE;
             break;
@@ -382,12 +388,13 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
                 to, tile_build_add(to, tile_build_min(to, last, final), tile_build_int(to, 1)),
                 tile_build_int(to, 0));
     }
-    for (unsigned i = 0; i < o->leaf_count; i++) {
-        sched_leaf *leaf = &o->leaves[i];
+    for (unsigned i = 0; i < o->masked_input_count; i++) {
+        sched_masked_input *masked_input = &o->masked_inputs[i];
         bound here = {TILE_NO_VALUE, true};
-        if (leaf->seen.value.id) here = find_bound(&b, leaf->seen);
-        leaf->exact = here.exact && (here.last.id || !leaf->seen.value.id);
-        leaf->last = leaf->exact && here.last.id ? tile_build_min(to, here.last, final) : final;
+        if (masked_input->seen.value.id) here = find_bound(&b, masked_input->seen);
+        masked_input->exact = here.exact && (here.last.id || !masked_input->seen.value.id);
+        masked_input->last =
+            masked_input->exact && here.last.id ? tile_build_min(to, here.last, final) : final;
     }
     return end;
 }
@@ -395,16 +402,16 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
 /* The begin of the walk ------------------------------------------------------------------------ */
 
 /* The coordinate along n plus what is the same for all elements. */
-static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
+static bool find_key(bounds *b, sched_mapped_value at, sched_mapped_value *more) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     if (is_key(b, at)) return true;
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || opcode_of(s, op) != TILE_OP_add || more->value.id) return false;
     for (unsigned i = 0; i < 2; i++) {
-        sched_wanted same = behind_splat(b, sched_wanted_operand(s, op, i, &at.map));
+        sched_mapped_value same = strip_splat(b, sched_mapped_operand(s, op, i, &at.map));
         if (sched_is_tensor(s, same.value) ||
-            !is_key(b, sched_wanted_operand(s, op, 1 - i, &at.map)))
+            !is_key(b, sched_mapped_operand(s, op, 1 - i, &at.map)))
             continue;
         *more = same;
         return true;
@@ -413,10 +420,11 @@ static bool find_key(bounds *b, sched_wanted at, sched_wanted *more) {
 }
 
 /* small <= key + more: the first one; neither wraps around. */
-static tile_value first_of(bounds *b, sched_wanted small, sched_wanted large, bool less) {
+static tile_value first_of(bounds *b, sched_mapped_value small, sched_mapped_value large,
+                           bool less) {
     enum { FAR = 1 << 30 };
     tile_builder *to = &b->k->b;
-    sched_wanted more = {{0}, {{{0, NULL, NULL}}}};
+    sched_mapped_value more = {{0}, {{{0, NULL, NULL}}}};
     if (!find_key(b, large, &more) || varies(b, &small) || !grows(b->k->s, b->o, small) ||
         sched_element(b->k->s, small.value)->scalar != TILE_i32)
         return TILE_NO_VALUE;
@@ -433,14 +441,14 @@ static tile_value first_of(bounds *b, sched_wanted small, sched_wanted large, bo
 }
 
 /* The first coordinate that a row may see; 0: there is none. */
-static tile_value find_first(bounds *b, sched_wanted at) {
+static tile_value find_first(bounds *b, sched_mapped_value at) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !varies(b, &at) || tile_op_operand_count(s->compute, op) != 2)
         return TILE_NO_VALUE;
-    sched_wanted x = sched_wanted_operand(s, op, 0, &at.map),
-                 y = sched_wanted_operand(s, op, 1, &at.map);
+    sched_mapped_value x = sched_mapped_operand(s, op, 0, &at.map),
+                       y = sched_mapped_operand(s, op, 1, &at.map);
     switch (opcode_of(s, op)) {
     case TILE_OP_and: {
         tile_value a = find_first(b, x), c = find_first(b, y);
@@ -464,8 +472,8 @@ static tile_value build_first(sched_kernel *k, const sched_online *o, tile_value
     k->single = true;
     k->tile_of[o->m] = -1;
     k->start[o->m] = row;
-    for (unsigned i = 0; i < o->leaf_count && all; i++) {
-        tile_value here = find_first(&b, o->leaves[i].seen);
+    for (unsigned i = 0; i < o->masked_input_count && all; i++) {
+        tile_value here = find_first(&b, o->masked_inputs[i].seen);
         all = is_scalar(k, here);
         if (all) first = first.id ? tile_build_min(&k->b, first, here) : here;
     }
@@ -479,7 +487,7 @@ static tile_value build_first(sched_kernel *k, const sched_online *o, tile_value
 }
 
 /* Whether its rows are along n, so that a block of them may begin at any. */
-static bool has_key_rows(schedule *s, const sched_online *o, const sched_wanted *at) {
+static bool has_key_rows(schedule *s, const sched_online *o, const sched_mapped_value *at) {
     unsigned rank = sched_type(s, at->value)->rank;
     return rank && !sched_depends(&at->map.at[rank - 1], o->n);
 }
@@ -492,7 +500,7 @@ static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++)
         may &= !o->folds[i].product || has_key_rows(k->s, o, &o->folds[i].rhs.from);
     for (size_t i = 0; i < o->form_count; i++)
-        if (o->forms[i].form == SCHED_EARLY &&
+        if (o->forms[i].form == SCHED_PER_ELEMENT &&
             sched_find_input(k->s, k->g, o->forms[i].at.value) >= 0)
             may &=
                 has_key_rows(k->s, o, &o->forms[i].at) || !depends_on_rows(k->s, o, o->forms[i].at);
@@ -517,22 +525,22 @@ tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *
 /* Other masks ---------------------------------------------------------------------------------- */
 
 /* Which kinds of bounds a mask has; false: it is more than bounds. */
-static bool find_kinds(bounds *b, sched_wanted at, bool *upper, bool *lower) {
+static bool find_kinds(bounds *b, sched_mapped_value at, bool *upper, bool *lower) {
     schedule *s = b->k->s;
-    at = sched_behind_broadcasts(b->k->s, at);
+    at = sched_skip_broadcasts(b->k->s, at);
     if (!varies(b, &at)) return true;
     tile_op op = tile_value_def(s->compute, at.value);
     if (!op.id || !sched_is_inline(s, op) || tile_op_operand_count(s->compute, op) != 2)
         return false;
     tile_opcode opcode = opcode_of(s, op);
-    bool turned = opcode == TILE_OP_ge || opcode == TILE_OP_gt;
-    sched_wanted x = sched_wanted_operand(s, op, turned, &at.map),
-                 y = sched_wanted_operand(s, op, !turned, &at.map),
-                 more = {{0}, {{{0, NULL, NULL}}}};
+    bool transposed = opcode == TILE_OP_ge || opcode == TILE_OP_gt;
+    sched_mapped_value x = sched_mapped_operand(s, op, transposed, &at.map),
+                       y = sched_mapped_operand(s, op, !transposed, &at.map),
+                       more = {{0}, {{{0, NULL, NULL}}}};
     if (opcode == TILE_OP_and || opcode == TILE_OP_or) /* or: with a condition of whole rows */
         return (opcode == TILE_OP_and || !varies(b, &x) || !varies(b, &y)) &&
                find_kinds(b, x, upper, lower) && find_kinds(b, y, upper, lower);
-    if (!turned && opcode != TILE_OP_le && opcode != TILE_OP_lt) return false;
+    if (!transposed && opcode != TILE_OP_le && opcode != TILE_OP_lt) return false;
     bool ends = is_key(b, x) && !varies(b, &y);
     bool begins = !ends && find_key(b, y, &more) && !varies(b, &x);
     *upper |= ends;
@@ -540,41 +548,46 @@ static bool find_kinds(bounds *b, sched_wanted at, bool *upper, bool *lower) {
     return ends || begins;
 }
 
-bool sched_hides_others(sched_kernel *k, const sched_online *o, const sched_leaf *leaf) {
+bool sched_mask_hides_keys(sched_kernel *k, const sched_online *o,
+                           const sched_masked_input *masked_input) {
     bounds b = {.k = k, .o = o};
     bool upper = false, lower = false;
-    return !find_kinds(&b, leaf->seen, &upper, &lower) || (upper && !o->ends) ||
+    return !find_kinds(&b, masked_input->seen, &upper, &lower) || (upper && !o->ends) ||
            (lower && !o->begins);
 }
 
 /* In the walk ---------------------------------------------------------------------------------- */
 
-tile_value sched_build_inside(sched_kernel *k, const sched_online *o) {
-    const sched_coordinate key = sched_whole(o->n);
+tile_value sched_build_in_bounds(sched_kernel *k, const sched_online *o) {
+    const sched_coordinate key = sched_dim_coordinate(o->n);
     tile_value end = sched_number(k, sched_expr(k->s, o->extent));
     return tile_build_lt(&k->b, sched_coordinate_tile(k, &key), end);
 }
 
-static void build_leaf(sched_kernel *k, const sched_online *o, sched_leaf *leaf) {
+static void build_masked_input(sched_kernel *k, const sched_online *o,
+                               sched_masked_input *masked_input) {
     tile_builder *to = &k->b;
     tile_context *context = k->s->context;
     const tile_type *type = tile_type_scalar(context, TILE_f32);
-    const sched_coordinate key = sched_whole(o->n);
-    tile_value shown = sched_full(k, sched_value(k, leaf->shown.value, &leaf->shown.map, type));
-    tile_value seen = tile_build_le(to, sched_coordinate_tile(k, &key), leaf->last);
+    const sched_coordinate key = sched_dim_coordinate(o->n);
+    tile_value shown = sched_broadcast_to_tile(
+        k, sched_value(k, masked_input->shown.value, &masked_input->shown.map, type));
+    tile_value seen = tile_build_le(to, sched_coordinate_tile(k, &key), masked_input->last);
     if (!shown.id) return;
-    if (!leaf->exact)
-        seen = tile_build_and(
-            to, seen,
-            sched_value(k, leaf->seen.value, &leaf->seen.map, tile_type_scalar(context, TILE_i1)));
+    if (!masked_input->exact)
+        seen = tile_build_and(to, seen,
+                              sched_value(k, masked_input->seen.value, &masked_input->seen.map,
+                                          tile_type_scalar(context, TILE_i1)));
     tile_value hidden =
-        tile_build_constant(to, type, tile_expr_float(context, leaf->zero ? 0 : -INFINITY));
-    leaf->tile_seen = seen;
-    leaf->tile = tile_build_select(to, seen, shown, hidden);
-    if (!leaf->by.value.id)
-        sched_remember(k, leaf->whole.value, &leaf->whole.map, type, leaf->tile);
+        tile_build_constant(to, type, tile_expr_float(context, masked_input->zero ? 0 : -INFINITY));
+    masked_input->tile_seen = seen;
+    masked_input->tile = tile_build_select(to, seen, shown, hidden);
+    if (!masked_input->by.value.id)
+        sched_remember(k, masked_input->whole.value, &masked_input->whole.map, type,
+                       masked_input->tile);
 }
 
-void sched_build_leaves(sched_kernel *k, sched_online *o) {
-    for (unsigned i = 0; i < o->leaf_count && !k->s->failed; i++) build_leaf(k, o, &o->leaves[i]);
+void sched_build_masked_inputs(sched_kernel *k, sched_online *o) {
+    for (unsigned i = 0; i < o->masked_input_count && !k->s->failed; i++)
+        build_masked_input(k, o, &o->masked_inputs[i]);
 }

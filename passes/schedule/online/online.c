@@ -7,7 +7,7 @@
  *
  *     score = rows x columns                    the walked elements
  *     t'    = max(t, max of score)              folds that need no other one
- *     p     = exp(score - t')                   what they scale (cut/chain.c)
+ *     p     = exp(score - t')                   what they scale (cut/classify.c)
  *     f     = exp(t - t')                       what corrects what was folded before
  *     s'    = s * f + sum of p
  *     a'    = a * f + p x values
@@ -24,51 +24,52 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/kernel/given.h"
 
 #include "lib/ir/syntax.h"
 #include "lib/ops/kinds.h"
 
-const tile_type *online_f32(const walked *w) {
+const tile_type *online_f32(const online_kernel *w) {
     return tile_type_scalar(w->k.s->context, TILE_f32);
 }
 
-tile_value online_number(walked *w, double value) {
+tile_value online_number(online_kernel *w, double value) {
     return tile_build_constant(&w->k.b, online_f32(w), tile_expr_float(w->k.s->context, value));
 }
 
-static void set_tiles(walked *w, unsigned row, const tile_expr *rows, unsigned column,
+static void set_tiles(online_kernel *w, unsigned row, const tile_expr *rows, unsigned column,
                       const tile_expr *columns) {
     for (unsigned d = 0; d < SCHED_MAX_DIMS; d++) w->k.tile_of[d] = -1;
     sched_set_tile(&w->k, row, 0, rows);
     sched_set_tile(&w->k, column, 1, columns);
 }
 
-void online_set_elements(walked *w) {
+void online_set_elements(online_kernel *w) {
     set_tiles(w, w->o->m, w->rows, w->o->n, w->columns);
 }
 
-static void set_sums(walked *w) {
+static void set_sums(online_kernel *w) {
     set_tiles(w, w->o->m, w->rows, w->k.g->domain.rank - 1, w->wide);
 }
 
-static const tile_type *row_type(const walked *w) {
+static const tile_type *row_type(const online_kernel *w) {
     const tile_expr *dims[] = {w->rows, tile_expr_int(w->k.s->context, 1)};
     return sched_tile_type(&w->k, online_f32(w), dims);
 }
 
-tile_value online_row_value(walked *w, const sched_wanted *at) {
-    return sched_fit(&w->k, sched_value(&w->k, at->value, &at->map, online_f32(w)), row_type(w));
+tile_value online_row_value(online_kernel *w, const sched_mapped_value *at) {
+    return sched_broadcast_to(&w->k, sched_value(&w->k, at->value, &at->map, online_f32(w)),
+                              row_type(w));
 }
 
-tile_value online_fast(walked *w, tile_value value) {
+tile_value online_set_fast(online_kernel *w, tile_value value) {
     tile_op op = tile_value_def(w->k.f, value);
     if (op.id) tile_op_set_flag(w->k.f, op, TILE_ATTR_fast);
     return value;
 }
 
-static tile_value reduce(walked *w, tile_op like, tile_value src) {
+static tile_value reduce(online_kernel *w, tile_op like, tile_value src) {
     tile_builder *to = &w->k.b;
     const tile_segment segments[] = {{src, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
     const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(w->k.s->context, 1)};
@@ -82,9 +83,9 @@ static tile_value reduce(walked *w, tile_op like, tile_value src) {
 /* Products ------------------------------------------------------------------------------------- */
 
 /* Whether no other block reads it: few rows are all in one tile. */
-static bool is_read_once(const walked *w, const sched_side *side) {
+static bool is_read_once(const online_kernel *w, const sched_product_operand *side) {
     unsigned rank = sched_type(w->k.s, side->from.value)->rank;
-    bool all = w->few;
+    bool all = w->few_rows;
     for (unsigned d = 0; d < w->o->m; d++) {
         bool found = tile_expr_is(w->k.g->domain.extents[d], 1);
         for (unsigned i = 0; i < rank; i++) found |= sched_depends(&side->from.map.at[i], d);
@@ -93,7 +94,7 @@ static bool is_read_once(const walked *w, const sched_side *side) {
     return all;
 }
 
-bool online_find_access(walked *w, const sched_side *side, sched_access *access) {
+bool online_find_access(online_kernel *w, const sched_product_operand *side, sched_access *access) {
     sched_kernel *k = &w->k;
     int array = sched_find_input(k->s, k->g, side->from.value);
     k->straight = true;
@@ -104,7 +105,7 @@ bool online_find_access(walked *w, const sched_side *side, sched_access *access)
 }
 
 /* shown: the part of the view that is read; 0: all of it. */
-static tile_value load_side(walked *w, const sched_side *side, tile_value shown) {
+static tile_value load_side(online_kernel *w, const sched_product_operand *side, tile_value shown) {
     sched_kernel *k = &w->k;
     sched_access access;
     if (!online_find_access(w, side, &access)) return TILE_NO_VALUE;
@@ -117,7 +118,7 @@ static tile_value load_side(walked *w, const sched_side *side, tile_value shown)
 }
 
 /* Comes to shared memory, where both products' instructions read it. */
-static tile_value copy_side(walked *w, const sched_side *side) {
+static tile_value copy_side(online_kernel *w, const sched_product_operand *side) {
     sched_kernel *k = &w->k;
     sched_access access;
     tile_type draft = {.kind = TILE_TYPE_SHARED,
@@ -130,13 +131,13 @@ static tile_value copy_side(walked *w, const sched_side *side) {
     return shared;
 }
 
-const tile_type *online_multiplied(const walked *w, const tile_type *a, const tile_type *b) {
+const tile_type *online_multiplied(const online_kernel *w, const tile_type *a, const tile_type *b) {
     return a == b && sched_is_half(a) ? a : online_f32(w);
 }
 
 /* Whether the array has the columns before the rows: it is read so, by whole boxes of its own
  * dims, and the product turns it. */
-bool online_is_turned(const walked *w, const sched_side *side) {
+bool online_is_transposed(const online_kernel *w, const sched_product_operand *side) {
     const tile_type *type = sched_type(w->k.s, side->from.value);
     unsigned row = 0, column = 0;
     for (unsigned d = 0; d < type->rank; d++) {
@@ -146,15 +147,15 @@ bool online_is_turned(const walked *w, const sched_side *side) {
     return column < row;
 }
 
-void online_set_side(walked *w, const sched_side *side, const tile_expr *rows,
-                     const tile_expr *columns) {
-    if (online_is_turned(w, side))
+void online_set_operand_tile(online_kernel *w, const sched_product_operand *side,
+                             const tile_expr *rows, const tile_expr *columns) {
+    if (online_is_transposed(w, side))
         set_tiles(w, side->column, columns, side->row, rows);
     else
         set_tiles(w, side->row, rows, side->column, columns);
 }
 
-static tile_value dot(walked *w, tile_value a, bool turned_a, tile_value b, bool turned_b,
+static tile_value dot(online_kernel *w, tile_value a, bool turned_a, tile_value b, bool turned_b,
                       tile_value sum) {
     const tile_segment segments[] = {{a, NULL, 0}, {b, NULL, 0}, {sum, NULL, 0}};
     const tile_attr flags[] = {{.id = turned_a ? TILE_ATTR_trans_lhs : TILE_ATTR_trans_rhs},
@@ -168,16 +169,16 @@ static tile_value dot(walked *w, tile_value a, bool turned_a, tile_value b, bool
     return tile_op_result(w->k.f, op, 0);
 }
 
-const tile_type *online_inner_type(const walked *w, const sched_inner *inner) {
+const tile_type *online_inner_type(const online_kernel *w, const sched_inner_product *inner) {
     return online_multiplied(w, inner->sides[0].element, inner->sides[1].element);
 }
 
-static void take_left(walked *w) {
+static void load_left(online_kernel *w) {
     for (unsigned i = 0; i < w->o->inner_count; i++) {
-        const sched_inner *inner = &w->o->inner[i];
-        const sched_side *side = &inner->sides[0];
+        const sched_inner_product *inner = &w->o->inner[i];
+        const sched_product_operand *side = &inner->sides[0];
         const tile_type *type = online_inner_type(w, inner);
-        online_set_side(w, side, w->rows, w->deep);
+        online_set_operand_tile(w, side, w->rows, w->deep);
         w->left[i] = side->element == type
                          ? copy_side(w, side)
                          : sched_convert(&w->k, load_side(w, side, TILE_NO_VALUE), type);
@@ -185,14 +186,14 @@ static void take_left(walked *w) {
 }
 
 /* The walked elements. */
-static void build_inner(walked *w, const tile_value *right) {
+static void build_inner(online_kernel *w, const tile_value *right) {
     sched_kernel *k = &w->k;
     online_set_elements(w);
     for (unsigned i = 0; i < w->o->inner_count && !k->s->failed; i++) {
-        const sched_inner *inner = &w->o->inner[i];
+        const sched_inner_product *inner = &w->o->inner[i];
         tile_value zero = tile_build_zero(&k->b, sched_full_type(k, online_f32(w)));
-        tile_value made = dot(w, w->left[i], online_is_turned(w, &inner->sides[0]), right[i],
-                              online_is_turned(w, &inner->sides[1]), zero);
+        tile_value made = dot(w, w->left[i], online_is_transposed(w, &inner->sides[0]), right[i],
+                              online_is_transposed(w, &inner->sides[1]), zero);
         sched_remember(k, tile_op_result(k->s->compute, inner->op, 0), &inner->map, online_f32(w),
                        made);
     }
@@ -200,38 +201,43 @@ static void build_inner(walked *w, const tile_value *right) {
 
 /* Folds ---------------------------------------------------------------------------------------- */
 
-bool online_is_largest(const walked *w, const sched_fold *fold) {
+bool online_is_largest(const online_kernel *w, const sched_carried_reduction *fold) {
     return !fold->product &&
            tile_op_word(w->k.s->compute, fold->op, TILE_ATTR_kind) == TILE_WORD_kind_max;
 }
 
-static const sched_leaf *leaf_of(const walked *w, const sched_fold *fold) {
-    return fold->leaf < 0 ? NULL : &w->o->leaves[fold->leaf];
+static const sched_masked_input *masked_input_of(const online_kernel *w,
+                                                 const sched_carried_reduction *fold) {
+    return fold->masked_input < 0 ? NULL : &w->o->masked_inputs[fold->masked_input];
 }
 
-static tile_value result_of(const walked *w, const sched_fold *fold) {
+static tile_value result_of(const online_kernel *w, const sched_carried_reduction *fold) {
     return tile_op_result(w->k.s->compute, fold->op, 0);
 }
 
 /* What is carried of a maximum may lack a factor. */
-static void remember_row(walked *w, const sched_fold *fold, tile_value carried) {
-    const sched_leaf *leaf = online_is_largest(w, fold) ? leaf_of(w, fold) : NULL;
-    if (leaf && leaf->by.value.id) {
-        tile_value by = sched_value(&w->k, leaf->by.value, &leaf->by.map, online_f32(w));
+static void remember_row(online_kernel *w, const sched_carried_reduction *fold,
+                         tile_value carried) {
+    const sched_masked_input *masked_input =
+        online_is_largest(w, fold) ? masked_input_of(w, fold) : NULL;
+    if (masked_input && masked_input->by.value.id) {
+        tile_value by =
+            sched_value(&w->k, masked_input->by.value, &masked_input->by.map, online_f32(w));
         if (by.id) carried = tile_build_mul(&w->k.b, carried, by);
     }
     sched_remember(&w->k, result_of(w, fold), &fold->map, online_f32(w), carried);
 }
 
 /* What changes no maximum. NaN does not even where all is NaN. */
-static double least_of(const sched_fold *fold) {
-    return fold->tells_nan ? NAN : -INFINITY;
+static double least_of(const sched_carried_reduction *fold) {
+    return fold->propagates_nan ? NAN : -INFINITY;
 }
 
 /* Elements behind the end do not count. Where there is a leaf, they are -inf. */
-static tile_value hide_end(walked *w, const sched_fold *fold, tile_value tile) {
-    if (!tile.id || (leaf_of(w, fold) && !fold->tells_nan)) return tile;
-    tile_value inside = sched_build_inside(&w->k, w->o);
+static tile_value mask_tail(online_kernel *w, const sched_carried_reduction *fold,
+                            tile_value tile) {
+    if (!tile.id || (masked_input_of(w, fold) && !fold->propagates_nan)) return tile;
+    tile_value inside = sched_build_in_bounds(&w->k, w->o);
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_type draft = {.kind = TILE_TYPE_SCALAR, .scalar = type->scalar};
     tile_value none = online_is_largest(w, fold)
@@ -240,53 +246,59 @@ static tile_value hide_end(walked *w, const sched_fold *fold, tile_value tile) {
     return tile_build_select(&w->k.b, inside, tile, none);
 }
 
-static tile_value fold_early(walked *w, const sched_fold *fold, tile_value carried) {
+static tile_value reduce_maxima(online_kernel *w, const sched_carried_reduction *fold,
+                                tile_value carried) {
     sched_kernel *k = &w->k;
-    const sched_leaf *leaf = leaf_of(w, fold);
+    const sched_masked_input *masked_input = masked_input_of(w, fold);
     tile_value tile =
-        leaf && online_is_largest(w, fold)
-            ? leaf->tile
-            : sched_full(k, sched_value(k, fold->source.value, &fold->source.map, online_f32(w)));
-    tile = hide_end(w, fold, tile);
+        masked_input && online_is_largest(w, fold)
+            ? masked_input->tile
+            : sched_broadcast_to_tile(
+                  k, sched_value(k, fold->source.value, &fold->source.map, online_f32(w)));
+    tile = mask_tail(w, fold, tile);
     if (!tile.id) return tile;
     tile_value more = reduce(w, fold->op, tile);
     if (online_is_largest(w, fold)) return tile_build_max(&k->b, carried, more);
-    return tile_build_add(&k->b, carried, online_fast(w, more));
+    return tile_build_add(&k->b, carried, online_set_fast(w, more));
 }
 
-tile_value online_corrected(walked *w, tile_value carried, unsigned exps) {
+tile_value online_rescale(online_kernel *w, tile_value carried, unsigned exps) {
     for (unsigned i = 0; i < w->o->exp_count; i++)
-        if (exps & 1u << i) carried = tile_build_mul(&w->k.b, carried, online_correction_of(w, i));
+        if (exps & 1u << i) carried = tile_build_mul(&w->k.b, carried, online_rescale_factor(w, i));
     return carried;
 }
 
-static tile_value fold_sum(walked *w, const sched_fold *fold, tile_value carried, scaled *out) {
-    tile_value tile = sched_full(&w->k, online_build_scaled(w, fold->source, online_f32(w), out));
-    tile = hide_end(w, fold, tile);
+static tile_value fold_sum(online_kernel *w, const sched_carried_reduction *fold,
+                           tile_value carried, rescaled_value *out) {
+    tile_value tile =
+        sched_broadcast_to_tile(&w->k, online_build_scaled(w, fold->source, online_f32(w), out));
+    tile = mask_tail(w, fold, tile);
     if (!tile.id) return tile;
-    carried = online_corrected(w, carried, out->exps);
-    return tile_build_add(&w->k.b, carried, online_fast(w, reduce(w, fold->op, tile)));
+    carried = online_rescale(w, carried, out->exps);
+    return tile_build_add(&w->k.b, carried, online_set_fast(w, reduce(w, fold->op, tile)));
 }
 
 /* The sums of a product of what is left and of the values' block. */
-static tile_value fold_product(walked *w, unsigned index, tile_value carried, tile_value right,
-                               scaled *out) {
+static tile_value fold_product(online_kernel *w, unsigned index, tile_value carried,
+                               tile_value right, rescaled_value *out) {
     sched_kernel *k = &w->k;
-    const sched_fold *fold = &w->o->folds[index];
-    sched_wanted lhs = fold->source;
+    const sched_carried_reduction *fold = &w->o->folds[index];
+    sched_mapped_value lhs = fold->source;
     const tile_type *own = sched_element(k->s, sched_narrow(k->s, lhs.value));
     const tile_type *type = online_multiplied(w, own, fold->rhs.element);
-    tile_value tile = hide_end(w, fold, sched_full(k, online_build_scaled(w, lhs, type, out)));
-    right = w->again ? online_load_shown(w, index, type) : sched_convert(k, right, type);
+    tile_value tile =
+        mask_tail(w, fold, sched_broadcast_to_tile(k, online_build_scaled(w, lhs, type, out)));
+    right = w->recomputing ? online_load_visible(w, index, type) : sched_convert(k, right, type);
     if (!tile.id || !right.id) return TILE_NO_VALUE;
-    return dot(w, tile, false, right, online_is_turned(w, &fold->rhs),
-               online_corrected(w, carried, out->exps));
+    return dot(w, tile, false, right, online_is_transposed(w, &fold->rhs),
+               online_rescale(w, carried, out->exps));
 }
 
 /* The walk ------------------------------------------------------------------------------------- */
 
 /* The part of a side that lies before the walk's end; the builder stands before the walk. */
-static tile_value part_of_side(walked *w, const sched_side *side, tile_value end) {
+static tile_value operand_part(online_kernel *w, const sched_product_operand *side,
+                               tile_value end) {
     sched_kernel *k = &w->k;
     sched_access access;
     if (!online_find_access(w, side, &access)) return TILE_NO_VALUE;
@@ -295,37 +307,37 @@ static tile_value part_of_side(walked *w, const sched_side *side, tile_value end
                            dim, end);
 }
 
-static bool hides_keys(const walked *w, tile_value end) {
+static bool masks_keys(const online_kernel *w, tile_value end) {
     return tile_value_as_expr(w->k.f, end) != sched_expr(w->k.s, w->o->extent);
 }
 
-static bool is_zero(const walked *w, tile_value value) {
+static bool is_zero(const online_kernel *w, tile_value value) {
     int64_t number;
     return tile_value_is_int(w->k.f, value, &number) && !number;
 }
 
 /* No row of the tile sees keys from `end` on: 0 times their values might be NaN. Of the other sides
  * these are masked, and one bound is checked for both. */
-static void hide_keys(walked *w, tile_value begin, tile_value end) {
+static void mask_keys(online_kernel *w, tile_value begin, tile_value end) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
     size_t mark = sched_enter(k);
     k->start[o->n] = begin;
     for (unsigned i = 0; i < o->inner_count && !k->s->failed; i++) {
-        online_set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
-        w->keys[i] = part_of_side(w, &o->inner[i].sides[1], end);
+        online_set_operand_tile(w, &o->inner[i].sides[1], w->deep, w->columns);
+        w->keys[i] = operand_part(w, &o->inner[i].sides[1], end);
     }
     for (unsigned i = 0; i < o->fold_count && !k->s->failed; i++) {
         if (!o->folds[i].product) continue;
-        online_set_side(w, &o->folds[i].rhs, w->columns, w->wide);
-        w->values[i] = part_of_side(w, &o->folds[i].rhs, end);
+        online_set_operand_tile(w, &o->folds[i].rhs, w->columns, w->wide);
+        w->values[i] = operand_part(w, &o->folds[i].rhs, end);
     }
     sched_leave(k, mark);
     online_set_elements(w);
 }
 
 /* Whether values are read of the same array, perhaps by the same load. */
-static bool is_value(const sched_online *o, const sched_side *side) {
+static bool is_value(const sched_online *o, const sched_product_operand *side) {
     bool found = false;
     for (unsigned i = 0; i < o->fold_count; i++)
         found |= o->folds[i].product && o->folds[i].rhs.from.value.id == side->from.value.id;
@@ -333,14 +345,14 @@ static bool is_value(const sched_online *o, const sched_side *side) {
 }
 
 /* What the loop has of the columns, and of the values. */
-static void load_right(walked *w, tile_value *columns, tile_value *values) {
+static void load_right(online_kernel *w, tile_value *columns, tile_value *values) {
     sched_online *o = w->o;
     for (unsigned i = 0; i < o->inner_count; i++) {
-        online_set_side(w, &o->inner[i].sides[1], w->deep, w->columns);
-        const sched_side *keys = &o->inner[i].sides[1];
-        if (w->again) {
-            columns[i] = online_copy_again(w, keys, w->keys[i], w->key_buffers[i], TILE_NO_VALUE,
-                                           online_inner_type(w, &o->inner[i]));
+        online_set_operand_tile(w, &o->inner[i].sides[1], w->deep, w->columns);
+        const sched_product_operand *keys = &o->inner[i].sides[1];
+        if (w->recomputing) {
+            columns[i] = online_copy_visible(w, keys, w->keys[i], w->key_buffers[i], TILE_NO_VALUE,
+                                             online_inner_type(w, &o->inner[i]));
             continue;
         }
         tile_value side = load_side(w, keys, w->keys[i]);
@@ -349,17 +361,17 @@ static void load_right(walked *w, tile_value *columns, tile_value *values) {
         columns[i] = sched_convert(&w->k, side, online_inner_type(w, &o->inner[i]));
     }
     for (unsigned i = 0; i < o->fold_count; i++) {
-        if (!o->folds[i].product || w->again) continue;
-        online_set_side(w, &o->folds[i].rhs, w->columns, w->wide);
+        if (!o->folds[i].product || w->recomputing) continue;
+        online_set_operand_tile(w, &o->folds[i].rhs, w->columns, w->wide);
         values[i] = load_side(w, &o->folds[i].rhs, w->values[i]);
     }
 }
 
-void online_build_rows(walked *w, const tile_value *carried, tile_value *rows) {
+void online_build_rows(online_kernel *w, const tile_value *carried, tile_value *rows) {
     sched_online *o = w->o;
     size_t mark = sched_enter(&w->k);
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (!o->folds[i].late && !o->folds[i].product) {
+        if (!o->folds[i].rescaled && !o->folds[i].product) {
             w->carried[i] = carried[i];
             remember_row(w, &o->folds[i], carried[i]);
         }
@@ -368,63 +380,65 @@ void online_build_rows(walked *w, const tile_value *carried, tile_value *rows) {
 }
 
 /* What is the same along the walk is read before it. */
-static void load_same(walked *w) {
+static void load_invariant(online_kernel *w) {
     sched_kernel *k = &w->k;
     online_set_elements(w);
     for (size_t i = 0; i < w->o->form_count; i++) {
-        const sched_known_form *form = &w->o->forms[i];
+        const sched_classified_value *form = &w->o->forms[i];
         tile_value value = form->at.value;
-        if (form->form == SCHED_SAME && sched_find_input(k->s, k->g, value) >= 0)
+        if (form->form == SCHED_INVARIANT && sched_find_input(k->s, k->g, value) >= 0)
             sched_value(k, value, &form->at.map, sched_element(k->s, value));
     }
 }
 
-static void build_step(walked *w, tile_region body, tile_value *next, scaled *left) {
+static void build_step(online_kernel *w, tile_region body, tile_value *next, rescaled_value *left) {
     sched_online *o = w->o;
-    tile_value columns[SCHED_MOST_INNER], values[SCHED_MOST_FOLDS], carried[SCHED_MOST_FOLDS];
+    tile_value columns[SCHED_MAX_INNER_PRODUCTS], values[SCHED_MAX_CARRIED],
+        carried[SCHED_MAX_CARRIED];
     for (unsigned i = 0; i < o->fold_count; i++) carried[i] = tile_region_arg(w->k.f, body, i + 1);
     memset(w->correction, 0, sizeof w->correction);
     memset(w->exps, 0, sizeof w->exps);
     load_right(w, columns, values);
     build_inner(w, columns);
-    sched_build_leaves(&w->k, o);
+    sched_build_masked_inputs(&w->k, o);
     online_build_rows(w, carried, w->before);
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (!o->folds[i].late && !o->folds[i].product)
-            next[i] = fold_early(w, &o->folds[i], carried[i]);
+        if (!o->folds[i].rescaled && !o->folds[i].product)
+            next[i] = reduce_maxima(w, &o->folds[i], carried[i]);
     if (w->k.s->failed) return;
     online_build_rows(w, next, w->now);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
-        sched_fold *fold = &o->folds[i];
+        sched_carried_reduction *fold = &o->folds[i];
         if (fold->product)
             next[i] = fold_product(w, i, carried[i], values[i], &left[i]);
-        else if (fold->late)
+        else if (fold->rescaled)
             next[i] = fold_sum(w, fold, carried[i], &left[i]);
     }
 }
 
-static void set_loop_clauses(walked *w, tile_op loop) {
+static void set_loop_clauses(online_kernel *w, tile_op loop) {
     tile_function *f = w->k.f;
     tile_op_set_expr(f, loop, TILE_ATTR_pipelined, tile_expr_param(w->k.s->context, "stages"));
-    if (!w->few && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
+    if (!w->few_rows && tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul)
         tile_op_set_text(f, loop, TILE_ATTR_consumers, "ordered");
 }
 
-tile_value online_begin_fold(walked *w, const sched_fold *fold) {
+tile_value online_identity_of(online_kernel *w, const sched_carried_reduction *fold) {
     set_sums(w);
     const tile_type *type = fold->product ? sched_full_type(&w->k, online_f32(w)) : row_type(w);
     double none = online_is_largest(w, fold) ? least_of(fold) : 0;
     return tile_build_splat(&w->k.b, online_number(w, none), type);
 }
 
-tile_op online_build_walk(walked *w, tile_value begin, tile_value end, scaled *left) {
+tile_op online_build_loop(online_kernel *w, tile_value begin, tile_value end,
+                          rescaled_value *left) {
     sched_kernel *k = &w->k;
     sched_online *o = w->o;
-    tile_value inits[SCHED_MOST_FOLDS], next[SCHED_MOST_FOLDS] = {{0}};
-    for (unsigned i = 0; i < o->fold_count; i++) inits[i] = online_begin_fold(w, &o->folds[i]);
+    tile_value inits[SCHED_MAX_CARRIED], next[SCHED_MAX_CARRIED] = {{0}};
+    for (unsigned i = 0; i < o->fold_count; i++) inits[i] = online_identity_of(w, &o->folds[i]);
     tile_op loop =
         tile_build_for_loop(&k->b, begin, end, sched_number(k, w->columns), inits, o->fold_count);
-    if (!w->again) set_loop_clauses(w, loop);
+    if (!w->recomputing) set_loop_clauses(w, loop);
     tile_builder outside = k->b;
     tile_region body = tile_op_region(k->f, loop, 0);
     k->b = tile_builder_at_end(k->f, body);
@@ -441,7 +455,7 @@ tile_op online_build_walk(walked *w, tile_value begin, tile_value end, scaled *l
 /* Behind it ------------------------------------------------------------------------------------ */
 
 /* The value, a scalar or a tile, if the axis has elements. */
-static tile_value if_any(walked *w, tile_value value, double otherwise) {
+static tile_value if_any(online_kernel *w, tile_value value, double otherwise) {
     tile_builder *to = &w->k.b;
     int64_t extent;
     if (tile_expr_is_int(w->o->extent, &extent) && extent > 0) return value;
@@ -452,27 +466,28 @@ static tile_value if_any(walked *w, tile_value value, double otherwise) {
 
 /* Times the factors of the row, which are multiplied with each other first if they begin with one
  * of exponentials: sums are multiplied once. */
-static tile_value with_posts(walked *w, tile_value sums, const scaled *left) {
+static tile_value apply_deferred(online_kernel *w, tile_value sums, const rescaled_value *left) {
     sched_kernel *k = &w->k;
-    tile_value restored = online_build_restored(w, left->exps);
+    tile_value restored = online_build_final_scale(w, left->exps);
     tile_value *product = restored.id ? &restored : &sums;
-    for (unsigned i = 0; i < left->post_count && sums.id; i++) {
-        const sched_post *post = &left->posts[i];
-        tile_value row = online_row_value(w, &post->row);
+    for (unsigned i = 0; i < left->deferred_count && sums.id; i++) {
+        const sched_deferred_factor *deferred_factor = &left->deferred[i];
+        tile_value row = online_row_value(w, &deferred_factor->row);
         if (!row.id) return row;
         /* Sums of nothing are 0, whatever such a factor is. */
-        if (!post->divides || !sched_is_positive(k->s, post->row.value, 8)) row = if_any(w, row, 1);
-        *product = post->divides ? sched_divide(k, *product, row, online_f32(w))
-                                 : tile_build_mul(&k->b, *product, row);
+        if (!deferred_factor->divides || !sched_is_positive(k->s, deferred_factor->row.value, 8))
+            row = if_any(w, row, 1);
+        *product = deferred_factor->divides ? sched_divide(k, *product, row, online_f32(w))
+                                            : tile_build_mul(&k->b, *product, row);
     }
     return restored.id ? tile_build_mul(&k->b, sums, restored) : sums;
 }
 
 /* Of a row in which all is -inf the compute has exp(-inf - -inf), which is NaN. */
-static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
+static tile_value restore_nan(online_kernel *w, tile_value sums, const rescaled_value *left) {
     tile_builder *to = &w->k.b;
     for (unsigned i = 0; i < w->o->exp_count && sums.id; i++) {
-        const sched_exp *e = &w->o->exps[i];
+        const sched_exponential *e = &w->o->exps[i];
         if (!(left->exps & 1u << i) || sched_has_floor(w->k.s, e->rho.value)) continue;
         tile_value rho = online_row_value(w, &e->rho);
         if (!rho.id) return rho;
@@ -485,21 +500,22 @@ static tile_value with_lost(walked *w, tile_value sums, const scaled *left) {
 }
 
 /* The maximum of a row of NaN is NaN, unless masks hide blocks of it, or it has no elements. */
-static tile_value with_hidden(walked *w, const sched_fold *fold, tile_value carried) {
+static tile_value restore_masked(online_kernel *w, const sched_carried_reduction *fold,
+                                 tile_value carried) {
     tile_builder *to = &w->k.b;
-    if (!fold->tells_nan || !w->all.id) return carried;
+    if (!fold->propagates_nan || !w->all.id) return carried;
     tile_value shown = tile_build_max(to, carried, online_number(w, -INFINITY));
     return tile_build_select(to, w->all, carried, shown);
 }
 
-static void remember_folds(walked *w, const tile_value *folds, const scaled *left) {
+static void remember_folds(online_kernel *w, const tile_value *folds, const rescaled_value *left) {
     sched_online *o = w->o;
     set_sums(w);
     for (unsigned i = 0; i < o->fold_count && !w->k.s->failed; i++) {
-        const sched_fold *fold = &o->folds[i];
-        if (!fold->product && !fold->late) w->carried[i] = folds[i];
-        tile_value sums = with_lost(w, with_hidden(w, fold, folds[i]), &left[i]);
-        sums = with_posts(w, sums, &left[i]);
+        const sched_carried_reduction *fold = &o->folds[i];
+        if (!fold->product && !fold->rescaled) w->carried[i] = folds[i];
+        tile_value sums = restore_nan(w, restore_masked(w, fold, folds[i]), &left[i]);
+        sums = apply_deferred(w, sums, &left[i]);
         if (!sums.id) return;
         if (!fold->product) {
             remember_row(w, fold, sums);
@@ -511,7 +527,7 @@ static void remember_folds(walked *w, const tile_value *folds, const scaled *lef
     }
 }
 
-void online_finish(walked *w, const tile_value *folds, const scaled *left) {
+void online_finish(online_kernel *w, const tile_value *folds, const rescaled_value *left) {
     remember_folds(w, folds, left);
     online_store_outputs(w);
 }
@@ -519,10 +535,10 @@ void online_finish(walked *w, const tile_value *folds, const scaled *left) {
 /* The kernel ----------------------------------------------------------------------------------- */
 
 /* Whether the rows have elements, and the walk comes to all of them. */
-static tile_value build_all(walked *w, tile_value begin, tile_value end) {
+static tile_value build_all(online_kernel *w, tile_value begin, tile_value end) {
     tile_builder *to = &w->k.b;
     bool tells = false;
-    for (unsigned i = 0; i < w->o->fold_count; i++) tells |= w->o->folds[i].tells_nan;
+    for (unsigned i = 0; i < w->o->fold_count; i++) tells |= w->o->folds[i].propagates_nan;
     if (!tells) return TILE_NO_VALUE;
     tile_value extent = sched_number(&w->k, sched_expr(w->k.s, w->o->extent));
     tile_value zero = tile_build_int(to, 0);
@@ -532,9 +548,9 @@ static tile_value build_all(walked *w, tile_value begin, tile_value end) {
 }
 
 void sched_make_online(schedule *s, sched_group *g, const char *name) {
-    walked w = {.packed = online_pack_rows(s, g)};
-    scaled left[SCHED_MOST_FOLDS];
-    tile_value folds[SCHED_MOST_FOLDS];
+    online_kernel w = {.packed = online_pack_rows(s, g)};
+    rescaled_value left[SCHED_MAX_CARRIED];
+    tile_value folds[SCHED_MAX_CARRIED];
     memset(left, 0, sizeof left);
     w.o = g->online;
     sched_kernel_open(&w.k, s, g, name);
@@ -542,20 +558,20 @@ void sched_make_online(schedule *s, sched_group *g, const char *name) {
     online_fix_points(&w);
     if (s->failed) return;
     online_set_grid(&w);
-    take_left(&w);
+    load_left(&w);
     online_set_elements(&w);
     tile_value begin = sched_build_begin(&w.k, w.o, w.columns);
     tile_value end = sched_build_bounds(&w.k, w.o, w.rows);
     tile_value seen = end;
     w.all = build_all(&w, begin, end);
     end = online_set_order(&w, begin, end);
-    if (hides_keys(&w, seen)) hide_keys(&w, begin, is_zero(&w, begin) ? end : seen);
-    online_take_columns(&w, &begin, &end);
-    load_same(&w);
-    tile_op loop = online_build_walk(&w, begin, end, left);
+    if (masks_keys(&w, seen)) mask_keys(&w, begin, is_zero(&w, begin) ? end : seen);
+    online_locate_columns(&w, &begin, &end);
+    load_invariant(&w);
+    tile_op loop = online_build_loop(&w, begin, end, left);
     if (s->failed) return;
     for (unsigned i = 0; i < w.o->fold_count; i++) folds[i] = tile_op_result(w.k.f, loop, i);
-    online_walk_again(&w, begin, end, folds);
+    online_recompute(&w, begin, end, folds);
     if (s->failed) return;
-    online_finish_parts(&w, folds, left);
+    online_combine_parts(&w, folds, left);
 }

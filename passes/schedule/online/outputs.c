@@ -1,7 +1,7 @@
 /* Where the outputs of a walk are, and their stores. */
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 
-sched_map online_whole_map(const walked *w, const sched_map *map) {
+sched_map online_whole_map(const online_kernel *w, const sched_map *map) {
     sched_map out = *map;
     if (w->packed) return out;
     out.at[w->o->m].dim = (int)w->o->m;
@@ -10,7 +10,7 @@ sched_map online_whole_map(const walked *w, const sched_map *map) {
 }
 
 /* Where the output's tiles are: the only row of a walk is in a dim of extent 1. */
-static sched_map output_map(const walked *w, const sched_output *output) {
+static sched_map output_map(const online_kernel *w, const sched_output *output) {
     sched_kernel *k = (sched_kernel *)(uintptr_t)&w->k;
     tile_value value = k->s->arrays[output->array].value;
     const tile_type *type = sched_type(k->s, value);
@@ -20,13 +20,13 @@ static sched_map output_map(const walked *w, const sched_output *output) {
         return online_whole_map(w, &out);
     for (unsigned d = type->rank - 1; d-- > 0 && tile_expr_is(k->g->domain.extents[w->o->m], 1);)
         if (tile_expr_is(sched_dim(k->s, type, d), 1)) {
-            out.at[d] = sched_whole(w->o->m);
+            out.at[d] = sched_dim_coordinate(w->o->m);
             break;
         }
     return out;
 }
 
-void online_store_outputs(walked *w) {
+void online_store_outputs(online_kernel *w) {
     sched_kernel *k = &w->k;
     schedule *s = k->s;
     for (size_t i = 0; i < k->g->output_count && !s->failed; i++) {
@@ -35,7 +35,7 @@ void online_store_outputs(walked *w) {
         sched_map at = output_map(w, output);
         bool same = sched_same_map(&at, &output->map, sched_type(s, value)->rank);
         tile_value tile = sched_value(k, value, &output->map, sched_element(s, value));
-        if (tile.id && !same) tile = sched_full(k, tile);
+        if (tile.id && !same) tile = sched_broadcast_to_tile(k, tile);
         if (tile.id) sched_store(k, output->array, &at, tile);
     }
 }

@@ -5,8 +5,8 @@
  *
  * The last dim before the rows and these become one, M; what was at (h, i) is at (M / m, M % m).
  * Arrays that have both side by side, as queries and results do, have one dim for them
- * (sched_put_together); others are read by index tiles. */
-#include "passes/schedule/online/walked.h"
+ * (sched_merge_dims); others are read by index tiles. */
+#include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 
@@ -19,13 +19,15 @@ typedef struct packing {
 /* Coordinates ---------------------------------------------------------------------------------- */
 
 static sched_coordinate packed_dim(const packing *p, int dim) {
-    sched_coordinate whole = sched_whole(p->at);
+    sched_coordinate whole = sched_dim_coordinate(p->at);
     bool one = tile_expr_is(p->rows, 1);
     if (dim == (int)p->at)
         return one ? whole : sched_computed(p->s, SCHED_DIV, &whole, NULL, p->rows);
     if (dim == (int)p->at + 1)
-        return one ? sched_nowhere() : sched_computed(p->s, SCHED_REM, &whole, NULL, p->rows);
-    return dim > (int)p->at ? sched_whole((unsigned)dim - 1) : (sched_coordinate){dim, NULL, NULL};
+        return one ? sched_zero_coordinate()
+                   : sched_computed(p->s, SCHED_REM, &whole, NULL, p->rows);
+    return dim > (int)p->at ? sched_dim_coordinate((unsigned)dim - 1)
+                            : (sched_coordinate){dim, NULL, NULL};
 }
 
 static sched_coordinate packed(const packing *p, const sched_coordinate *at) {
@@ -52,12 +54,12 @@ static void pack_map(const packing *p, tile_value value, sched_map *map) {
         map->at[d] = packed(p, &map->at[d]);
 }
 
-static void pack_wanted(const packing *p, sched_wanted *at) {
+static void pack_mapped_value(const packing *p, sched_mapped_value *at) {
     pack_map(p, at->value, &at->map);
 }
 
-static void pack_side(const packing *p, sched_side *side) {
-    pack_wanted(p, &side->from);
+static void pack_side(const packing *p, sched_product_operand *side) {
+    pack_mapped_value(p, &side->from);
     side->row -= side->row > p->at;
     side->column -= side->column > p->at;
 }
@@ -70,18 +72,18 @@ static void pack_result(const packing *p, tile_op op, sched_map *map) {
 
 static void pack_folds(const packing *p, sched_online *o) {
     for (unsigned i = 0; i < o->fold_count; i++) {
-        sched_fold *fold = &o->folds[i];
+        sched_carried_reduction *fold = &o->folds[i];
         pack_result(p, fold->op, &fold->map);
-        pack_wanted(p, &fold->source);
+        pack_mapped_value(p, &fold->source);
         if (fold->product) pack_side(p, &fold->rhs);
     }
     for (unsigned i = 0; i < o->exp_count; i++) {
-        sched_exp *e = &o->exps[i];
+        sched_exponential *e = &o->exps[i];
         pack_result(p, e->op, &e->map);
-        pack_wanted(p, &e->x);
-        pack_wanted(p, &e->rho);
-        pack_wanted(p, &e->top);
-        pack_wanted(p, &e->by);
+        pack_mapped_value(p, &e->x);
+        pack_mapped_value(p, &e->rho);
+        pack_mapped_value(p, &e->top);
+        pack_mapped_value(p, &e->by);
     }
 }
 
@@ -92,15 +94,16 @@ static void pack_online(const packing *p, sched_online *o) {
         pack_side(p, &o->inner[i].sides[1]);
     }
     pack_folds(p, o);
-    for (unsigned i = 0; i < o->leaf_count; i++) {
-        sched_wanted *parts[] = {&o->leaves[i].whole, &o->leaves[i].shown, &o->leaves[i].seen,
-                                 &o->leaves[i].by};
-        for (unsigned n = 0; n < 4; n++) pack_wanted(p, parts[n]);
+    for (unsigned i = 0; i < o->masked_input_count; i++) {
+        sched_mapped_value *parts[] = {&o->masked_inputs[i].whole, &o->masked_inputs[i].shown,
+                                       &o->masked_inputs[i].seen, &o->masked_inputs[i].by};
+        for (unsigned n = 0; n < 4; n++) pack_mapped_value(p, parts[n]);
     }
-    sched_known_form *forms = TILE_NEW_ARRAY(p->s->arena, sched_known_form, o->form_count + 1);
+    sched_classified_value *forms =
+        TILE_NEW_ARRAY(p->s->arena, sched_classified_value, o->form_count + 1);
     for (size_t i = 0; i < o->form_count; i++) {
         forms[i] = o->forms[i];
-        pack_wanted(p, &forms[i].at);
+        pack_mapped_value(p, &forms[i].at);
     }
     o->forms = forms;
     o->m--, o->n--, o->depth--;
@@ -126,7 +129,7 @@ static void pack_group(const packing *p, sched_group *g) {
 
 /* Whether it can be ---------------------------------------------------------------------------- */
 
-static bool depends(const schedule *s, const sched_wanted *at, unsigned dim) {
+static bool depends(const schedule *s, const sched_mapped_value *at, unsigned dim) {
     bool found = false;
     for (unsigned d = 0; d < sched_type(s, at->value)->rank; d++)
         found |= sched_depends(&at->map.at[d], dim);
@@ -139,7 +142,7 @@ static bool has_rows(schedule *s, tile_value value, const sched_map *map, unsign
     unsigned found = 0;
     for (unsigned d = type->rank; d-- > 0;) {
         sched_coordinate at;
-        d = sched_put_together(s, type, map, d, &at);
+        d = sched_merge_dims(s, type, map, d, &at);
         if (!sched_depends(&at, dim)) continue;
         const sched_coordinate *own = &at;
         if (at.index && at.index->kind == SCHED_PAIR && !sched_depends(&at.index->a, dim))
@@ -172,8 +175,8 @@ static bool is_shared(const schedule *s, const sched_online *o, unsigned dim) {
 bool online_pack_rows(schedule *s, sched_group *g) {
     const sched_online *o = g->online;
     int64_t rows = sched_constant(g->domain.extents[o->m]);
-    if (rows < 0 || rows > SCHED_FEW || !o->m || tile_expr_is(g->domain.extents[o->m - 1], 1) ||
-        !is_shared(s, o, o->m - 1))
+    if (rows < 0 || rows > SCHED_FEW_ROWS || !o->m ||
+        tile_expr_is(g->domain.extents[o->m - 1], 1) || !is_shared(s, o, o->m - 1))
         return false;
     const packing p = {s, o->m - 1, g->domain.extents[o->m]};
     sched_group own = *g;

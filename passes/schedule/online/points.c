@@ -1,7 +1,7 @@
 /* Points of walks, and what attributes say of them. */
 #include <string.h>
 
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 #include "passes/schedule/kernel/given.h"
 
 #include "lib/ir/syntax.h"
@@ -20,7 +20,7 @@ typedef struct point {
 } point;
 
 /* Bytes of each element that other arrays have of as many: these come to shared memory, too. */
-static int64_t bytes_of_elements(const walked *w) {
+static int64_t bytes_of_elements(const online_kernel *w) {
     int64_t bytes = 0;
     for (size_t i = 0; i < w->k.g->input_count; i++) {
         const sched_input *input = &w->k.g->inputs[i];
@@ -36,14 +36,14 @@ static int64_t bytes_of_elements(const walked *w) {
     return bytes;
 }
 
-static int64_t shared_bytes(const walked *w, const point *p, int bytes) {
+static int64_t shared_bytes(const online_kernel *w, const point *p, int bytes) {
     int64_t inner = w->o->inner_count, deep = w->deep->integer;
     int64_t stage = p->columns * (inner * deep + w->wide->integer);
     return (p->rows * inner * deep + p->stages * stage) * bytes;
 }
 
 /* Whether it fits shared memory, and the registers that the sums take. */
-static bool fits(const walked *w, const point *p, int bytes) {
+static bool fits(const online_kernel *w, const point *p, int bytes) {
     int64_t deep = w->deep->integer, wide = w->wide->integer;
     int64_t most = deep > wide ? deep : wide;
     if (bytes == 2 && p->columns * most > 16384) return false;
@@ -51,25 +51,25 @@ static bool fits(const walked *w, const point *p, int bytes) {
 }
 
 /* Whether it fits each target's: without tuning there is the first point. */
-static bool fits_all(const walked *w, const point *p, int bytes) {
+static bool fits_all(const online_kernel *w, const point *p, int bytes) {
     enum { SMALLEST = 100000 };
     int64_t more = p->stages * p->rows * p->columns * bytes_of_elements(w);
     return fits(w, p, bytes) && shared_bytes(w, p, bytes) + more <= SMALLEST;
 }
 
-bool online_is_all_half(const walked *w) {
+bool online_uses_tensor_cores(const online_kernel *w) {
     bool half = true;
     for (unsigned i = 0; i < w->o->inner_count; i++)
         half &= sched_is_half(online_inner_type(w, &w->o->inner[i]));
     for (unsigned i = 0; i < w->o->fold_count; i++) {
-        const sched_fold *fold = &w->o->folds[i];
+        const sched_carried_reduction *fold = &w->o->folds[i];
         const tile_type *own = sched_element(w->k.s, sched_narrow(w->k.s, fold->source.value));
         if (fold->product) half &= sched_is_half(online_multiplied(w, own, fold->rhs.element));
     }
     return half;
 }
 
-static void set_extents(walked *w) {
+static void set_extents(online_kernel *w) {
     enum { LEAST = 16 }; /* of what mma multiplies */
     tile_context *context = w->k.s->context;
     bool product = tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul;
@@ -78,8 +78,8 @@ static void set_extents(walked *w) {
 }
 
 /* Of the list those that fit, up to 5, first one from `likely` on; returns how many. */
-static unsigned choose_points(const walked *w, const point *list, unsigned length, unsigned likely,
-                              int bytes, int *points) {
+static unsigned choose_points(const online_kernel *w, const point *list, unsigned length,
+                              unsigned likely, int bytes, int *points) {
     unsigned count = 0;
     for (unsigned i = likely; i < length && !count; i++)
         if (fits_all(w, &list[i], bytes)) memcpy(points + 4 * count++, &list[i], sizeof *list);
@@ -94,23 +94,23 @@ static unsigned choose_points(const walked *w, const point *list, unsigned lengt
 
 /* Few rows ------------------------------------------------------------------------------------- */
 
-enum { MANY_BLOCKS = 128, MOST_PARTS = 32 };
+enum { MANY_BLOCKS = 128, MAX_PARTS = 32 };
 
 /* Whether a tile or two have all rows: the columns are then read for these alone. */
-static bool is_few(const walked *w) {
+static bool is_few(const online_kernel *w) {
     int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
-    return w->packed || (rows >= 0 && rows <= SCHED_FEW);
+    return w->packed || (rows >= 0 && rows <= SCHED_FEW_ROWS);
 }
 
 /* Rows of a tile: all of them, if they are known to be so few. */
-static int rows_of_few(const walked *w) {
+static int rows_of_few(const online_kernel *w) {
     enum { LEAST = 16 }; /* of what mma multiplies */
     int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
-    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW ? SCHED_FEW : rows, LEAST);
+    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW_ROWS ? SCHED_FEW_ROWS : rows, LEAST);
 }
 
 /* How many blocks there are without parts; -1: not known. */
-static int64_t count_blocks(const walked *w) {
+static int64_t count_blocks(const online_kernel *w) {
     int64_t blocks = 1;
     for (unsigned d = 0; d < w->o->m; d++) {
         int64_t extent = sched_constant(w->k.g->domain.extents[d]);
@@ -121,28 +121,28 @@ static int64_t count_blocks(const walked *w) {
 }
 
 /* Whether so many parts have columns enough. */
-static bool has_columns(const walked *w, int parts) {
+static bool has_columns(const online_kernel *w, int parts) {
     enum { LEAST = 128 };
     int64_t columns = sched_constant(w->o->extent);
     return columns < 0 || columns >= (int64_t)parts * LEAST;
 }
 
 /* About one block for each multiprocessor of the largest targets; else the tuner finds it. */
-static void add_split(walked *w) {
+static void add_split(online_kernel *w) {
     int64_t blocks = count_blocks(w);
     int first = blocks < 0 ? 4 : 1, splits[8];
     if (blocks >= 2 * MANY_BLOCKS || !blocks || !has_columns(w, 2)) return;
-    while (blocks >= 0 && blocks * first < MANY_BLOCKS && first < MOST_PARTS) first *= 2;
+    while (blocks >= 0 && blocks * first < MANY_BLOCKS && first < MAX_PARTS) first *= 2;
     while (first > 1 && !has_columns(w, first)) first /= 2;
     unsigned count = 0;
     splits[count++] = first;
-    for (int split = 1; split <= MOST_PARTS; split *= 2)
+    for (int split = 1; split <= MAX_PARTS; split *= 2)
         if (split != first && has_columns(w, split)) splits[count++] = split;
     w->split = sched_add_param(&w->k, SCHED_SPLIT);
     sched_add_tune(&w->k, &w->split, 1, splits, count);
 }
 
-static void add_few(walked *w, bool half) {
+static void add_few(online_kernel *w, bool half) {
     enum { POINTS = 6 };
     int rows = rows_of_few(w);
     const point halves[POINTS] = {{rows, 64, 4, 4},  {rows, 64, 2, 4}, {rows, 32, 4, 4},
@@ -156,7 +156,7 @@ static void add_few(walked *w, bool half) {
     int points[POINTS * 4];
     unsigned count = choose_points(w, half ? halves : wholes, POINTS, 0, half ? 2 : 4, points);
     if (!count) memcpy(points, &least, sizeof least);
-    w->few = true;
+    w->few_rows = true;
     sched_add_tune(&w->k, params, 4, points, count ? count : 1);
     sched_set_warps(&w->k, params[3]);
     w->rows = params[0];
@@ -164,9 +164,9 @@ static void add_few(walked *w, bool half) {
     add_split(w);
 }
 
-void online_add_points(walked *w) {
+void online_add_points(online_kernel *w) {
     set_extents(w);
-    bool half = online_is_all_half(w);
+    bool half = online_uses_tensor_cores(w);
     int most = w->deep->integer > w->wide->integer ? (int)w->deep->integer : (int)w->wide->integer;
     const point first = {most <= 128 ? 128 : 16384 / most,
                          most <= 64    ? 128
@@ -210,7 +210,7 @@ void online_add_points(walked *w) {
 }
 
 /* Of the first product [m, n], of the last one [m, its columns, n]. */
-static void fix_tile(walked *w, tile_op op, bool last, sched_fixed *fixed) {
+static void fix_tile(online_kernel *w, tile_op op, bool last, sched_fixed *fixed) {
     schedule *s = w->k.s;
     const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
     const char *const names[] = {"block_m", "block_n"};
@@ -226,7 +226,7 @@ static void fix_tile(walked *w, tile_op op, bool last, sched_fixed *fixed) {
     }
 }
 
-void online_fix_points(walked *w) {
+void online_fix_points(online_kernel *w) {
     schedule *s = w->k.s;
     sched_fixed fixed = {.count = 0};
     for (unsigned i = 0; i <= w->o->inner_count; i++) {

@@ -12,18 +12,18 @@
  * A part without columns has the maximum -inf, with which its sums, 0, are corrected to 0. */
 #include <string.h>
 
-#include "passes/schedule/online/walked.h"
+#include "passes/schedule/online/online_kernel.h"
 
 #include "lib/ir/syntax.h"
 
-static tile_value number_of(walked *w, const tile_expr *expr) {
+static tile_value number_of(online_kernel *w, const tile_expr *expr) {
     return sched_number(&w->k, expr);
 }
 
 /* Parts ---------------------------------------------------------------------------------------- */
 
-tile_value online_take_part(walked *w, tile_value x, tile_value y, tile_value z,
-                            const tile_expr *const grid[3]) {
+tile_value online_locate_part(online_kernel *w, tile_value x, tile_value y, tile_value z,
+                              const tile_expr *const grid[3]) {
     tile_builder *to = &w->k.b;
     if (!w->split) return x;
     tile_value split = number_of(w, w->split);
@@ -36,7 +36,7 @@ tile_value online_take_part(walked *w, tile_value x, tile_value y, tile_value z,
     return x;
 }
 
-void online_take_columns(walked *w, tile_value *begin, tile_value *end) {
+void online_locate_columns(online_kernel *w, tile_value *begin, tile_value *end) {
     tile_builder *to = &w->k.b;
     if (!w->split) return;
     tile_value block = number_of(w, w->columns), none = tile_build_int(to, 0);
@@ -58,7 +58,7 @@ void online_take_columns(walked *w, tile_value *begin, tile_value *end) {
 /* Memory between the blocks -------------------------------------------------------------------- */
 
 /* Of each fold, for each part of each tile. */
-static tile_value make_scratch(walked *w, unsigned fold, tile_value tile) {
+static tile_value make_scratch(online_kernel *w, unsigned fold, tile_value tile) {
     const tile_type *type = tile_value_type(w->k.f, tile);
     tile_value extents[] = {number_of(w, w->split), number_of(w, w->tiles),
                             number_of(w, type->dims[0]), number_of(w, type->dims[1])};
@@ -67,7 +67,7 @@ static tile_value make_scratch(walked *w, unsigned fold, tile_value tile) {
     return parts;
 }
 
-static tile_value reshape(walked *w, tile_value tile, unsigned rank) {
+static tile_value reshape(online_kernel *w, tile_value tile, unsigned rank) {
     const tile_type *from = tile_value_type(w->k.f, tile);
     tile_type draft = *from;
     const tile_expr *one = tile_expr_int(w->k.s->context, 1);
@@ -80,13 +80,14 @@ static tile_value reshape(walked *w, tile_value tile, unsigned rank) {
     return tile_build_reshape(&w->k.b, tile, TILE_NO_VALUE, tile_type_get(w->k.s->context, &draft));
 }
 
-static void store_part(walked *w, tile_value parts, tile_value tile) {
+static void store_part(online_kernel *w, tile_value parts, tile_value tile) {
     tile_value none = tile_build_int(&w->k.b, 0);
     const tile_value index[] = {w->part, w->tile, none, none};
     tile_build_store(&w->k.b, reshape(w, tile, 4), parts, index, 4, TILE_NO_VALUE);
 }
 
-static tile_value load_part(walked *w, tile_value parts, tile_value part, const tile_type *type) {
+static tile_value load_part(online_kernel *w, tile_value parts, tile_value part,
+                            const tile_type *type) {
     tile_value none = tile_build_int(&w->k.b, 0);
     const tile_value index[] = {part, w->tile, none, none};
     const tile_expr *one = tile_expr_int(w->k.s->context, 1);
@@ -100,7 +101,7 @@ static tile_value load_part(walked *w, tile_value parts, tile_value part, const 
     return reshape(w, tile, 2);
 }
 
-static tile_value count(walked *w, const char *kind, int by, tile_value tickets) {
+static tile_value count(online_kernel *w, const char *kind, int by, tile_value tickets) {
     tile_value old = tile_build_atomic(&w->k.b, tile_build_int(&w->k.b, by), tickets, &w->tile, 1,
                                        TILE_NO_VALUE, TILE_NO_VALUE);
     tile_op op = tile_value_def(w->k.f, old);
@@ -109,7 +110,7 @@ static tile_value count(walked *w, const char *kind, int by, tile_value tickets)
     return old;
 }
 
-static tile_value make_tickets(walked *w) {
+static tile_value make_tickets(online_kernel *w) {
     tile_value all = number_of(w, w->tiles);
     tile_value words =
         tile_build_scratch(&w->k.b, &all, 1, tile_type_scalar(w->k.s->context, TILE_i32));
@@ -121,40 +122,41 @@ static tile_value make_tickets(walked *w) {
 /* Putting together ----------------------------------------------------------------------------- */
 
 /* What corrects sums that were made with these maxima. */
-static void set_before(walked *w, const tile_value *carried) {
+static void set_before(online_kernel *w, const tile_value *carried) {
     memset(w->correction, 0, sizeof w->correction);
     online_build_rows(w, carried, w->before);
 }
 
-static bool is_early(const sched_fold *fold) {
-    return !fold->late && !fold->product;
+static bool is_known_early(const sched_carried_reduction *fold) {
+    return !fold->rescaled && !fold->product;
 }
 
-static void add_part(walked *w, const tile_value *carried, const tile_value *part,
-                     const scaled *left, tile_value *next) {
+static void add_part(online_kernel *w, const tile_value *carried, const tile_value *part,
+                     const rescaled_value *left, tile_value *next) {
     const sched_online *o = w->o;
     tile_builder *to = &w->k.b;
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (is_early(&o->folds[i]))
+        if (is_known_early(&o->folds[i]))
             next[i] = online_is_largest(w, &o->folds[i]) ? tile_build_max(to, carried[i], part[i])
                                                          : tile_build_add(to, carried[i], part[i]);
     online_build_rows(w, next, w->now);
     set_before(w, carried);
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (!is_early(&o->folds[i])) next[i] = online_corrected(w, carried[i], left[i].exps);
+        if (!is_known_early(&o->folds[i])) next[i] = online_rescale(w, carried[i], left[i].exps);
     set_before(w, part);
     for (unsigned i = 0; i < o->fold_count; i++)
-        if (!is_early(&o->folds[i]))
-            next[i] = tile_build_add(to, next[i], online_corrected(w, part[i], left[i].exps));
+        if (!is_known_early(&o->folds[i]))
+            next[i] = tile_build_add(to, next[i], online_rescale(w, part[i], left[i].exps));
 }
 
 /* A loop along the parts; own: the types of what is carried. */
-static tile_op join(walked *w, const tile_value *parts, const tile_value *own, const scaled *left) {
+static tile_op join(online_kernel *w, const tile_value *parts, const tile_value *own,
+                    const rescaled_value *left) {
     sched_kernel *k = &w->k;
     unsigned folds = w->o->fold_count;
-    tile_value inits[SCHED_MOST_FOLDS], carried[SCHED_MOST_FOLDS], part[SCHED_MOST_FOLDS],
-        next[SCHED_MOST_FOLDS];
-    for (unsigned i = 0; i < folds; i++) inits[i] = online_begin_fold(w, &w->o->folds[i]);
+    tile_value inits[SCHED_MAX_CARRIED], carried[SCHED_MAX_CARRIED], part[SCHED_MAX_CARRIED],
+        next[SCHED_MAX_CARRIED];
+    for (unsigned i = 0; i < folds; i++) inits[i] = online_identity_of(w, &w->o->folds[i]);
     tile_op loop = tile_build_for_loop(&k->b, tile_build_int(&k->b, 0), number_of(w, w->split),
                                        tile_build_int(&k->b, 1), inits, folds);
     tile_builder outside = k->b;
@@ -175,21 +177,21 @@ static tile_op join(walked *w, const tile_value *parts, const tile_value *own, c
 }
 
 /* Into a region of a choice, which ends with nothing. */
-static tile_builder enter(walked *w, tile_op choice, unsigned region) {
+static tile_builder enter(online_kernel *w, tile_op choice, unsigned region) {
     tile_builder outside = w->k.b;
     w->k.b = tile_builder_at_end(w->k.f, tile_op_region(w->k.f, choice, region));
     return outside;
 }
 
-static void leave(walked *w, tile_builder outside) {
+static void leave(online_kernel *w, tile_builder outside) {
     if (!w->k.s->failed) tile_build_yield(&w->k.b, NULL, 0);
     w->k.b = outside;
 }
 
 /* The last block of a tile goes on with all parts. */
-static void build_parts(walked *w, const tile_value *own, const scaled *left) {
+static void build_parts(online_kernel *w, const tile_value *own, const rescaled_value *left) {
     tile_builder *to = &w->k.b;
-    tile_value parts[SCHED_MOST_FOLDS], results[SCHED_MOST_FOLDS];
+    tile_value parts[SCHED_MAX_CARRIED], results[SCHED_MAX_CARRIED];
     unsigned folds = w->o->fold_count;
     for (unsigned i = 0; i < folds; i++) parts[i] = make_scratch(w, i, own[i]);
     tile_value tickets = make_tickets(w);
@@ -209,7 +211,7 @@ static void build_parts(walked *w, const tile_value *own, const scaled *left) {
     leave(w, outside);
 }
 
-void online_finish_parts(walked *w, const tile_value *own, const scaled *left) {
+void online_combine_parts(online_kernel *w, const tile_value *own, const rescaled_value *left) {
     sched_kernel *k = &w->k;
     if (!w->split) {
         online_finish(w, own, left);

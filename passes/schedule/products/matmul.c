@@ -81,23 +81,24 @@ static void choose_elements(product *p) {
 
 /* Along k, or m or n. */
 static sched_coordinate along(const product *p, unsigned dim) {
-    sched_coordinate at = sched_whole(dim);
+    sched_coordinate at = sched_dim_coordinate(dim);
     if (dim != p->depth || p->taps < 0) return at;
-    const sched_coordinate tap = sched_whole((unsigned)p->taps);
+    const sched_coordinate tap = sched_dim_coordinate((unsigned)p->taps);
     return sched_computed(p->k.s, SCHED_PAIR, &tap, &at, p->extent_k);
 }
 
 /* The dims of an operand: batches, then two of m, n and k. */
-static void place_operand(product *p, operand *side, bool turned) {
+static void place_operand(product *p, operand *side, bool transposed) {
     schedule *s = p->k.s;
     const tile_type *type = sched_type(s, side->value);
     unsigned rank = type->rank, result = sched_type(s, tile_op_result(s->compute, p->op, 0))->rank;
     for (unsigned d = 0; d + 2 < rank; d++) {
         bool repeated = tile_expr_is(sched_dim(s, type, d), 1);
-        side->map.at[d] = repeated ? sched_nowhere() : sched_whole(d + result - rank);
+        side->map.at[d] =
+            repeated ? sched_zero_coordinate() : sched_dim_coordinate(d + result - rank);
     }
-    side->map.at[rank - 2] = along(p, turned ? side->column : side->row);
-    side->map.at[rank - 1] = along(p, turned ? side->row : side->column);
+    side->map.at[rank - 2] = along(p, transposed ? side->column : side->row);
+    side->map.at[rank - 1] = along(p, transposed ? side->row : side->column);
 }
 
 /* Finds the array of many elements that the operand is computed from, and where. */
@@ -105,7 +106,7 @@ typedef struct search {
     product *p;
     operand *side;
     unsigned found;
-    sched_visits visits;
+    sched_visited_values visits;
 } search;
 
 static void find_source(search *f, tile_value value, const sched_map *map) {
@@ -163,7 +164,8 @@ static const tile_expr *channels_of(const product *p, const operand *side) {
     schedule *s = p->k.s;
     if (side->array < 0) return NULL;
     unsigned rank = sched_type(s, side->source)->rank;
-    const sched_coordinate *last = &side->source_map.at[rank - 1], depth = sched_whole(p->depth);
+    const sched_coordinate *last = &side->source_map.at[rank - 1],
+                           depth = sched_dim_coordinate(p->depth);
     bool divided = last->index && !last->offset && last->index->kind == SCHED_REM &&
                    sched_same_coordinate(&last->index->a, &depth);
     int64_t known = divided ? sched_constant(last->index->by.expr) : 0;
@@ -219,7 +221,7 @@ static sched_space choose_space(const product *p) {
                  (type == TILE_i8 && sum == TILE_i32);
     if (half && (p->sides[0].gathered || p->sides[1].gathered))
         return p->taps < 0 ? SCHED_SPACE_SCATTERED : SCHED_SPACE_GATHERED;
-    if (half && computed && !batched) return SCHED_SPACE_REGISTERS;
+    if (half && computed && !batched) return SCHED_SPACE_REGISTER_OPERAND;
     if (half && !batched) return p->k.s->group_count > 1 ? SCHED_SPACE_HALF_PART : SCHED_SPACE_HALF;
     if (half) return SCHED_SPACE_HALF_BATCHED;
     if (bytes) return batched || computed ? SCHED_SPACE_BYTES_BATCHED : SCHED_SPACE_BYTES;
@@ -259,19 +261,20 @@ static const tile_expr *express_terms(const product *p) {
     return tile_expr_multiply(s->context, sched_expr(s, p->k.g->domain.extents[p->taps]), depth);
 }
 
-static sched_needs find_needs(const product *p, const sched_fixed *fixed) {
+static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) {
     int64_t terms = count_terms(p);
-    int64_t parts = (terms + SCHED_MOST_IN_PART - 1) / SCHED_MOST_IN_PART;
+    int64_t parts = (terms + SCHED_MAX_IN_PART - 1) / SCHED_MAX_IN_PART;
     bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
     bool cuts = in_chain && terms > SCHED_LONG_SUM;
-    bool said = sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
-    return (sched_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
-                         .parts = !cuts                    ? 1
-                                  : parts < TILE_MAX_SPLIT ? parts
-                                                           : TILE_MAX_SPLIT,
-                         .sized = in_chain && terms < 0 && !said
-                                      ? sched_count_parts(p->k.s, express_terms(p))
-                                      : NULL};
+    bool user_attr =
+        sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
+    return (sched_space_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
+                               .parts = !cuts                    ? 1
+                                        : parts < TILE_MAX_SPLIT ? parts
+                                                                 : TILE_MAX_SPLIT,
+                               .sized = in_chain && terms < 0 && !user_attr
+                                            ? sched_count_parts(p->k.s, express_terms(p))
+                                            : NULL};
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
@@ -356,7 +359,7 @@ static void copy_side(product *p, operand *side) {
  * operands are computed, one of them is made 0 there. */
 static tile_value end_with_k(product *p, const operand *side, tile_value tile) {
     sched_kernel *k = &p->k;
-    const sched_coordinate depth = sched_whole(p->depth);
+    const sched_coordinate depth = sched_dim_coordinate(p->depth);
     if (side != &p->sides[0] || p->sides[1].plain || !tile.id) return tile;
     tile_value end = sched_number(k, sched_expr(k->s, p->extent_k));
     tile_value inside = tile_build_lt(&k->b, sched_coordinate_tile(k, &depth), end);
@@ -371,7 +374,7 @@ static tile_value take_side(product *p, operand *side) {
         sched_remember(k, side->source, &side->source_map, sched_element(k->s, side->source),
                        tile_build_load_shared(&k->b, side->shared, NULL, 0, NULL));
     tile_value tile = sched_value(k, side->value, &side->map, side->element);
-    return end_with_k(p, side, sched_full(k, tile));
+    return end_with_k(p, side, sched_broadcast_to_tile(k, tile));
 }
 
 static void set_split(product *p, tile_op loop) {
@@ -437,12 +440,12 @@ static tile_value build_step(product *p, tile_value sum) {
 
 /* The step that the builder's loop is at, at its end; all: NULL, or what sums are made of. */
 static void fill_loop(product *p, tile_op loop, tile_value step, tile_value parts,
-                      const sched_long_sum *all) {
+                      const sched_chunked_sum *all) {
     sched_kernel *k = &p->k;
     tile_region body = tile_op_region(k->f, loop, 0);
     enter_step(p, step, parts);
     tile_value next = build_step(p, tile_region_arg(k->f, body, 1));
-    if (all) next = sched_step_long(k, all, tile_region_arg(k->f, body, 0), next);
+    if (all) next = sched_step_chunked(k, all, tile_region_arg(k->f, body, 0), next);
     tile_build_yield(&k->b, &next, 1);
 }
 
@@ -460,15 +463,15 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     const tile_type *type = tile_value_type(k->f, zero);
     const tile_expr *block = param(p, "block_k");
     tile_value none = tile_build_int(b, 0), one = tile_build_int(b, 1), along, steps;
-    tile_value buffer = sched_alloc_long(k, type), split = sched_number(k, param(p, "split"));
+    tile_value buffer = sched_alloc_chunked(k, type), split = sched_number(k, param(p, "split"));
     steps = count_steps(p, &along);
     tile_op outer = tile_build_for_loop(b, none, split, one, &zero, 1);
     set_split(p, outer);
     tile_builder outside = enter_loop(p, outer);
     tile_value part = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 0);
     tile_value left = tile_build_max(b, tile_build_sub(b, steps, part), none);
-    sched_long_sum all =
-        sched_begin_long(k, buffer, type, express_terms(p), block, tile_expr_int(k->s->context, 1));
+    sched_chunked_sum all = sched_begin_chunked(k, buffer, type, express_terms(p), block,
+                                                tile_expr_int(k->s->context, 1));
     tile_value own = tile_build_zero(b, type);
     tile_op loop = tile_build_for_loop(b, none, tile_build_ceildiv(b, left, split), one, &own, 1);
     set_stages(p, loop);
@@ -478,7 +481,7 @@ static tile_value build_chunks_in_parts(product *p, tile_value zero) {
     if (p->taps < 0) step = tile_build_mul(b, step, sched_number(k, block));
     fill_loop(p, loop, step, along, &all);
     k->b = inside;
-    own = sched_end_long(k, &all, tile_op_result(k->f, loop, 0));
+    own = sched_end_chunked(k, &all, tile_op_result(k->f, loop, 0));
     tile_value before = tile_region_arg(k->f, tile_op_region(k->f, outer, 0), 1);
     tile_value next = tile_build_add(b, before, own);
     tile_build_yield(b, &next, 1);
@@ -496,13 +499,14 @@ static tile_value build_loop(product *p) {
     set_tiles(p, p->m, "block_m", p->n, "block_n");
     const tile_type *type = sched_full_type(k, p->sum);
     tile_value zero = tile_build_zero(&k->b, type), parts;
-    bool chunks = is_by_fma(p) && sched_is_long(count_terms(p));
+    bool chunks = is_by_fma(p) && sched_needs_chunks(count_terms(p));
     if (chunks && has_param(p, "split")) return build_chunks_in_parts(p, zero);
     const tile_expr *block = param(p, "block_k");
     const tile_expr *unit = p->taps < 0 ? block : tile_expr_int(k->s->context, 1);
-    sched_long_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
+    sched_chunked_sum all = {TILE_NO_VALUE, TILE_NO_VALUE};
     if (chunks)
-        all = sched_begin_long(k, sched_alloc_long(k, type), type, express_terms(p), block, unit);
+        all = sched_begin_chunked(k, sched_alloc_chunked(k, type), type, express_terms(p), block,
+                                  unit);
     tile_op loop = build_steps(p, &zero, &parts);
     set_stages(p, loop);
     set_split(p, loop);
@@ -511,7 +515,7 @@ static tile_value build_loop(product *p) {
     fill_loop(p, loop, step, parts, chunks ? &all : NULL);
     k->b = outside;
     tile_value sum = tile_op_result(k->f, loop, 0);
-    return chunks ? sched_end_long(k, &all, sum) : sum;
+    return chunks ? sched_end_chunked(k, &all, sum) : sum;
 }
 
 /* A product with one row has one, too, but its tiles have more. */
@@ -529,7 +533,7 @@ static void build_epilogue(product *p, tile_value sums) {
     memcpy(domain.extents, k->g->domain.extents, sizeof domain.extents);
     sched_map identity = sched_identity(&domain), whole = whole_map(p, &identity);
     tile_value result = tile_op_result(s->compute, p->op, 0);
-    const tile_type *working = sched_working(s, sched_element(s, result));
+    const tile_type *working = sched_compute_type(s, sched_element(s, result));
     set_tiles(p, p->m, "block_m", p->n, "block_n");
     sums = sched_convert(k, sums, working);
     sched_remember(k, result, &identity, working, sums);
@@ -539,7 +543,8 @@ static void build_epilogue(product *p, tile_value sums) {
         tile_value value = s->arrays[output->array].value;
         bool reshaped = sched_is_computed(sched_type(s, value)->rank, &output->map);
         const sched_map *at = reshaped ? &output->map : &identity;
-        tile_value tile = sched_full(k, sched_value(k, value, at, sched_element(s, value)));
+        tile_value tile =
+            sched_broadcast_to_tile(k, sched_value(k, value, at, sched_element(s, value)));
         if (tile.id) sched_store(k, output->array, reshaped ? at : &whole, tile);
     }
 }
@@ -559,8 +564,8 @@ static bool take_product(product *p, schedule *s, sched_group *g) {
     p->taps = -1;
     for (unsigned i = 0; i < 2; i++) p->sides[i].value = tile_op_operand(s->compute, g->root, i);
     const tile_type *lhs = sched_type(s, p->sides[0].value);
-    bool turned = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
-    p->extent_k = sched_dim(s, lhs, lhs->rank - (turned ? 2 : 1));
+    bool transposed = tile_op_has_attr(s->compute, g->root, TILE_ATTR_trans_lhs);
+    p->extent_k = sched_dim(s, lhs, lhs->rank - (transposed ? 2 : 1));
     g->domain.extents[g->domain.rank++] = p->extent_k;
     return true;
 }
@@ -575,9 +580,9 @@ void sched_make_matmul(schedule *s, sched_group *g, const char *name) {
     for (unsigned i = 0; i < 2; i++) find_gathered(&p, i);
     choose_sum(&p);
     sched_fixed fixed = fix_product(&p);
-    const sched_needs needs = find_needs(&p, &fixed);
+    const sched_space_needs needs = find_needs(&p, &fixed);
     g->parts = needs.sized;
-    if (s->failed || !sched_take_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
+    if (s->failed || !sched_set_space(s, p.k.f, choose_space(&p), &needs, &fixed)) {
         s->failed = true;
         return;
     }

@@ -63,7 +63,7 @@ static const char *const spaces[] = {
         "  tune (split, strategy) in [(1, serial), (4, exchange), (16, exchange)]\n"
         "  grid [1] warps num_warps\n"
         "{}\n",
-    [SCHED_SPACE_REGISTERS] =
+    [SCHED_SPACE_REGISTER_OPERAND] =
         "kernel @space<" PARAMS_PLAIN ", split: int, strategy: word>()\n"
         "  tune (block_m, block_n, block_k, stages, num_warps) in\n"
         "    [(64, 128, 64, 4, 4), (16, 64, 128, 5, 4), (16, 128, 128, 4, 4), (32, 64, 128, 5, "
@@ -156,7 +156,7 @@ static void add_first_split(schedule *s, tile_function *to, const tile_expr *par
 }
 
 const tile_expr *sched_count_parts(schedule *s, const tile_expr *terms) {
-    const tile_expr *length = tile_expr_int(s->context, SCHED_MOST_IN_PART);
+    const tile_expr *length = tile_expr_int(s->context, SCHED_MAX_IN_PART);
     const tile_expr *parts = tile_expr_op(s->context, TILE_OP_ceildiv, terms, length, NULL);
     const tile_expr *most = tile_expr_int(s->context, TILE_MAX_SPLIT);
     const tile_expr *many = tile_expr_op(s->context, TILE_OP_gt, terms,
@@ -193,8 +193,8 @@ void sched_size_points(schedule *s, tile_function *f, const tile_expr *parts) {
                         tile_expr_op(s->context, TILE_OP_max, parts, one, NULL), NULL));
 }
 
-bool sched_take_space(schedule *s, tile_function *to, sched_space space, const sched_needs *needs,
-                      const sched_fixed *fixed) {
+bool sched_set_space(schedule *s, tile_function *to, sched_space space,
+                     const sched_space_needs *needs, const sched_fixed *fixed) {
     bool shipped = space == SCHED_SPACE_HALF;
     const char *text = shipped ? matmul_text : spaces[space];
     tile_module *module = tile_module_parse(s->context, "schedule", text, strlen(text));
@@ -204,7 +204,7 @@ bool sched_take_space(schedule *s, tile_function *to, sched_space space, const s
     bool fits = other == space || !fixed->count || sched_has_point(s, from, fixed);
     if (fits) copy_head(to, from);
     tile_module_destroy(module);
-    if (!fits) return sched_take_space(s, to, other, needs, fixed);
+    if (!fits) return sched_set_space(s, to, other, needs, fixed);
     if (needs->lean) add_lean_points(s, to);
     if (needs->parts > 1) add_first_split(s, to, tile_expr_int(s->context, needs->parts));
     if (needs->sized) sched_size_points(s, to, needs->sized);

@@ -6,7 +6,7 @@
  * computed for nothing, and one thread sums along k. A reduction has all of a block's threads along
  * k, each with sums of its own, and its parts are many blocks'. That is done where no instruction
  * of the tensor cores multiplies the elements: of f32 and f64. Products that another product
- * depends on stay as they are: a walk may compute them together (cut/chain.c). */
+ * depends on stay as they are: a walk may compute them together (cut/classify.c). */
 #include "passes/schedule/products/vector.h"
 
 #include "lib/ir/syntax.h"
@@ -16,27 +16,27 @@ static bool is_product(const schedule *s, tile_op op) {
 }
 
 /* Whether another product is computed from this one, or this one from another. */
-static bool hangs_together(const schedule *s, tile_op op) {
+static bool shares_dims(const schedule *s, tile_op op) {
     const tile_function *f = s->compute;
     bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* computed from a product */
-    bool *behind = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* from this one */
+    bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* from this one */
     bool together = false;
     TILE_FOR_EACH_OP (f, at, f->body) {
         bool any = false, own = false;
         for (unsigned i = 0; i < tile_op_operand_count(f, at); i++) {
             any |= before[tile_op_operand(f, at, i).id];
-            own |= behind[tile_op_operand(f, at, i).id];
+            own |= depends_on_product[tile_op_operand(f, at, i).id];
         }
         together |= (at.id == op.id && any) || (is_product(s, at) && own);
         for (unsigned i = 0; i < tile_op_result_count(f, at); i++) {
             before[tile_op_result(f, at, i).id] = any || is_product(s, at);
-            behind[tile_op_result(f, at, i).id] = own || at.id == op.id;
+            depends_on_product[tile_op_result(f, at, i).id] = own || at.id == op.id;
         }
     }
     return together;
 }
 
-static bool says_how(const tile_function *f, tile_op op) {
+static bool has_user_tile(const tile_function *f, tile_op op) {
     static const tile_attr_id ids[] = {TILE_ATTR_tile,  TILE_ATTR_stages,   TILE_ATTR_warps,
                                        TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
     for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -54,7 +54,7 @@ static int find_vector(schedule *s, tile_op op) {
     tile_scalar declared = sched_element(s, tile_op_result(s->compute, op, 0))->scalar;
     computed &= declared == element ||
                 (element == TILE_f32 && (declared == TILE_f16 || declared == TILE_bf16));
-    if (!computed || says_how(s->compute, op) || hangs_together(s, op)) return -1;
+    if (!computed || has_user_tile(s->compute, op) || shares_dims(s, op)) return -1;
     /* Types are made of the extents as they are written: an `m` that is given as 1 does not do. */
     if (tile_expr_is(result->dims[result->rank - 1u], 1)) return 1;
     return tile_expr_is(result->dims[result->rank - 2u], 1) ? 0 : -1;
@@ -64,7 +64,7 @@ static int find_vector(schedule *s, tile_op op) {
 
 /* The last two dims exchanged, of which one is 1. An array lies there as it is, which a reshape
  * says; that of what is computed would be written first. */
-static tile_value turn(schedule *s, tile_builder *b, tile_value value) {
+static tile_value transpose(schedule *s, tile_builder *b, tile_value value) {
     tile_type draft = *sched_type(s, value);
     const tile_expr *last = draft.dims[draft.rank - 1];
     int64_t order[TILE_MAX_RANK];
@@ -100,18 +100,18 @@ static tile_value build(schedule *s, tile_op op, unsigned vector) {
     tile_builder b = tile_builder_before(f, op);
     b.loc = tile_op_loc(f, op);
     const tile_type *result = sched_type(s, tile_op_result(f, op, 0));
-    bool turned[] = {tile_op_has_attr(f, op, TILE_ATTR_trans_lhs),
-                     tile_op_has_attr(f, op, TILE_ATTR_trans_rhs)};
+    bool transposed[] = {tile_op_has_attr(f, op, TILE_ATTR_trans_lhs),
+                         tile_op_has_attr(f, op, TILE_ATTR_trans_rhs)};
     tile_value matrix = tile_op_operand(f, op, 1 - vector), x = tile_op_operand(f, op, vector);
-    bool last = vector ? !turned[0] : turned[1]; /* k is the matrix' last dim */
-    bool lies = vector ? turned[1] : !turned[0]; /* and the vector's */
+    bool last = vector ? !transposed[0] : transposed[1]; /* k is the matrix' last dim */
+    bool lies = vector ? transposed[1] : !transposed[0]; /* and the vector's */
     const tile_type *dims = sched_type(s, matrix);
-    if (last != lies) x = turn(s, &b, x);
+    if (last != lies) x = transpose(s, &b, x);
     tile_value products =
         tile_build_mul(&b, repeat(s, &b, matrix, result, dims), repeat(s, &b, x, result, dims));
     tile_value sums =
         sched_reduce(s, &b, products, last ? result->rank - 1u : result->rank - 2u, "add");
-    if (last != (vector == 1)) sums = turn(s, &b, sums);
+    if (last != (vector == 1)) sums = transpose(s, &b, sums);
     const tile_type *declared = tile_value_type(f, tile_op_result(f, op, 0));
     return tile_value_type(f, sums) == declared ? sums : tile_build_cast(&b, sums, declared);
 }
@@ -121,7 +121,7 @@ void sched_reduce_vectors(schedule *s) {
     TILE_FOR_EACH_OP (s->compute, op, s->compute->body)
         found |= is_product(s, op) && find_vector(s, op) >= 0;
     if (!found) return;
-    sched_own_compute(s);
+    sched_clone_compute(s);
     tile_function *f = s->compute;
     unsigned count = (unsigned)f->op_count;
     for (uint32_t id = 1; id < count; id++) {

@@ -29,7 +29,7 @@ tile_value rows_least_key(rows *r) {
     return number(r, TILE_i64, INT64_MIN);
 }
 
-static tile_value turned(rows *r, tile_value bits) {
+static tile_value transposed(rows *r, tile_value bits) {
     return tile_build_xor(&r->k.b, bits, number(r, TILE_i32, -1));
 }
 
@@ -64,14 +64,15 @@ tile_value rows_build_key(rows *r, size_t index, tile_value value, tile_value pl
     } else {
         order = sched_convert(&r->k, order, scalar(r, TILE_i32));
     }
-    if (!is_largest(r, index)) order = turned(r, order);
+    if (!is_largest(r, index)) order = transposed(r, order);
     if (is_float(r, index))
         order = tile_build_select(b, tile_build_eq(b, value, value), order,
                                   number(r, TILE_i32, INT32_MIN));
     tile_value high = tile_build_shl(b, sched_convert(&r->k, order, scalar(r, TILE_i64)),
                                      number(r, TILE_i64, HALF));
-    tile_value low = tile_build_and(b, sched_convert(&r->k, turned(r, place), scalar(r, TILE_i64)),
-                                    number(r, TILE_i64, UINT32_MAX));
+    tile_value low =
+        tile_build_and(b, sched_convert(&r->k, transposed(r, place), scalar(r, TILE_i64)),
+                       number(r, TILE_i64, UINT32_MAX));
     return tile_build_or(b, high, low);
 }
 
@@ -80,7 +81,7 @@ tile_value rows_value_of_key(rows *r, size_t index, tile_value key) {
     const tile_type *type = rows_type(r, index);
     tile_value high = sched_convert(&r->k, tile_build_shr(b, key, number(r, TILE_i64, HALF)),
                                     scalar(r, TILE_i32));
-    tile_value order = is_largest(r, index) ? high : turned(r, high);
+    tile_value order = is_largest(r, index) ? high : transposed(r, high);
     if (!is_float(r, index)) return sched_convert(&r->k, order, type);
     tile_value bits = reorder(r, order);
     tile_value value = tile_build_bitcast(
@@ -91,6 +92,6 @@ tile_value rows_value_of_key(rows *r, size_t index, tile_value key) {
     return sched_convert(&r->k, tile_build_select(b, none, nan, value), type);
 }
 
-tile_value rows_place_of_key(rows *r, tile_value key) {
-    return turned(r, sched_convert(&r->k, key, scalar(r, TILE_i32)));
+tile_value rows_index_of_key(rows *r, tile_value key) {
+    return transposed(r, sched_convert(&r->k, key, scalar(r, TILE_i32)));
 }

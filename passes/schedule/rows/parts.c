@@ -13,10 +13,10 @@
 /* Whether parts are worth a thought ------------------------------------------------------------ */
 
 enum {
-    MOST_PARTS = 1024,
-    MANY_BLOCKS = 256,    /* about two for each multiprocessor of the largest targets */
-    TILES_OF_FEW = 4,     /* along the axis: one block is done with these at once */
-    MOST_REDUCTIONS = 64, /* that a loop carries */
+    MAX_PARTS = 1024,
+    MANY_BLOCKS = 256,   /* about two for each multiprocessor of the largest targets */
+    TILES_OF_FEW = 4,    /* along the axis: one block is done with these at once */
+    MAX_REDUCTIONS = 64, /* that a loop carries */
 };
 
 int64_t rows_count_others(const rows *r, int beside, int64_t columns) {
@@ -55,7 +55,7 @@ static bool may_be_parts(rows *r, size_t index) {
     if (sched_is_along(r->k.s, op)) /* it has a row in one tile, and has said so */
         return rows_must_split(r) && miss(r, op, "a block has a whole row of it",
                                           "compute the sums in a compute of their own");
-    if (rows_finds_place(r, index) && !rows_has_key(r, index))
+    if (rows_returns_index(r, index) && !rows_has_key(r, index))
         return miss(r, op, "a value of 64 bits and its place are handed on as no one number",
                     "reduce values of 32 bits, or take reduce_max or reduce_min");
     if (r->levels[index] > 1)
@@ -85,7 +85,7 @@ static bool needs_no_parts(const rows *r, int64_t along, int64_t blocks) {
 }
 
 bool rows_may_split(rows *r, int64_t along, int64_t blocks) {
-    if (needs_no_parts(r, along, blocks) || r->k.g->reduction_count > MOST_REDUCTIONS) return false;
+    if (needs_no_parts(r, along, blocks) || r->k.g->reduction_count > MAX_REDUCTIONS) return false;
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         if (!may_be_parts(r, i)) return false;
     return is_alone(r);
@@ -101,7 +101,7 @@ static bool has_tiles(const rows *r, int64_t along, int parts) {
 /* What is taken where nobody knows the extents, or the device. */
 static int first_split(const rows *r, int64_t along, int64_t blocks, int likely) {
     int split = 1;
-    while (split < MOST_PARTS && has_tiles(r, along, split) &&
+    while (split < MAX_PARTS && has_tiles(r, along, split) &&
            (blocks < 0 ? split < likely : blocks * split < MANY_BLOCKS))
         split *= 4;
     return split;
@@ -122,7 +122,7 @@ void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
                      const tile_expr *params[2]) {
     int first = first_split(r, along, blocks, likely), splits[8] = {first};
     unsigned count = 1;
-    for (int split = 1; split <= MOST_PARTS; split *= 4)
+    for (int split = 1; split <= MAX_PARTS; split *= 4)
         if (split != first && has_tiles(r, along, split / 4)) splits[count++] = split;
     params[0] = sched_add_param(&r->k, SCHED_SPLIT);
     tile_function_add_param(r->k.f, SCHED_STRATEGY, TILE_PARAM_word, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Rows: reductions along one axis and what is computed from them. A block has a few rows and either
  * all of their elements in one tile, read once, or goes along them a tile at a time: once for all
- * reductions that need no other ones, or are put right behind the walk (late.c), once
+ * reductions that need no other ones, or are put right behind the walk (assign_loops.c), once
  * more for those that wait for them, and for what has as many elements as the rows. Then each place
  * of the tile has a sum of its own, and these are combined at the end. A short axis, such as a
  * pooling's windows, would leave most of a tile empty, or the tile small: there the tile has two
@@ -20,7 +20,7 @@
 
 static sched_map row_map(const rows *r) {
     sched_map map = sched_identity(&r->k.g->domain);
-    map.at[r->axis] = sched_nowhere();
+    map.at[r->axis] = sched_zero_coordinate();
     return map;
 }
 
@@ -89,7 +89,7 @@ static tile_value last_of(rows *r, size_t index) {
 tile_value rows_identity_of(rows *r, size_t index) {
     const tile_type *type = rows_type(r, index);
     if (rows_is_sort(r, index)) return last_of(r, index);
-    if (rows_leaves_nan_out(r, index))
+    if (rows_ignores_nan(r, index))
         return number(r, type,
                       rows_may_be_infinite(r, index) ? tile_kind_identity(rows_kind(r, index))
                                                      : NAN);
@@ -99,19 +99,19 @@ tile_value rows_identity_of(rows *r, size_t index) {
     return tile_build_constant(&r->k.b, type, tile_expr_int(r->k.s->context, identity));
 }
 
-tile_value rows_place_along(rows *r) {
-    const sched_coordinate at = sched_whole(r->axis);
+tile_value rows_index_along(rows *r) {
+    const sched_coordinate at = sched_dim_coordinate(r->axis);
     return sched_coordinate_tile(&r->k, &at);
 }
 
 tile_value rows_elements_of(rows *r, size_t index) {
     sched_kernel *k = &r->k;
     sched_map map = sched_identity(&k->g->domain);
-    tile_value value =
-        sched_full(k, sched_value(k, rows_source(r, index), &map, rows_type(r, index)));
-    if (!value.id || rows_count_nothing(r, index)) return value;
+    tile_value value = sched_broadcast_to_tile(
+        k, sched_value(k, rows_source(r, index), &map, rows_type(r, index)));
+    if (!value.id || rows_tail_is_neutral(r, index)) return value;
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
-    tile_value inside = tile_build_lt(&k->b, rows_place_along(r), end);
+    tile_value inside = tile_build_lt(&k->b, rows_index_along(r), end);
     return tile_build_select(&k->b, inside, value, rows_identity_of(r, index));
 }
 
@@ -151,8 +151,7 @@ tile_value rows_reduce(rows *r, tile_value tile, const char *kind) {
 /* Rows without elements. */
 static tile_value of_none(rows *r, size_t index, tile_value value) {
     sched_kernel *k = &r->k;
-    if (!rows_leaves_nan_out(r, index) || rows_may_be_infinite(r, index) || r->known > 0)
-        return value;
+    if (!rows_ignores_nan(r, index) || rows_may_be_infinite(r, index) || r->known > 0) return value;
     tile_value end = sched_number(k, sched_expr(k->s, r->extent));
     tile_value any = tile_build_gt(&k->b, end, tile_build_int(&k->b, 0));
     return tile_build_select(
@@ -166,13 +165,13 @@ void rows_remember_results(rows *r, size_t index, tile_value value, tile_value p
     if (!value.id) return;
     sched_remember(&r->k, tile_op_result(s->compute, op, 0), &map, rows_type(r, index),
                    of_none(r, index, value));
-    if (rows_finds_place(r, index))
+    if (rows_returns_index(r, index))
         sched_remember(&r->k, tile_op_result(s->compute, op, 1), &map,
                        tile_type_scalar(s->context, TILE_i32), place);
 }
 
 static void reduce_tile(rows *r, size_t index, tile_value elements) {
-    bool places = rows_finds_place(r, index);
+    bool places = rows_returns_index(r, index);
     tile_op like = r->k.g->reductions[index];
     tile_op op = rows_build_along(r, tile_op_opcode(r->k.s->compute, like), elements, like);
     rows_remember_results(r, index, tile_op_result(r->k.f, op, 0),
@@ -291,7 +290,7 @@ static void build_in_steps(rows *r) {
     unsigned carried = 0;
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
         carried += rows_count_carried(r, i) * (rows_type(r, i)->scalar == TILE_f64 ? 2 : 1);
-    r->copies = !r->late_count || r->tile ? 1 : carried > MANY ? 2 : ROWS_MOST_COPIES;
+    r->copies = !r->online_sum_count || r->tile ? 1 : carried > MANY ? 2 : ROWS_MAX_COPIES;
     rows_build_tile_by_tile(r);
     r->copies = 1;
 }
@@ -317,7 +316,7 @@ static void build_columns(rows *r, int beside) {
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     if (splits)
-        rows_build_in_parts(r, parts[0], parts[1]);
+        rows_build_split(r, parts[0], parts[1]);
     else
         build_in_steps(r);
 }
@@ -378,10 +377,10 @@ static void build_unknown(rows *r, int beside) {
     sched_set_warps(&r->k, params[1]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
-    if (!splits && r->known >= 0 && r->late_count)
+    if (!splits && r->known >= 0 && r->online_sum_count)
         rows_set_tiles(r, beside, constant(r, 1), quarter(r, params[0]));
     if (splits)
-        rows_build_in_parts(r, parts[0], parts[1]);
+        rows_build_split(r, parts[0], parts[1]);
     else if (once || r->known >= 0)
         build_in_steps(r);
     else
@@ -391,7 +390,7 @@ static void build_unknown(rows *r, int beside) {
 /* A sort has all of a row in one tile, and so has a scan among other reductions; false after a
  * report. */
 static bool fits_along(rows *r) {
-    if (rows_may_chain(r)) return true;
+    if (rows_can_scan_chunks(r)) return true;
     for (size_t i = 0; i < r->k.g->reduction_count; i++) {
         tile_op op = r->k.g->reductions[i];
         if (!is_along(r, i) || (r->known >= 0 && r->known <= TILE_MAX_SORTED_ROW)) continue;
@@ -422,7 +421,7 @@ static int dim_before(const rows *r, int beside) {
 
 /* Windows that are pooled, and few arrays one behind the other: a tile of both would be little but
  * the axis. What is contiguous along it is read at once. */
-static bool is_walked(const rows *r, int beside) {
+static bool has_one_element_along(const rows *r, int beside) {
     enum { SHORT = 32 };
     bool apart = beside > (int)r->axis;
     for (size_t i = 0; i < r->k.g->reduction_count; i++)
@@ -431,14 +430,15 @@ static bool is_walked(const rows *r, int beside) {
            dim_before(r, beside) >= 0;
 }
 
-static void set_walked(rows *r, int before, int beside, const tile_expr *const *extents) {
-    r->walked = true;
+static void set_one_element_along(rows *r, int before, int beside,
+                                  const tile_expr *const *extents) {
+    r->one_element_along = true;
     sched_set_tile(&r->k, (unsigned)before, 0, extents[0]);
     sched_set_tile(&r->k, (unsigned)beside, 1, extents[1]);
 }
 
 /* Element by element along the axis, by tiles of two other dims. */
-static void build_walked(rows *r, int beside) {
+static void build_one_element(rows *r, int beside) {
     enum { POINTS = 5 };
     static const int shapes[POINTS][3] = {
         {8, 128, 4}, {16, 64, 4}, {4, 256, 4}, {32, 32, 4}, {4, 64, 4}};
@@ -454,7 +454,7 @@ static void build_walked(rows *r, int beside) {
         if (high >= 0) height = power_above(high, height);
         count += add_point(points, count, height, width, shapes[i][2]);
     }
-    set_walked(r, before, beside, params);
+    set_one_element_along(r, before, beside, params);
     sched_add_tune(&r->k, params, 3, points, count);
     sched_set_warps(&r->k, params[2]);
     sched_set_grid(&r->k, (int)r->axis);
@@ -501,10 +501,10 @@ static void add_warps(rows *r, int64_t elements) {
 }
 
 /* One element along the axis, several along two other dims. */
-static void build_given_walked(rows *r, const int *dims) {
+static void build_given_one_element(rows *r, const int *dims) {
     const tile_expr *extents[] = {tile_expr_int(r->k.s->context, r->tile[dims[0]]),
                                   tile_expr_int(r->k.s->context, r->tile[dims[1]])};
-    set_walked(r, dims[0], dims[1], extents);
+    set_one_element_along(r, dims[0], dims[1], extents);
     add_warps(r, r->tile[dims[0]] * r->tile[dims[1]]);
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
@@ -517,7 +517,7 @@ static void build_given_beside(rows *r, int beside) {
     bool fits = r->known >= 0 && r->known <= along;
     const tile_expr *parts[2], *other = tile_expr_int(r->k.s->context, others);
     const tile_expr *block = tile_expr_int(r->k.s->context, along);
-    bool chains = !fits && rows_may_chain(r);
+    bool chains = !fits && rows_can_scan_chunks(r);
     if (!fits && !chains && has_along(r))
         SCHED_FAIL(r->k.s, rows_op(r, 0),
                    "%s: a block has a whole row, of %" PRId64 " elements, and the tile %" PRId64
@@ -536,7 +536,7 @@ static void build_given_beside(rows *r, int beside) {
     sched_set_grid(&r->k, (int)r->axis);
     rows_choose_pad(r);
     if (splits)
-        rows_build_in_parts(r, parts[0], parts[1]);
+        rows_build_split(r, parts[0], parts[1]);
     else if (fits)
         build_at_once(r);
     else if (r->known >= 0 || (r->last == 1 && !rows_has_long_output(r)))
@@ -548,9 +548,9 @@ static void build_given_beside(rows *r, int beside) {
 static void build_given(rows *r) {
     int dims[TILE_MAX_RANK];
     unsigned count = find_given(r, dims);
-    bool walks = count == 2 && given_extent(r, r->axis) == 1 && !has_along(r);
-    if (walks && !rows_must_split(r))
-        build_given_walked(r, dims);
+    bool loops = count == 2 && given_extent(r, r->axis) == 1 && !has_along(r);
+    if (loops && !rows_must_split(r))
+        build_given_one_element(r, dims);
     else if (count < 2)
         build_given_beside(r, count ? dims[0] : -1);
     else
@@ -564,13 +564,13 @@ static void build(rows *r) {
     int beside = dim_beside(r);
     if (r->tile)
         build_given(r);
-    else if (is_walked(r, beside))
-        build_walked(r, beside);
+    else if (has_one_element_along(r, beside))
+        build_one_element(r, beside);
     else if (beside > (int)r->axis && !has_along(r))
         build_columns(r, beside);
     else if (r->known >= 0 && r->known <= 16384 && !rows_must_split(r))
         build_known(r, beside);
-    else if (rows_may_chain(r))
+    else if (rows_can_scan_chunks(r))
         rows_build_chunks(r, beside);
     else
         build_unknown(r, beside);
@@ -582,9 +582,9 @@ void sched_make_rows(schedule *s, sched_group *g, const char *name) {
     r.extent = g->domain.extents[g->axis];
     r.known = sched_constant(r.extent);
     find_levels(&r);
-    rows_find_walks(&r);
+    rows_assign_loops(&r);
     if (!fits_along(&r)) return;
-    r.k.streams = r.last_walk == 1 && !rows_has_long_output(&r);
+    r.k.streams = r.last_loop == 1 && !rows_has_long_output(&r);
     take_given(&r);
     if (!s->failed) build(&r);
     if (!s->failed) sched_fix_points(s, r.k.f, &r.fixed);

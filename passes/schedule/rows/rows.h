@@ -7,33 +7,34 @@
 #include "passes/schedule/kernel/given.h"
 
 /* exp((x - top) * by), or of 2: top is the largest x, or more. */
-typedef struct rows_exp {
+typedef struct rows_exponential {
     tile_op op;
-    sched_wanted x, top, by; /* by.value 0: none */
-} rows_exp;
+    sched_mapped_value x, top, by; /* by.value 0: none */
+} rows_exponential;
 
 /* x - mean, of its own row. */
-typedef struct rows_centre {
-    sched_wanted x, mean;
-} rows_centre;
+typedef struct rows_centered {
+    sched_mapped_value x, mean;
+} rows_centered;
 
-enum { ROWS_MOST_FACTORS = 8, ROWS_MOST_CENTRES = 2, ROWS_MOST_LATE = 16, ROWS_MOST_COPIES = 4 };
+enum { ROWS_MAX_FACTORS = 8, ROWS_MAX_CENTRES = 2, ROWS_MAX_ONLINE_SUMS = 16, ROWS_MAX_COPIES = 4 };
 
 /* Elements of a tile along the axis with which a place has few terms of any row. */
 enum { ROWS_MANY = 1024 };
 
 /* What a sum adds up that needs other reductions of the same walk: the product of all these. */
-typedef struct rows_late {
-    bool is_late, negative;
-    sched_post factors[ROWS_MOST_FACTORS]; /* known as soon as the elements are */
+typedef struct rows_online_sum {
+    bool is_online, negative;
+    sched_deferred_factor factors[ROWS_MAX_FACTORS]; /* known as soon as the elements are */
     unsigned factor_count;
-    sched_post posts[SCHED_MOST_POSTS]; /* of the whole row, known behind the walk */
-    unsigned post_count;
-    sched_wanted seen; /* where it is not, there is 0; value.id 0: everywhere */
-    int exp;           /* the number of an exponential; -1: none */
-    int centres[ROWS_MOST_CENTRES];
+    sched_deferred_factor
+        deferred[SCHED_MAX_DEFERRED]; /* of the whole row, known behind the walk */
+    unsigned deferred_count;
+    sched_mapped_value seen; /* where it is not, there is 0; value.id 0: everywhere */
+    int exp;                 /* the number of an exponential; -1: none */
+    int centres[ROWS_MAX_CENTRES];
     unsigned centre_count;
-} rows_late;
+} rows_online_sum;
 
 typedef struct rows {
     sched_kernel k;
@@ -43,20 +44,21 @@ typedef struct rows {
     unsigned *levels; /* of the group's reductions: 1 needs none of the others */
     unsigned last;    /* level */
     unsigned
-        *walks; /* where no tile holds a row: in which walk along it each is computed, from 1 */
-    unsigned last_walk;
-    rows_late *late; /* by reduction */
-    unsigned late_count;
-    rows_exp exps[ROWS_MOST_LATE];
+        *loops; /* where no tile holds a row: in which walk along it each is computed, from 1 */
+    unsigned last_loop;
+    rows_online_sum *online_sum; /* by reduction */
+    unsigned online_sum_count;
+    rows_exponential exps[ROWS_MAX_ONLINE_SUMS];
     unsigned exp_count;
-    rows_centre centres[ROWS_MOST_LATE];
+    rows_centered centres[ROWS_MAX_ONLINE_SUMS];
     unsigned centre_count;
-    unsigned *depths;             /* by value: 1 + the last walk that it needs, 0: not looked at */
-    struct rows_behinds *behinds; /* what is known behind the end (behind.c), or NULL */
+    unsigned *depths; /* by value: 1 + the last walk that it needs, 0: not looked at */
+    struct rows_tail_values *tail_values; /* what is known behind the end (tail.c), or NULL */
     uint8_t *infinite; /* by reduction what rows_may_be_infinite has found: 1 + that; or NULL */
     unsigned copies;   /* tiles that one step of a walk takes: their maxima correct sums once */
     int64_t least;     /* elements of a tile along the axis, at the point with the fewest */
-    bool walked;       /* tiles have two other dims, and one element along the axis: t is none */
+    bool one_element_along; /* tiles have two other dims, and one element along the axis: t is none
+                             */
     /* What attributes of the reductions say. */
     const int64_t *tile; /* one number for each of the domain's dims; NULL: nothing */
     sched_fixed fixed;
@@ -73,13 +75,13 @@ static inline tile_word rows_kind(const rows *r, size_t index) {
     return tile_op_word(r->k.s->compute, rows_op(r, index), TILE_ATTR_kind);
 }
 static inline const tile_type *rows_type(const rows *r, size_t index) {
-    return sched_working(r->k.s, sched_element(r->k.s, rows_source(r, index)));
+    return sched_compute_type(r->k.s, sched_element(r->k.s, rows_source(r, index)));
 }
-static inline bool rows_finds_place(const rows *r, size_t index) {
+static inline bool rows_returns_index(const rows *r, size_t index) {
     return tile_op_opcode(r->k.s->compute, rows_op(r, index)) == TILE_OP_reduce_arg;
 }
 /* NaN wins over numbers. */
-static inline bool rows_takes_nan(const rows *r, size_t index) {
+static inline bool rows_propagates_nan(const rows *r, size_t index) {
     return tile_op_has_attr(r->k.s->compute, rows_op(r, index), TILE_ATTR_nan);
 }
 /* The number of the reduction whose result the value is, -1: none's. */
@@ -90,7 +92,7 @@ int rows_find(const rows *r, tile_value value);
 /* What changes nothing when it is combined with others. */
 tile_value rows_identity_of(rows *r, size_t index);
 /* The coordinates of the tile's elements along the axis. */
-tile_value rows_place_along(rows *r);
+tile_value rows_index_along(rows *r);
 /* The elements of the tile that count; the others change nothing. */
 tile_value rows_elements_of(rows *r, size_t index);
 /* An operation along the tile's axis that is, but for that, like one of the compute's. */
@@ -112,7 +114,7 @@ void rows_set_tiles(rows *r, int beside, const tile_expr *other, const tile_expr
 /* scan.c: scans of rows that no tile holds. */
 
 /* Whether its only reduction is a scan, which may go along the rows chunk by chunk. */
-bool rows_may_chain(const rows *r);
+bool rows_can_scan_chunks(const rows *r);
 /* Chunk by chunk, of tiles that are given (rows_set_tiles, and warps) or chosen here. */
 void rows_build_chunks(rows *r, int beside);
 
@@ -122,50 +124,51 @@ void rows_build_chunks(rows *r, int beside);
 tile_value rows_combine(rows *r, size_t index, tile_value a, tile_value b);
 void rows_build_tile_by_tile(rows *r);
 /* By blocks that have a part of the rows each; rows_may_split says whether that can be. */
-void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy);
+void rows_build_split(rows *r, const tile_expr *split, const tile_expr *strategy);
 
 /* Carried values of a walk: one of each reduction, two of those that find a place, up to four of
  * late ones. */
-enum { ROWS_MOST_REDUCTIONS = TILE_MAX_ROW_REDUCTIONS, ROWS_MOST_CARRIED = 192 };
+enum { ROWS_MAX_REDUCTIONS = TILE_MAX_ROW_REDUCTIONS, ROWS_MAX_CARRIED = 192 };
 typedef struct rows_carried {
-    size_t reductions[ROWS_MOST_REDUCTIONS];
+    size_t reductions[ROWS_MAX_REDUCTIONS];
     unsigned count, values;
-    tile_value at[ROWS_MOST_CARRIED];
+    tile_value at[ROWS_MAX_CARRIED];
 } rows_carried;
 
 /* What is left of a tile along the axis. */
 const tile_type *rows_row_type(const rows *r, const tile_type *element);
 
-/* late.c: which reductions need no walk of their own. */
+/* assign_loops.c: which reductions need no walk of their own. */
 
 /* Fills walks and late. */
-void rows_find_walks(rows *r);
+void rows_assign_loops(rows *r);
 /* Whether the exponential is of that walk. */
-bool rows_is_of_walk(rows *r, unsigned exp, unsigned walk);
+bool rows_is_of_loop(rows *r, unsigned exp, unsigned loop_index);
 /* Says of which reductions rows are read again. */
-void rows_remark_walks(rows *r);
+void rows_remark_loops(rows *r);
 
-/* late_sums.c: sums of walks that need what the same walk reduces. */
+/* online_sums.c: sums of walks that need what the same walk reduces. */
 
 /* Of the walk's late sums and of what they are corrected by. */
-typedef struct rows_walk {
-    tile_value near[ROWS_MOST_LATE];       /* by centre: what is subtracted instead of the mean */
-    tile_value now[ROWS_MOST_LATE];        /* by exponential: its top, as it is at each place */
-    tile_value correction[ROWS_MOST_LATE]; /* of what was summed before */
-    tile_value exps[ROWS_MOST_LATE];       /* of the tile at hand; 0: not made */
-} rows_walk;
+typedef struct rows_loop {
+    tile_value
+        shifted_mean[ROWS_MAX_ONLINE_SUMS]; /* by centre: what is subtracted instead of the mean */
+    tile_value now[ROWS_MAX_ONLINE_SUMS];   /* by exponential: its top, as it is at each place */
+    tile_value correction[ROWS_MAX_ONLINE_SUMS]; /* of what was summed before */
+    tile_value exps[ROWS_MAX_ONLINE_SUMS];       /* of the tile at hand; 0: not made */
+} rows_loop;
 
 /* How many values are carried of a reduction. */
 unsigned rows_count_carried(const rows *r, size_t index);
 /* Before the walk: each carried value's beginning. */
-void rows_begin_late(rows *r, size_t index, rows_walk *walk, rows_carried *c);
+void rows_begin_online_sum(rows *r, size_t index, rows_loop *loop_index, rows_carried *c);
 /* In the walk, behind the maxima of all its tiles: what corrects the sums. */
-void rows_correct(rows *r, unsigned walk, const rows_carried *c, const tile_value *before,
-                  const tile_value *now, rows_walk *w);
+void rows_rescale(rows *r, unsigned loop_index, const rows_carried *c, const tile_value *before,
+                  const tile_value *now, rows_loop *w);
 /* Of one of its tiles: sums are those of the reduction among the carried ones. */
-void rows_add_late(rows *r, size_t index, rows_walk *w, bool first, tile_value *sums);
+void rows_add_online_sum(rows *r, size_t index, rows_loop *w, bool first, tile_value *sums);
 /* Behind the walk, when what it needs is there: takes the sums' places together. */
-void rows_finish_late(rows *r, size_t index, const rows_walk *w, const tile_value *sums);
+void rows_finish_online_sum(rows *r, size_t index, const rows_loop *w, const tile_value *sums);
 
 /* key.c: a value and its place as one number. */
 
@@ -175,7 +178,7 @@ bool rows_has_key(const rows *r, size_t index);
 tile_value rows_build_key(rows *r, size_t index, tile_value value, tile_value place);
 tile_value rows_least_key(rows *r);
 tile_value rows_value_of_key(rows *r, size_t index, tile_value key);
-tile_value rows_place_of_key(rows *r, tile_value key);
+tile_value rows_index_of_key(rows *r, tile_value key);
 
 /* parts.c: how many parts there are. */
 
@@ -193,17 +196,17 @@ bool rows_may_split(rows *r, int64_t along, int64_t blocks);
 void rows_add_splits(rows *r, int64_t along, int64_t blocks, int likely,
                      const tile_expr *params[2]);
 
-/* behind.c: elements of a tile behind the end of its rows. */
+/* tail.c: elements of a tile behind the end of its rows. */
 
 /* Whether NaN is what changes nothing: a largest or smallest float. */
-bool rows_leaves_nan_out(const rows *r, size_t index);
+bool rows_ignores_nan(const rows *r, size_t index);
 /* Whether it may be -inf (inf) instead: it is only subtracted from its own row. */
 bool rows_may_be_infinite(rows *r, size_t index);
 bool rows_is_sort(const rows *r, size_t index);
 /* Whether it is computed in the same way from the same values, looking so many operations back. */
 bool rows_is_equal(const tile_function *f, tile_value a, tile_value b, unsigned depth);
 /* Whether what stands there does not count, with the loads' pad that is chosen. */
-bool rows_count_nothing(rows *r, size_t index);
+bool rows_tail_is_neutral(rows *r, size_t index);
 /* Chooses the pad of loads with which most reductions need no select. */
 void rows_choose_pad(rows *r);
 

@@ -13,27 +13,27 @@
  * sums (kernel/long.c), so that it is off by about the root of the number of chunks.
  *
  * All that is computed of a long scan's elements one by one is computed in the same loop. Every
- * other scan or reduction is a kernel of its own (sched_is_long_scan): one that goes the other way
- * could not be in the same loop, and one that is needed first not either. */
+ * other scan or reduction is a kernel of its own (sched_is_chunked_scan): one that goes the other
+ * way could not be in the same loop, and one that is needed first not either. */
 #include "passes/schedule/rows/rows.h"
 
 #include "lib/ir/syntax.h"
 #include "passes/schedule/kernel/long.h"
 
-bool rows_may_chain(const rows *r) {
+bool rows_can_scan_chunks(const rows *r) {
     return r->k.g->reduction_count == 1 &&
            tile_op_opcode(r->k.s->compute, rows_op(r, 0)) == TILE_OP_scan;
 }
 
 /* What is carried from chunk to chunk ---------------------------------------------------------- */
 
-enum { NEAR, FAR, MOST_CARRIED };
+enum { NEAR, FAR, MAX_CARRIED };
 
 typedef struct chain {
     rows *r;
     const tile_type *row; /* what is left of a tile along the axis */
     unsigned carried;
-    tile_value at[MOST_CARRIED];
+    tile_value at[MAX_CARRIED];
     tile_value mask; /* the number of the last chunk that is near, less what are far */
 } chain;
 
@@ -44,7 +44,7 @@ static bool is_sum_of_floats(const rows *r) {
 
 static chain begin_chain(rows *r, tile_value chunks) {
     chain c = {.r = r, .row = rows_row_type(r, rows_type(r, 0))};
-    c.carried = is_sum_of_floats(r) ? MOST_CARRIED : 1;
+    c.carried = is_sum_of_floats(r) ? MAX_CARRIED : 1;
     for (unsigned i = 0; i < c.carried; i++)
         c.at[i] = tile_build_splat(&r->k.b, rows_identity_of(r, 0), c.row);
     if (c.carried > 1)
@@ -63,16 +63,16 @@ static void carry_on(chain *c, tile_value elements, tile_value number) {
     const char *kind = tile_op_attr_text(c->r->k.s->compute, rows_op(c->r, 0), TILE_ATTR_kind);
     tile_value own = rows_reduce(c->r, elements, kind);
     if (!own.id) return;
-    tile_value near = rows_combine(c->r, 0, c->at[NEAR], own);
+    tile_value shifted_mean = rows_combine(c->r, 0, c->at[NEAR], own);
     if (c->carried == 1) {
-        c->at[NEAR] = near;
+        c->at[NEAR] = shifted_mean;
         return;
     }
     tile_value full = tile_build_eq(b, tile_build_and(b, number, c->mask), c->mask);
     tile_value zero = tile_build_splat(b, rows_identity_of(c->r, 0), c->row);
-    tile_value far = rows_combine(c->r, 0, c->at[FAR], near);
+    tile_value far = rows_combine(c->r, 0, c->at[FAR], shifted_mean);
     c->at[FAR] = tile_build_select(b, full, far, c->at[FAR]);
-    c->at[NEAR] = tile_build_select(b, full, zero, near);
+    c->at[NEAR] = tile_build_select(b, full, zero, shifted_mean);
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static void build_chunk(chain *c, tile_value number) {
     if (!elements.id) return;
     tile_op scan = rows_build_along(r, TILE_OP_scan, elements, rows_op(r, 0));
     if (!scan.id) return;
-    tile_value before = sched_full(k, before_chunk(c));
+    tile_value before = sched_broadcast_to_tile(k, before_chunk(c));
     tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
     rows_remember_results(r, 0, all, TILE_NO_VALUE);
     rows_store_outputs(r, false);

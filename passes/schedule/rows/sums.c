@@ -21,7 +21,7 @@
 #include "passes/schedule/kernel/long.h"
 
 static tile_value with_nan(rows *r, size_t index, tile_value extreme) {
-    if (rows_takes_nan(r, index))
+    if (rows_propagates_nan(r, index))
         tile_op_set_flag(r->k.f, tile_value_def(r->k.f, extreme), TILE_ATTR_nan);
     return extreme;
 }
@@ -52,11 +52,11 @@ static tile_value is_better(rows *r, size_t index, tile_value a, tile_value b) {
     return tile_build_or(to, better, tile_build_and(to, nan, fine));
 }
 
-static void begin_sums(rows *r, unsigned walk, rows_walk *w, rows_carried *c) {
+static void begin_sums(rows *r, unsigned loop_index, rows_loop *w, rows_carried *c) {
     sched_kernel *k = &r->k;
     for (size_t i = 0; i < k->g->reduction_count; i++) {
-        if (r->walks[i] != walk) continue;
-        if (c->count == ROWS_MOST_REDUCTIONS) {
+        if (r->loops[i] != loop_index) continue;
+        if (c->count == ROWS_MAX_REDUCTIONS) {
             SCHED_FAIL(k->s, k->g->reductions[i],
                        "more than %d reductions of the same rows: compute some of them in another "
                        "compute",
@@ -64,13 +64,14 @@ static void begin_sums(rows *r, unsigned walk, rows_walk *w, rows_carried *c) {
             return;
         }
         c->reductions[c->count++] = i;
-        if (r->late[i].is_late) {
-            rows_begin_late(r, i, w, c);
+        if (r->online_sum[i].is_online) {
+            rows_begin_online_sum(r, i, w, c);
             continue;
         }
         k->start[r->axis] = tile_build_int(&k->b, 0);
-        c->at[c->values++] = sched_full(k, rows_identity_of(r, i));
-        if (rows_finds_place(r, i)) c->at[c->values++] = sched_full(k, rows_place_along(r));
+        c->at[c->values++] = sched_broadcast_to_tile(k, rows_identity_of(r, i));
+        if (rows_returns_index(r, i))
+            c->at[c->values++] = sched_broadcast_to_tile(k, rows_index_along(r));
     }
 }
 
@@ -79,25 +80,25 @@ static void add_elements(rows *r, const rows_carried *c, tile_value *sums) {
     sched_kernel *k = &r->k;
     for (unsigned i = 0, at = 0; i < c->count; at += rows_count_carried(r, c->reductions[i++])) {
         size_t index = c->reductions[i];
-        if (r->late[index].is_late) continue;
+        if (r->online_sum[index].is_online) continue;
         tile_value elements = rows_elements_of(r, index), sum = sums[at];
         if (!elements.id) return;
-        if (!rows_finds_place(r, index)) {
+        if (!rows_returns_index(r, index)) {
             sums[at] = rows_combine(r, index, sum, elements);
             continue;
         }
         tile_value better = is_better(r, index, sum, elements);
         sums[at] = tile_build_select(&k->b, better, elements, sum);
-        sums[at + 1] =
-            tile_build_select(&k->b, better, sched_full(k, rows_place_along(r)), sums[at + 1]);
+        sums[at + 1] = tile_build_select(
+            &k->b, better, sched_broadcast_to_tile(k, rows_index_along(r)), sums[at + 1]);
     }
 }
 
-static void add_late(rows *r, const rows_carried *c, rows_walk *w, bool first, tile_value *sums) {
+static void add_late(rows *r, const rows_carried *c, rows_loop *w, bool first, tile_value *sums) {
     memset(w->exps, 0, sizeof w->exps);
     for (unsigned i = 0, at = 0; i < c->count && !r->k.s->failed; i++) {
         size_t index = c->reductions[i];
-        if (r->late[index].is_late) rows_add_late(r, index, w, first, sums + at);
+        if (r->online_sum[index].is_online) rows_add_online_sum(r, index, w, first, sums + at);
         at += rows_count_carried(r, index);
     }
 }
@@ -123,18 +124,18 @@ static loop enter_steps(rows *r, tile_value begin, tile_value end, tile_value st
 
 /* From one of a step's tiles to the next. */
 static const tile_expr *tile_step(const rows *r) {
-    return r->walked ? tile_expr_int(r->k.s->context, 1) : r->k.block[r->t];
+    return r->one_element_along ? tile_expr_int(r->k.s->context, 1) : r->k.block[r->t];
 }
 
 static loop enter_loop(rows *r, const tile_value *inits, unsigned count) {
-    enum { MOST_COPIES = 16 };
+    enum { MAX_COPIES = 16 };
     sched_kernel *k = &r->k;
     const tile_expr *step = tile_expr_multiply(
         k->s->context, tile_expr_int(k->s->context, (int)r->copies), tile_step(r));
     loop l = enter_steps(r, tile_build_int(&k->b, 0), sched_number(k, sched_expr(k->s, r->extent)),
                          sched_number(k, step), inits, count);
-    if (r->walked && r->known > 1)
-        tile_op_set_int(k->f, l.op, TILE_ATTR_unroll, r->known < MOST_COPIES ? r->known : 4);
+    if (r->one_element_along && r->known > 1)
+        tile_op_set_int(k->f, l.op, TILE_ATTR_unroll, r->known < MAX_COPIES ? r->known : 4);
     return l;
 }
 
@@ -152,11 +153,11 @@ static bool has_chunks(const rows *r, const rows_carried *c) {
     bool adds = false;
     for (unsigned i = 0; i < c->count; i++) {
         size_t index = c->reductions[i];
-        if (r->late[index].is_late) return false;
+        if (r->online_sum[index].is_online) return false;
         adds |=
             rows_kind(r, index) == TILE_WORD_kind_add && rows_type(r, index)->scalar == TILE_f32;
     }
-    return adds && !r->walked && r->least < ROWS_MANY && sched_is_long(terms);
+    return adds && !r->one_element_along && r->least < ROWS_MANY && sched_needs_chunks(terms);
 }
 
 /* A loop over chunks of the steps from *begin to *end, which become those of one chunk. */
@@ -179,12 +180,12 @@ static loop enter_chunks(rows *r, const rows_carried *c, tile_value *begin, tile
 static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_op inner) {
     tile_builder *b = &r->k.b;
     tile_region body = tile_op_region(r->k.f, l->op, 0);
-    tile_value next[ROWS_MOST_CARRIED];
+    tile_value next[ROWS_MAX_CARRIED];
     for (unsigned i = 0, at = 0; i < c->count; at += rows_count_carried(r, c->reductions[i++])) {
         size_t index = c->reductions[i];
         tile_value before = tile_region_arg(r->k.f, body, at + 1);
         tile_value own = tile_op_result(r->k.f, inner, at);
-        if (!rows_finds_place(r, index)) {
+        if (!rows_returns_index(r, index)) {
             next[at] = rows_combine(r, index, before, own);
             continue;
         }
@@ -231,22 +232,22 @@ static void leave_copy(rows *r, copy *own, size_t mark) {
 }
 
 /* One step of the walk: all its tiles' maxima come before what is corrected by them. */
-static void build_step(rows *r, unsigned walk, const rows_carried *c, tile_region body,
-                       rows_walk *w, tile_value *next) {
+static void build_step(rows *r, unsigned loop_index, const rows_carried *c, tile_region body,
+                       rows_loop *w, tile_value *next) {
     sched_kernel *k = &r->k;
-    copy copies[ROWS_MOST_COPIES] = {{{0}, NULL, 0}};
-    tile_value begin = tile_region_arg(k->f, body, 0), before[ROWS_MOST_CARRIED];
-    bool late = false;
+    copy copies[ROWS_MAX_COPIES] = {{{0}, NULL, 0}};
+    tile_value begin = tile_region_arg(k->f, body, 0), before[ROWS_MAX_CARRIED];
+    bool online_sum = false;
     for (unsigned i = 0; i < c->values; i++)
         next[i] = before[i] = tile_region_arg(k->f, body, i + 1);
-    for (unsigned i = 0; i < c->count; i++) late |= r->late[c->reductions[i]].is_late;
+    for (unsigned i = 0; i < c->count; i++) online_sum |= r->online_sum[c->reductions[i]].is_online;
     for (unsigned u = 0; u < r->copies && !k->s->failed; u++) {
         size_t mark = enter_copy(r, &copies[u], begin, u);
         add_elements(r, c, next);
         leave_copy(r, &copies[u], mark);
     }
-    if (late && !k->s->failed) rows_correct(r, walk, c, before, next, w);
-    for (unsigned u = 0; late && u < r->copies && !k->s->failed; u++) {
+    if (online_sum && !k->s->failed) rows_rescale(r, loop_index, c, before, next, w);
+    for (unsigned u = 0; online_sum && u < r->copies && !k->s->failed; u++) {
         size_t mark = enter_copy(r, &copies[u], begin, u);
         add_late(r, c, w, u == 0, next);
         leave_copy(r, &copies[u], mark);
@@ -260,7 +261,7 @@ static tile_value find_place(rows *r, tile_value values, tile_value places, tile
     tile_value here = tile_build_eq(b, values, best);
     const tile_type *type = tile_value_type(k->f, values);
     if (tile_scalar_is_floating(type->scalar))
-        here = tile_build_or(b, here, sched_full(k, tile_build_ne(b, best, best)));
+        here = tile_build_or(b, here, sched_broadcast_to_tile(k, tile_build_ne(b, best, best)));
     tile_value candidates = tile_build_select(b, here, places, tile_build_int(b, INT32_MAX));
     const tile_segment segments[] = {{candidates, NULL, 0}, {TILE_NO_VALUE, NULL, 0}};
     const tile_attr axis = {.id = TILE_ATTR_axis, .expr = tile_expr_int(k->s->context, r->t)};
@@ -275,23 +276,24 @@ static tile_value finish_sum(rows *r, const rows_carried *c, unsigned i, unsigne
                              tile_value *place) {
     size_t index = c->reductions[i];
     tile_value sums = tile_op_result(r->k.f, op, (*at)++);
-    *place = rows_finds_place(r, index) ? tile_op_result(r->k.f, op, (*at)++) : TILE_NO_VALUE;
-    if (r->walked) return sums;
+    *place = rows_returns_index(r, index) ? tile_op_result(r->k.f, op, (*at)++) : TILE_NO_VALUE;
+    if (r->one_element_along) return sums;
     tile_op along = rows_build_along(r, TILE_OP_reduce, sums, r->k.g->reductions[index]);
     tile_value best = tile_op_result(r->k.f, along, 0);
     if (place->id) *place = find_place(r, sums, *place, best);
     return best;
 }
 
-static void finish_sums(rows *r, unsigned walk, const rows_carried *c, rows_walk *w, tile_op op) {
-    tile_value results[ROWS_MOST_CARRIED];
-    bool late = false;
+static void finish_sums(rows *r, unsigned loop_index, const rows_carried *c, rows_loop *w,
+                        tile_op op) {
+    tile_value results[ROWS_MAX_CARRIED];
+    bool online_sum = false;
     for (unsigned i = 0; i < c->values; i++) results[i] = tile_op_result(r->k.f, op, i);
-    for (unsigned i = 0; i < c->count; i++) late |= r->late[c->reductions[i]].is_late;
-    if (late) rows_correct(r, walk, c, NULL, results, w);
+    for (unsigned i = 0; i < c->count; i++) online_sum |= r->online_sum[c->reductions[i]].is_online;
+    if (online_sum) rows_rescale(r, loop_index, c, NULL, results, w);
     for (unsigned i = 0, at = 0; i < c->count; i++) {
         tile_value place, best;
-        if (r->late[c->reductions[i]].is_late) {
+        if (r->online_sum[c->reductions[i]].is_online) {
             at += rows_count_carried(r, c->reductions[i]);
             continue;
         }
@@ -300,16 +302,16 @@ static void finish_sums(rows *r, unsigned walk, const rows_carried *c, rows_walk
     }
     for (unsigned i = 0, at = 0; i < c->count && !r->k.s->failed; i++) {
         size_t index = c->reductions[i];
-        if (r->late[index].is_late) rows_finish_late(r, index, w, results + at);
+        if (r->online_sum[index].is_online) rows_finish_online_sum(r, index, w, results + at);
         at += rows_count_carried(r, index);
     }
 }
 
-static void build_walk(rows *r, unsigned walk) {
+static void build_walk(rows *r, unsigned loop_index) {
     rows_carried c = {.count = 0};
-    rows_walk w = {.near = {{0}}};
-    tile_value next[ROWS_MOST_CARRIED] = {{0}};
-    begin_sums(r, walk, &w, &c);
+    rows_loop w = {.shifted_mean = {{0}}};
+    tile_value next[ROWS_MAX_CARRIED] = {{0}};
+    begin_sums(r, loop_index, &w, &c);
     if (r->k.s->failed) return;
     bool chunks = has_chunks(r, &c);
     loop outer, l;
@@ -321,16 +323,17 @@ static void build_walk(rows *r, unsigned walk) {
     } else {
         l = enter_loop(r, c.at, c.values);
     }
-    build_step(r, walk, &c, tile_op_region(r->k.f, l.op, 0), &w, next);
+    build_step(r, loop_index, &c, tile_op_region(r->k.f, l.op, 0), &w, next);
     leave_loop(r, &l, next, c.values);
     tile_op sums = chunks ? leave_chunks(r, &c, &outer, l.op) : l.op;
-    if (!r->k.s->failed) finish_sums(r, walk, &c, &w, sums);
+    if (!r->k.s->failed) finish_sums(r, loop_index, &c, &w, sums);
 }
 
 void rows_build_tile_by_tile(rows *r) {
     size_t mark = sched_enter(&r->k);
-    rows_remark_walks(r);
-    for (unsigned walk = 1; walk <= r->last_walk && !r->k.s->failed; walk++) build_walk(r, walk);
+    rows_remark_loops(r);
+    for (unsigned loop_index = 1; loop_index <= r->last_loop && !r->k.s->failed; loop_index++)
+        build_walk(r, loop_index);
     rows_store_outputs(r, true);
     if (rows_has_long_output(r)) {
         loop l = enter_loop(r, NULL, 0);
@@ -358,7 +361,7 @@ const tile_type *rows_row_type(const rows *r, const tile_type *element) {
 /* The sums of a part's tiles. */
 static tile_op sum_part(rows *r, const rows_carried *c, tile_value begin, tile_value end,
                         tile_value step) {
-    tile_value more[ROWS_MOST_CARRIED];
+    tile_value more[ROWS_MAX_CARRIED];
     bool chunks = has_chunks(r, c);
     loop outer;
     if (chunks) outer = enter_chunks(r, c, &begin, &end, step);
@@ -384,7 +387,7 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
         tile_value place, best = finish_sum(r, &c, i, &at, sums, &place);
         size_t index = c.reductions[i];
         tile_value before = tile_region_arg(k->f, parts, i + 1);
-        if (rows_finds_place(r, index))
+        if (rows_returns_index(r, index))
             next[i] = tile_build_max(&k->b, before, rows_build_key(r, index, best, place));
         else
             next[i] = rows_combine(r, index, before, best);
@@ -393,21 +396,21 @@ static void add_part(rows *r, const tile_expr *split, tile_region parts, tile_va
 
 /* What the outer loop carries of a reduction begins so. */
 static tile_value first_part(rows *r, size_t index) {
-    bool key = rows_finds_place(r, index);
+    bool key = rows_returns_index(r, index);
     const tile_type *type = key ? tile_type_scalar(r->k.s->context, TILE_i64) : rows_type(r, index);
     return tile_build_splat(&r->k.b, key ? rows_least_key(r) : rows_identity_of(r, index),
                             rows_row_type(r, type));
 }
 
 static void remember_part(rows *r, size_t index, tile_value part) {
-    if (rows_finds_place(r, index))
+    if (rows_returns_index(r, index))
         rows_remember_results(r, index, rows_value_of_key(r, index, part),
-                              rows_place_of_key(r, part));
+                              rows_index_of_key(r, part));
     else
         rows_remember_results(r, index, part, TILE_NO_VALUE);
 }
 
-void rows_build_in_parts(rows *r, const tile_expr *split, const tile_expr *strategy) {
+void rows_build_split(rows *r, const tile_expr *split, const tile_expr *strategy) {
     sched_kernel *k = &r->k;
     size_t mark = sched_enter(k), count = k->g->reduction_count;
     tile_value *values = TILE_NEW_ARRAY(k->s->arena, tile_value, 2 * count + 1);

@@ -25,7 +25,7 @@ static void decode_elementwise(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, math ? math : arith);
     cpu_set_elements(d, insn, type);
     insn->from = from->scalar;
-    insn->manner = tile_op_manner(d->f, op);
+    insn->arith_flags = tile_op_arith_flags(d->f, op);
     insn->flag = math ? tile_op_has_attr(d->f, op, TILE_ATTR_fast) : from->kind == TILE_TYPE_SCALAR;
     if (!insn->handler)
         CPU_FAIL(d, insn->loc, "%s is not defined for elements of %s",
@@ -44,7 +44,7 @@ static void enter_masks(cpu_decoder *d, unsigned count) {
 /* What the operation begins with goes where its regions and results have it. */
 static void move_inits(cpu_decoder *d, tile_op op) {
     for (unsigned i = 0; i < tile_carried_count(d->f, op); i++)
-        cpu_add_move(d, op, tile_carried_sent(d->f, op, TILE_AROUND, i),
+        cpu_add_move(d, op, tile_carried_sent(d->f, op, TILE_PARENT_OP, i),
                      cpu_place_of(d, tile_op_result(d->f, op, i)));
 }
 
@@ -279,7 +279,7 @@ static void decode_with_poison(cpu_decoder *d, tile_op op) {
     cpu_check_poison_uses(d, op);
     uint32_t first = d->program->insn_count;
     decoders[tile_op_opcode(d->f, op)](d, op);
-    cpu_follow_poison(d, op, first);
+    cpu_propagate_poison(d, op, first);
 }
 
 static void decode_op(cpu_decoder *d, tile_op op) {

@@ -18,6 +18,6 @@ void cpu_set_sharing(cpu_decoder *d, tile_op op);
 void cpu_find_poison(cpu_decoder *d);
 /* before an operation, check what it uses; behind it, follow its instructions from `first` on. */
 void cpu_check_poison_uses(cpu_decoder *d, tile_op op);
-void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first);
+void cpu_propagate_poison(cpu_decoder *d, tile_op op, uint32_t first);
 
 #endif

@@ -10,8 +10,8 @@
 /* What carries elements ------------------------------------------------------------------------ */
 
 /* Element-wise or not, an operation that passes elements on gets its poison from one of these. */
-typedef void (*follow_function)(cpu_decoder *d, tile_op op, uint32_t first);
-static follow_function find_follower(tile_opcode opcode);
+typedef void (*propagate_function)(cpu_decoder *d, tile_op op, uint32_t first);
+static propagate_function find_propagator(tile_opcode opcode);
 
 /* An operand whose elements the operation handles, rather than being told something by it. */
 static bool carries_elements(tile_opcode opcode, unsigned operand) {
@@ -105,7 +105,7 @@ typedef struct search {
     bool changed;
 } search;
 
-static void look_at_operand(void *user, tile_value value, bool element) {
+static void visit_poison_operand(void *user, tile_value value, bool element) {
     search *s = user;
     s->any |= element && s->d->may_poison[value.id];
     tile_type_kind kind = tile_value_type(s->d->f, value)->kind;
@@ -121,10 +121,10 @@ static void mark_carried(search *s, tile_op op) {
     const tile_function *f = s->d->f;
     for (unsigned i = 0; i < tile_carried_count(f, op); i++) {
         bool any = false;
-        TILE_FOR_EACH_PLACE (f, op, from)
+        TILE_FOR_EACH_BRANCH_POINT (f, op, from)
             any |= s->d->may_poison[tile_carried_sent(f, op, from, i).id];
         if (!any) continue;
-        TILE_FOR_EACH_PLACE (f, op, to) {
+        TILE_FOR_EACH_BRANCH_POINT (f, op, to) {
             tile_value value = tile_carried_received(f, op, to, i);
             if (value.id) mark(s, &s->d->may_poison[value.id]);
         }
@@ -135,10 +135,10 @@ static void search_op(search *s, tile_op op) {
     cpu_decoder *d = s->d;
     tile_opcode opcode = tile_op_opcode(d->f, op);
     s->any = s->shared = false;
-    visit_operands(d->f, op, look_at_operand, s);
+    visit_operands(d->f, op, visit_poison_operand, s);
     bool poisons = s->any || may_make_poison(d, op) || (s->shared && d->program->shared_poison);
     mark_carried(s, op);
-    if (!poisons || !find_follower(opcode)) return;
+    if (!poisons || !find_propagator(opcode)) return;
     const tile_op_data *data = tile_op_at(d->f, op);
     for (uint32_t i = 0; i < data->result_count; i++)
         mark(s, &d->may_poison[tile_op_result(d->f, op, i).id]);
@@ -178,7 +178,7 @@ static unsigned count_sent(const tile_function *f, tile_op op) {
     const tile_op_data *data = tile_op_at(f, op);
     if (tile_op_get_info(tile_op_opcode(f, op))->effects & TILE_EFFECT_TERMINATOR)
         return tile_carried_count(f, tile_op_parent(f, op));
-    return data->region_count && tile_carried_sent(f, op, TILE_AROUND, 0).id
+    return data->region_count && tile_carried_sent(f, op, TILE_PARENT_OP, 0).id
                ? tile_carried_count(f, op)
                : 0;
 }
@@ -187,14 +187,14 @@ typedef struct use_check {
     cpu_decoder *d;
     tile_op op;
     unsigned left; /* operands that are not handed over */
-    bool passes_on;
+    bool propagates;
 } use_check;
 
 static void check_operand(void *user, tile_value value, bool element) {
     use_check *check = user;
     if (!check->left) return;
     check->left--;
-    if (check->d->may_poison[value.id] && !(element && check->passes_on))
+    if (check->d->may_poison[value.id] && !(element && check->propagates))
         check_use(check->d, check->op, value);
 }
 
@@ -202,7 +202,7 @@ void cpu_check_poison_uses(cpu_decoder *d, tile_op op) {
     use_check check = {.d = d, .op = op};
     if (!d->program->poison) return;
     check.left = tile_op_at(d->f, op)->operand_count - count_sent(d->f, op);
-    check.passes_on = find_follower(tile_op_opcode(d->f, op)) != NULL;
+    check.propagates = find_propagator(tile_op_opcode(d->f, op)) != NULL;
     visit_operands(d->f, op, check_operand, &check);
 }
 
@@ -227,8 +227,8 @@ static cpu_poison *new_poison(cpu_decoder *d, tile_op op) {
 }
 
 /* Behind the one instruction of the operation, one like it with this handler. */
-static cpu_insn *add_follower(cpu_decoder *d, tile_op op, uint32_t first, cpu_handler handler,
-                              cpu_poison *p) {
+static cpu_insn *add_propagator(cpu_decoder *d, tile_op op, uint32_t first, cpu_handler handler,
+                                cpu_poison *p) {
     cpu_insn *insn = cpu_add_insn(d, op, handler);
     *insn = d->program->insns[first];
     p->handler = insn->handler;
@@ -284,7 +284,7 @@ static uint32_t *poison_places(cpu_decoder *d, const tile_value *values, const u
 }
 
 /* The instruction again, on poison. */
-static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_move(cpu_decoder *d, tile_op op, uint32_t first) {
     tile_opcode opcode = tile_op_opcode(d->f, op);
     const tile_op_data *data = tile_op_at(d->f, op);
     if (!result_may(d, op) && (data->result_count || !d->program->shared_poison)) return;
@@ -293,7 +293,7 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
         d, p, TILE_NEW_ARRAY(&d->program->arena, struct cpu_plain_operand, data->operand_count)};
     visit_operands(d->f, op, add_plain_operand, &list);
     p->plain = list.operands;
-    cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_again, p);
+    cpu_insn *insn = add_propagator(d, op, first, cpu_run_poison_again, p);
     for (unsigned k = 0; k < tile_op_get_info(opcode)->operand_count && k < 3; k++) {
         const tile_values values = tile_op_segment(d->f, op, k);
         if (!values.count || !is_element_value(opcode, k, 0)) continue;
@@ -305,7 +305,7 @@ static void follow_move(cpu_decoder *d, tile_op op, uint32_t first) {
     }
 }
 
-static void follow_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
     bool makes = may_make_poison(d, op);
     tile_opcode opcode = tile_op_opcode(d->f, op);
     if (!result_may(d, op)) return;
@@ -314,137 +314,137 @@ static void follow_elementwise(cpu_decoder *d, tile_op op, uint32_t first) {
         p->origin = find_origin(d, first);
         d->program->insns[first].poison = p; /* no fault there */
     }
-    add_follower(d, op, first,
-                 makes                      ? cpu_run_poison_make
-                 : opcode == TILE_OP_select ? cpu_run_poison_select
-                                            : cpu_run_poison_spread,
-                 p);
+    add_propagator(d, op, first,
+                   makes                      ? cpu_run_poison_make
+                   : opcode == TILE_OP_select ? cpu_run_poison_select
+                                              : cpu_run_poison_spread,
+                   p);
 }
 
-static void follow_mma(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_mma, new_poison(d, op));
+static void propagate_mma(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_mma, new_poison(d, op));
 }
 
-static void follow_reduce(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_reduce, new_poison(d, op));
+static void propagate_reduce(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_reduce, new_poison(d, op));
 }
 
-static void follow_rows(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_rows, new_poison(d, op));
+static void propagate_rows(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_rows, new_poison(d, op));
 }
 
-static void follow_redux(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_redux, new_poison(d, op));
+static void propagate_redux(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_redux, new_poison(d, op));
 }
 
-static void follow_dot(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_dot, new_poison(d, op));
+static void propagate_dot(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_dot, new_poison(d, op));
 }
 
 /* Shared memory has poison of its own, global memory none. */
-static void follow_load(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_load(cpu_decoder *d, tile_op op, uint32_t first) {
     if (cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_SHARED)
-        follow_move(d, op, first);
+        propagate_move(d, op, first);
 }
 
 /* It looks at the poison of what it stores itself, as it knows what is inside of the extents. */
-static void follow_store(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_store(cpu_decoder *d, tile_op op, uint32_t first) {
     bool shared = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind == TILE_TYPE_SHARED;
     if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)
-        follow_move(d, op, first);
+        propagate_move(d, op, first);
     else if (d->may_poison[tile_operand_src(d->f, op).id])
         d->program->insns[first].poison = new_poison(d, op);
 }
 
-static void follow_copy(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_copy(cpu_decoder *d, tile_op op, uint32_t first) {
     if (!d->program->shared_poison) return;
     cpu_poison *p = new_poison(d, op);
     if (cpu_operand_type(d, op, TILE_OPERAND_src)->kind == TILE_TYPE_SHARED)
         d->program->insns[first].poison = p;
     else
-        add_follower(d, op, first, cpu_run_poison_copied, p);
+        add_propagator(d, op, first, cpu_run_poison_copied, p);
 }
 
-static void follow_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
-    if (result_may(d, op)) add_follower(d, op, first, cpu_run_poison_wgmma, new_poison(d, op));
+static void propagate_wgmma(cpu_decoder *d, tile_op op, uint32_t first) {
+    if (result_may(d, op)) add_propagator(d, op, first, cpu_run_poison_wgmma, new_poison(d, op));
 }
 
-static void follow_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_wgmma_wait(cpu_decoder *d, tile_op op, uint32_t first) {
     const tile_values accs = tile_operands_accs(d->f, op);
     if (!result_may(d, op)) return;
-    cpu_insn *insn = add_follower(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
+    cpu_insn *insn = add_propagator(d, op, first, cpu_run_poison_wgmma_wait, new_poison(d, op));
     insn->index = poison_places(d, accs.at, insn->index, accs.count);
 }
 
-static void follow_to_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_to_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op))
-        add_follower(d, op, first, cpu_run_poison_to_fragment, new_poison(d, op));
+        add_propagator(d, op, first, cpu_run_poison_to_fragment, new_poison(d, op));
 }
 
-static void follow_from_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_from_fragment(cpu_decoder *d, tile_op op, uint32_t first) {
     if (result_may(d, op))
-        add_follower(d, op, first, cpu_run_poison_from_fragment, new_poison(d, op));
+        add_propagator(d, op, first, cpu_run_poison_from_fragment, new_poison(d, op));
 }
 
 /* Its moves are followed already. */
-static void follow_nothing(cpu_decoder *d, tile_op op, uint32_t first) {
+static void propagate_nothing(cpu_decoder *d, tile_op op, uint32_t first) {
     (void)d;
     (void)op;
     (void)first;
 }
 
-static follow_function find_follower(tile_opcode opcode) {
-    static const follow_function followers[TILE_OPCODE_LIMIT] = {
+static propagate_function find_propagator(tile_opcode opcode) {
+    static const propagate_function followers[TILE_OPCODE_LIMIT] = {
 #define OP(...)
-#define ELEMENTWISE_OP(number, ...) [number] = follow_elementwise,
+#define ELEMENTWISE_OP(number, ...) [number] = propagate_elementwise,
 #include "tile/ops.def"
     };
     static const struct {
         tile_opcode opcode;
-        follow_function follow;
+        propagate_function propagate;
     } others[] = {
-        {TILE_OP_splat, follow_move},
-        {TILE_OP_element, follow_move},
-        {TILE_OP_extract, follow_move},
-        {TILE_OP_permute, follow_move},
-        {TILE_OP_insert, follow_move},
-        {TILE_OP_to_fragment, follow_to_fragment},
-        {TILE_OP_from_fragment, follow_from_fragment},
-        {TILE_OP_load_shared, follow_move},
-        {TILE_OP_store_shared, follow_move},
-        {TILE_OP_ld_shared, follow_move},
-        {TILE_OP_st_shared, follow_move},
-        {TILE_OP_ldmatrix, follow_move},
-        {TILE_OP_stmatrix, follow_move},
-        {TILE_OP_convert_layout, follow_nothing},
-        {TILE_OP_dot_wait, follow_nothing},
-        {TILE_OP_shfl, follow_move},
-        {TILE_OP_reduce, follow_reduce},
-        {TILE_OP_reduce_arg, follow_rows},
-        {TILE_OP_scan, follow_rows},
-        {TILE_OP_sort, follow_rows},
-        {TILE_OP_redux, follow_redux},
-        {TILE_OP_mma, follow_mma},
-        {TILE_OP_dot, follow_dot},
-        {TILE_OP_wgmma, follow_wgmma},
-        {TILE_OP_wgmma_wait, follow_wgmma_wait},
-        {TILE_OP_load, follow_load},
-        {TILE_OP_store, follow_store},
-        {TILE_OP_store_async, follow_store},
-        {TILE_OP_st_global, follow_store},
-        {TILE_OP_atomic, follow_store},
-        {TILE_OP_atomic_thread, follow_store},
-        {TILE_OP_copy, follow_copy},
-        {TILE_OP_copy_async, follow_copy},
-        {TILE_OP_cp_async, follow_copy},
+        {TILE_OP_splat, propagate_move},
+        {TILE_OP_element, propagate_move},
+        {TILE_OP_extract, propagate_move},
+        {TILE_OP_permute, propagate_move},
+        {TILE_OP_insert, propagate_move},
+        {TILE_OP_to_fragment, propagate_to_fragment},
+        {TILE_OP_from_fragment, propagate_from_fragment},
+        {TILE_OP_load_shared, propagate_move},
+        {TILE_OP_store_shared, propagate_move},
+        {TILE_OP_ld_shared, propagate_move},
+        {TILE_OP_st_shared, propagate_move},
+        {TILE_OP_ldmatrix, propagate_move},
+        {TILE_OP_stmatrix, propagate_move},
+        {TILE_OP_convert_layout, propagate_nothing},
+        {TILE_OP_dot_wait, propagate_nothing},
+        {TILE_OP_shfl, propagate_move},
+        {TILE_OP_reduce, propagate_reduce},
+        {TILE_OP_reduce_arg, propagate_rows},
+        {TILE_OP_scan, propagate_rows},
+        {TILE_OP_sort, propagate_rows},
+        {TILE_OP_redux, propagate_redux},
+        {TILE_OP_mma, propagate_mma},
+        {TILE_OP_dot, propagate_dot},
+        {TILE_OP_wgmma, propagate_wgmma},
+        {TILE_OP_wgmma_wait, propagate_wgmma_wait},
+        {TILE_OP_load, propagate_load},
+        {TILE_OP_store, propagate_store},
+        {TILE_OP_store_async, propagate_store},
+        {TILE_OP_st_global, propagate_store},
+        {TILE_OP_atomic, propagate_store},
+        {TILE_OP_atomic_thread, propagate_store},
+        {TILE_OP_copy, propagate_copy},
+        {TILE_OP_copy_async, propagate_copy},
+        {TILE_OP_cp_async, propagate_copy},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i].opcode == opcode) return others[i].follow;
-    return tile_opcode_moves(opcode) ? follow_move : followers[opcode];
+        if (others[i].opcode == opcode) return others[i].propagate;
+    return tile_opcode_moves(opcode) ? propagate_move : followers[opcode];
 }
 
-void cpu_follow_poison(cpu_decoder *d, tile_op op, uint32_t first) {
-    follow_function follow = find_follower(tile_op_opcode(d->f, op));
-    if (d->program->poison && !d->failed && follow && first < d->program->insn_count)
-        follow(d, op, first);
+void cpu_propagate_poison(cpu_decoder *d, tile_op op, uint32_t first) {
+    propagate_function propagate = find_propagator(tile_op_opcode(d->f, op));
+    if (d->program->poison && !d->failed && propagate && first < d->program->insn_count)
+        propagate(d, op, first);
 }

@@ -37,8 +37,8 @@ static cpu_outcome run_integer(cpu_run *run, cpu_agent *agent, const cpu_insn *i
         int64_t x = tile_integer_read(scalar, a + i * size),
                 y = tile_integer_read(scalar, b + i * size);
         unsigned lane = i % run->program->lanes;
-        bool fine =
-            tile_fold_element(insn->opcode, scalar, insn->manner, x, y, 0, &value) || insn->poison;
+        bool fine = tile_fold_element(insn->opcode, scalar, insn->arith_flags, x, y, 0, &value) ||
+                    insn->poison;
         if (!fine && agent->mask >> lane & 1)
             return cpu_fault(run, agent, insn, (int)lane, "division by zero");
         tile_integer_write(to, result + i * to_size, value);
@@ -57,7 +57,7 @@ static cpu_outcome run_float(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
     for (uint32_t i = 0; i < insn->count; i++) {
         uint32_t at = i * size;
         double value = NAN; /* decoding has seen that there is a meaning */
-        tile_fold_real(insn->opcode, scalar, insn->manner, tile_scalar_read(scalar, a + at),
+        tile_fold_real(insn->opcode, scalar, insn->arith_flags, tile_scalar_read(scalar, a + at),
                        tile_scalar_read(scalar, b + at), tile_scalar_read(scalar, c + at), &value);
         tile_scalar_write(to, result + i * to_size, value);
     }
@@ -147,7 +147,7 @@ static cpu_outcome run_cast(cpu_run *run, cpu_agent *agent, const cpu_insn *insn
     char *to = cpu_at(run, agent, insn->result);
     unsigned from_size = tile_scalar_bytes(insn->from), size = tile_scalar_bytes(insn->scalar);
     for (uint32_t i = 0; i < insn->count; i++)
-        tile_cast_element(insn->from, insn->scalar, insn->manner, from + i * from_size,
+        tile_cast_element(insn->from, insn->scalar, insn->arith_flags, from + i * from_size,
                           to + i * size);
     return CPU_NEXT;
 }
@@ -184,7 +184,7 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
             return frequent[i].handler;
     double number;
     int64_t integer;
-    const tile_manner none = {.nan = false};
+    const tile_arith_flags none = {.nan = false};
     if (tile_scalar_is_floating(scalar))
         return tile_fold_real(opcode, scalar, none, 1, 1, 1, &number) ? run_float : NULL;
     return tile_fold_element(opcode, scalar, none, 1, 1, 1, &integer) ? run_integer : NULL;

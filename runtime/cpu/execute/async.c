@@ -56,7 +56,7 @@ CPU_HANDLER(cpu_run_copy_async) {
     cpu_view_position(run, agent, insn, insn->index, copy->at);
     copy->seen = tile_malloc(cpu_stage_bytes(insn->memory));
     if (!cpu_load_tile(run, agent, insn, &copy->view, copy->at, NULL, copy->seen)) return CPU_STOP;
-    copy->kept = cpu_keep_gather(run, agent, insn);
+    copy->kept = cpu_snapshot_gather(run, agent, insn);
     return cpu_shared_start_copy(run, agent, insn, -1, cpu_set_thread(agent, insn), target,
                                  cpu_stage_bytes(insn->memory))
                ? CPU_NEXT
@@ -220,14 +220,14 @@ CPU_HANDLER(cpu_run_mbarrier_cp_async) {
     return CPU_NEXT;
 }
 
-bool cpu_land_all(cpu_run *run, cpu_agent *agent) {
+bool cpu_complete_all_copies(cpu_run *run, cpu_agent *agent) {
     for (size_t i = 0; i < agent->copy_count; i++)
         if (!land(run, agent, &agent->copies[i], agent->copies[i].lanes)) return false;
     agent->copy_count = 0;
     return true;
 }
 
-void cpu_hand_over_copies(cpu_agent *to, cpu_agent *from) {
+void cpu_transfer_copies(cpu_agent *to, cpu_agent *from) {
     for (size_t i = 0; i < from->copy_count; i++) {
         cpu_copy *copy = add_copy(to, from->copies[i].insn);
         *copy = from->copies[i];

@@ -12,7 +12,7 @@
 
 /* One element ---------------------------------------------------------------------------------- */
 
-enum { MOST_BYTES = 8 };
+enum { MAX_BYTES = 8 };
 
 /* A sum in global memory takes subnormals for zeros, and gives none (PTX ISA, "atom"). */
 static double flush(double value) {
@@ -40,7 +40,7 @@ static void update_integer(const cpu_insn *insn, void *at, const void *operand) 
 /* desired: of compare and swap; old: where the old element goes, or NULL. True if it changes. */
 static bool update(const cpu_insn *insn, void *at, const void *operand, const void *desired,
                    void *old) {
-    char before[MOST_BYTES];
+    char before[MAX_BYTES];
     memcpy(before, at, insn->size);
     if (desired) {
         if (memcmp(at, operand, insn->size) == 0) memcpy(at, desired, insn->size);
@@ -141,8 +141,8 @@ static bool touch_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, oper
     const uint8_t *poison =
         insn->poison ? agent->poison + insn->operand[0] + element * insn->size : NULL;
     (void)o;
-    return cpu_touch_row(run, agent, insn, address, stride, 0, count, CPU_ATOMIC_UPDATE) &&
-           (!poison || cpu_poison_row_may_leave(run, agent, insn, poison, count, insn->size));
+    return cpu_access_row(run, agent, insn, address, stride, 0, count, CPU_ATOMIC_UPDATE) &&
+           (!poison || cpu_poison_row_may_escape(run, agent, insn, poison, count, insn->size));
 }
 
 static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, operands *o,
@@ -157,16 +157,16 @@ static bool update_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, ope
 }
 
 CPU_HANDLER(cpu_run_atomic) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     operands o = operands_of(run, agent, insn);
-    if (insn->releases) cpu_meet_own(run, agent);
+    if (insn->releases) cpu_sync_own_threads(run, agent);
     if (!visit_runs(run, agent, insn, &o, touch_run)) return CPU_STOP;
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
     o.released = cpu_begin_updates(run, agent, insn);
     visit_runs(run, agent, insn, &o, update_run);
     cpu_known_drop(o.released);
-    if (insn->acquires) cpu_meet_own(run, agent);
-    return cpu_rest_from_updates(run, agent, insn, o.changed);
+    if (insn->acquires) cpu_sync_own_threads(run, agent);
+    return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
 /* Where one element of a buffer is, given by all of its coordinates. False after a report. */
@@ -211,7 +211,7 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     if (!is_active(o, element)) return true;
     bool fine = stores ? cpu_shared_write(run, agent, insn, -1, thread, offset, insn->size)
                        : cpu_shared_update(run, agent, insn, -1, thread, offset, insn->size);
-    if (!fine || (poison && !cpu_poison_row_may_leave(run, agent, insn, poison, 1, insn->size)))
+    if (!fine || (poison && !cpu_poison_row_may_escape(run, agent, insn, poison, 1, insn->size)))
         return false;
     if (orders(run, insn, o))
         cpu_update_word(run, agent, insn, cpu_shared_word(run, agent, offset), o->released);
@@ -221,8 +221,9 @@ static bool update_shared(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 
 /* None of a row's elements that are outside of the buffer, before `first` and from `end` on, is to
  * be touched; false after a report. */
-static bool leaves_none_out(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const operands *o,
-                            const cpu_rows *rows, int64_t row, int64_t first, int64_t end) {
+static bool covers_all_elements(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                const operands *o, const cpu_rows *rows, int64_t row, int64_t first,
+                                int64_t end) {
     for (int64_t i = 0; i < rows->length; i++) {
         if ((i >= first && i < end) || !is_active(o, row * rows->length + i)) continue;
         cpu_fault(run, agent, insn, -1,
@@ -251,7 +252,8 @@ static bool update_points(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_rows rows = cpu_walk_rows(run, agent, insn, &stage, at, buffer->rank);
     for (int64_t row = 0; row < rows.rows; row++) {
         uint64_t offset = cpu_find_row(&rows, row, &first, &end);
-        if (insn->gather->within && !leaves_none_out(run, agent, insn, o, &rows, row, first, end))
+        if (insn->gather->within &&
+            !covers_all_elements(run, agent, insn, o, &rows, row, first, end))
             return false;
         for (int64_t i = first; i < end; i++)
             if (!update_shared(run, agent, insn, o,
@@ -281,13 +283,13 @@ static bool update_buffer(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 CPU_HANDLER(cpu_run_atomic_shared) {
     operands o = operands_of(run, agent, insn);
     if (o.old) memset(o.old, 0, (size_t)insn->count * insn->size);
-    if (insn->releases) cpu_meet_own(run, agent);
+    if (insn->releases) cpu_sync_own_threads(run, agent);
     o.released = cpu_begin_updates(run, agent, insn);
     bool fine = update_buffer(run, agent, insn, &o);
     cpu_known_drop(o.released);
     if (!fine) return CPU_STOP;
-    if (insn->acquires) cpu_meet_own(run, agent);
-    return cpu_rest_from_updates(run, agent, insn, o.changed);
+    if (insn->acquires) cpu_sync_own_threads(run, agent);
+    return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
 CPU_HANDLER(cpu_run_by_element) {
@@ -335,12 +337,12 @@ static void update_global(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     cpu_count_sectors(run, active, addresses);
 }
 
-static bool may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t active) {
-    return !insn->poison || cpu_poison_may_leave(run, agent, insn, active);
+static bool may_escape(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint32_t active) {
+    return !insn->poison || cpu_poison_may_escape(run, agent, insn, active);
 }
 
 CPU_HANDLER(cpu_run_atomic_global) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES;
     uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
@@ -348,18 +350,18 @@ CPU_HANDLER(cpu_run_atomic_global) {
     cpu_global_addresses(run, agent, insn, memory_of(insn), active, addresses);
     if (!cpu_global_lanes(run, agent, insn, active, addresses, elements * insn->size,
                           CPU_ATOMIC_UPDATE) ||
-        !may_leave(run, agent, insn, active))
+        !may_escape(run, agent, insn, active))
         return CPU_STOP;
     clear_old(agent, insn, &o);
     o.released = cpu_begin_updates(run, agent, insn);
     update_global(run, agent, insn, &o, active, addresses, 0, elements);
     cpu_known_drop(o.released);
-    return cpu_rest_from_updates(run, agent, insn, o.changed);
+    return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
 /* At level 2, element by element: each is inside of the view or not. */
 CPU_HANDLER(cpu_run_atomic_lanes_view) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES;
     uint32_t active = cpu_active_lanes(run, agent, insn, (unsigned)insn->integer);
@@ -368,7 +370,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_view) {
     for (uint32_t e = 0; e < elements; e++) {
         uint32_t inside = cpu_view_lanes(run, agent, insn, memory, e, active, addresses);
         if (!cpu_global_lanes(run, agent, insn, inside, addresses, insn->size, CPU_ATOMIC_UPDATE) ||
-            !cpu_poison_element_may_leave(run, agent, insn, e, inside))
+            !cpu_poison_element_may_escape(run, agent, insn, e, inside))
             return CPU_STOP;
     }
     clear_old(agent, insn, &o);
@@ -378,7 +380,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_view) {
         update_global(run, agent, insn, &o, inside, addresses, e, 1);
     }
     cpu_known_drop(o.released);
-    return cpu_rest_from_updates(run, agent, insn, o.changed);
+    return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
 CPU_HANDLER(cpu_run_atomic_lanes_shared) {
@@ -387,7 +389,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
     operands o = operands_of(run, agent, insn);
     if (!cpu_shared_offsets(run, agent, insn, memory_of(insn), insn->index, active, bytes,
                             offsets) ||
-        !may_leave(run, agent, insn, active))
+        !may_escape(run, agent, insn, active))
         return CPU_STOP;
     clear_old(agent, insn, &o);
     o.released = insn->releases ? cpu_barrier_release(run, agent, active)
@@ -408,7 +410,7 @@ CPU_HANDLER(cpu_run_atomic_lanes_shared) {
     cpu_known_drop(o.released);
     if (!fine) return CPU_STOP;
     cpu_count_conflicts(run, active, offsets, bytes);
-    return cpu_rest_from_updates(run, agent, insn, o.changed);
+    return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
 /* Order ---------------------------------------------------------------------------------------- */

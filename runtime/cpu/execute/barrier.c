@@ -30,29 +30,30 @@ static const cpu_barrier *barrier_of(const cpu_agent *agent) {
 /* Coming --------------------------------------------------------------------------------------- */
 
 /* why: what is wrong about coming, in words that go on after the barrier's name. */
-static cpu_outcome refuse(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+static cpu_outcome reject(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
                           const cpu_barrier *barrier, const char *why) {
     tile_arena scratch = {0};
     cpu_fault(run, agent, insn, -1,
               "arrives at %s %s: %u of %u warps have arrived, and it is not complete",
-              barrier_name(&scratch, agent->block, barrier), why, barrier->come, barrier->wanted);
+              barrier_name(&scratch, agent->block, barrier), why, barrier->arrived_warps,
+              barrier->expected_warps);
     tile_report(run->context, TILE_NOTE, barrier->first->loc, "the first one arrived here");
     tile_arena_reset(&scratch);
     return CPU_STOP;
 }
 
 /* The agents whose threads wait: where the block is one of them, those of its roles as well. */
-static uint64_t with_roles(const cpu_run *run, uint64_t waiting) {
+static uint64_t add_role_agents(const cpu_run *run, uint64_t waiting) {
     return run->program->lanes == 1 && waiting & 1 ? UINT64_MAX : waiting;
 }
 
 /* These know of each other, and of those that `arrived` and went on. */
-static void meet(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arrived) {
+static void synchronize(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arrived) {
     cpu_clock *clocks[CPU_MAX_AGENTS];
     unsigned count = 0;
     for (unsigned a = 0; a < run->program->agents; a++)
         if (agents >> a & 1) clocks[count++] = &block->agents[a].clock;
-    if (count) cpu_clock_meet(clocks, count);
+    if (count) cpu_clock_join(clocks, count);
     for (unsigned a = 0; a < run->program->agents; a++) {
         cpu_agent *agent = &block->agents[a];
         if (!(agents >> a & 1)) continue;
@@ -64,7 +65,7 @@ static void meet(cpu_run *run, cpu_block *block, uint64_t agents, cpu_known *arr
 }
 
 static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
-    meet(run, block, with_roles(run, barrier->waiting), barrier->arrived.known);
+    synchronize(run, block, add_role_agents(run, barrier->waiting), barrier->arrived.known);
     for (unsigned a = 0; a < run->program->agents; a++) {
         if (!(barrier->waiting >> a & 1)) continue;
         block->agents[a].state = CPU_READY;
@@ -75,25 +76,25 @@ static void complete(cpu_run *run, cpu_block *block, cpu_barrier *barrier) {
     run->counts->barriers++;
 }
 
-void cpu_meet_own(cpu_run *run, cpu_agent *agent) {
-    meet(run, agent->block, with_roles(run, UINT64_C(1) << agent->index), NULL);
+void cpu_sync_own_threads(cpu_run *run, cpu_agent *agent) {
+    synchronize(run, agent->block, add_role_agents(run, UINT64_C(1) << agent->index), NULL);
 }
 
-cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                unsigned number, unsigned wanted, bool waits) {
+cpu_outcome cpu_arrive_at_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                  unsigned number, unsigned expected_warps, bool waits) {
     cpu_barrier *barrier = &agent->block->barriers[number];
     uint64_t self = UINT64_C(1) << agent->index;
-    if (!barrier->come) {
-        barrier->wanted = wanted;
+    if (!barrier->arrived_warps) {
+        barrier->expected_warps = expected_warps;
         barrier->first = insn;
     }
-    if (barrier->wanted != wanted)
-        return refuse(run, agent, insn, barrier, "for another number of warps");
-    if (barrier->here & self) return refuse(run, agent, insn, barrier, "again");
-    if (barrier->come + agent->weight > wanted)
-        return refuse(run, agent, insn, barrier, "with too many warps");
-    barrier->come += agent->weight;
-    barrier->here |= self;
+    if (barrier->expected_warps != expected_warps)
+        return reject(run, agent, insn, barrier, "for another number of warps");
+    if (barrier->arrived_agents & self) return reject(run, agent, insn, barrier, "again");
+    if (barrier->arrived_warps + agent->weight > expected_warps)
+        return reject(run, agent, insn, barrier, "with too many warps");
+    barrier->arrived_warps += agent->weight;
+    barrier->arrived_agents |= self;
     if (waits) {
         barrier->waiting |= self;
         agent->state = CPU_AT_BARRIER;
@@ -103,7 +104,7 @@ cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *
         cpu_known_drop(known);
     }
     bool alone = barrier->waiting == self;
-    if (barrier->come == wanted) complete(run, agent->block, barrier);
+    if (barrier->arrived_warps == expected_warps) complete(run, agent->block, barrier);
     if (!waits) return CPU_NEXT;
     /* The last one to come is not the first one to go on. */
     return agent->state == CPU_READY && alone ? CPU_JUMP : CPU_PAUSE;
@@ -144,7 +145,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
             tile_report(run->context, TILE_NOTE, insn->loc,
                         "%s %s here for %s, where %u of %u warps have arrived",
                         cpu_agent_name(&scratch, run, agent), agent->weight > 1 ? "wait" : "waits",
-                        name, barrier->come, barrier->wanted);
+                        name, barrier->arrived_warps, barrier->expected_warps);
         else if (ended && barrier == block->barriers)
             cpu_fault(run, agent, insn, -1,
                       "barrier reached by part of the block: %u of %u warps have ended", ended,
@@ -152,7 +153,7 @@ void cpu_report_stuck(cpu_run *run, cpu_block *block) {
         else
             cpu_fault(run, agent, insn, -1,
                       "deadlock: %u of %u warps have arrived at %s, and no other one will",
-                      barrier->come, barrier->wanted, name);
+                      barrier->arrived_warps, barrier->expected_warps, name);
         first = false;
     }
     tile_arena_reset(&scratch);
@@ -162,11 +163,12 @@ bool cpu_barriers_may_end(cpu_run *run, cpu_block *block) {
     for (unsigned i = 0; i < CPU_BARRIERS; i++) {
         const cpu_barrier *barrier = &block->barriers[i];
         tile_arena scratch = {0};
-        if (!barrier->come) continue;
-        cpu_fault(run, &block->agents[__builtin_ctzll(barrier->here)], barrier->first, -1,
+        if (!barrier->arrived_warps) continue;
+        cpu_fault(run, &block->agents[__builtin_ctzll(barrier->arrived_agents)], barrier->first, -1,
                   "the block ends, and %s is not complete: %u of %u warps have arrived, and the "
                   "others never did",
-                  barrier_name(&scratch, block, barrier), barrier->come, barrier->wanted);
+                  barrier_name(&scratch, block, barrier), barrier->arrived_warps,
+                  barrier->expected_warps);
         tile_arena_reset(&scratch);
         return false;
     }

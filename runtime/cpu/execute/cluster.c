@@ -55,7 +55,7 @@ static void complete(cpu_run *run, cpu_cluster *cluster) {
     cpu_clock_stop(&cluster->arrived);
     cluster->arrived = cluster->arriving;
     cluster->arriving = (cpu_clock){.known = NULL};
-    cluster->come = 0;
+    cluster->arrived_warps = 0;
     cluster->rounds++;
     run->counts->barriers++;
     for (unsigned b = 0; b < cluster->count; b++)
@@ -68,12 +68,12 @@ static void complete(cpu_run *run, cpu_cluster *cluster) {
 /* flag: relaxed */
 CPU_HANDLER(cpu_run_cluster_arrive) {
     cpu_cluster *cluster = agent->block->cluster;
-    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
+    if (!cpu_all_lanes_active(run, agent, insn)) return CPU_STOP;
     if (agent->has_arrived)
         return cpu_fault(run, agent, insn, -1,
                          "arrives at the cluster's barrier again; `cluster_wait` comes first");
     agent->has_arrived = true;
-    agent->arrived_relaxed = insn->flag;
+    agent->arrived_without_order = insn->flag;
     agent->round = cluster->rounds;
     if (!insn->flag) {
         cpu_known *known = cpu_clock_release(&agent->clock);
@@ -81,14 +81,14 @@ CPU_HANDLER(cpu_run_cluster_arrive) {
         cpu_known_drop(known);
         agent->arrived_at = agent->clock.time;
     }
-    cluster->come += agent->weight;
-    if (cluster->come == cluster->count * run->program->warps) complete(run, cluster);
+    cluster->arrived_warps += agent->weight;
+    if (cluster->arrived_warps == cluster->count * run->program->warps) complete(run, cluster);
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_cluster_wait) {
     cpu_cluster *cluster = agent->block->cluster;
-    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
+    if (!cpu_all_lanes_active(run, agent, insn)) return CPU_STOP;
     if (!agent->has_arrived)
         return cpu_fault(run, agent, insn, -1,
                          "waits at the cluster's barrier without having arrived; `cluster_arrive` "
@@ -98,8 +98,8 @@ CPU_HANDLER(cpu_run_cluster_wait) {
         return CPU_PAUSE;
     }
     cpu_clock_acquire(&agent->clock, cluster->arrived.known);
-    if (!agent->arrived_relaxed) agent->since = agent->arrived_at;
-    if (!agent->arrived_relaxed) agent->touched = UINT32_MAX; /* or since it arrived */
+    if (!agent->arrived_without_order) agent->since = agent->arrived_at;
+    if (!agent->arrived_without_order) agent->touched = UINT32_MAX; /* or since it arrived */
     agent->has_arrived = false;
     agent->meetings++;
     return CPU_NEXT;
@@ -149,7 +149,7 @@ static bool phases_are_stuck(cpu_run *run, const cpu_cluster *cluster) {
 bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     const cpu_agent *first = NULL;
     if (count_state(run, cluster, CPU_READY) || count_state(run, cluster, CPU_WAITING) ||
-        count_state(run, cluster, CPU_RESTING))
+        count_state(run, cluster, CPU_PREEMPTED))
         return false;
     for (unsigned b = 0; b < cluster->count; b++)
         for (unsigned a = 0; a < run->program->agents && !first; a++)
@@ -159,7 +159,7 @@ bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster) {
     cpu_fault(run, first, &run->program->insns[first->pc], -1,
               "deadlock: %u of %u warps have arrived at the cluster's barrier, and no other one "
               "will",
-              cluster->come, cluster->count * run->program->warps);
+              cluster->arrived_warps, cluster->count * run->program->warps);
     note_missing(run, cluster);
     return true;
 }
@@ -240,8 +240,8 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
 static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visit *visit) {
     bool lane = visit->lane >= 0;
     uint64_t key = lane ? cpu_lane_key(agent, (unsigned)visit->lane) : agent;
-    return cpu_clock_knows(clock, agent + CPU_LOADED, visit->time) ||
-           cpu_clock_knows(clock, key + CPU_LOADED, visit->time) ||
+    return cpu_clock_knows(clock, agent + CPU_LOADS_DONE, visit->time) ||
+           cpu_clock_knows(clock, key + CPU_LOADS_DONE, visit->time) ||
            cpu_clock_knows(clock, key, visit->time);
 }
 
@@ -256,7 +256,7 @@ static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent
     return known;
 }
 
-bool cpu_may_end(cpu_run *run, cpu_block *block) {
+bool cpu_block_may_end(cpu_run *run, cpu_block *block) {
     unsigned agents = run->program->agents, count = block->cluster->count * agents;
     for (unsigned i = 0; block->visits && i < 2 * count; i++) {
         const cpu_visit *visit = &block->visits[i];

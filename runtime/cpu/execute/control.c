@@ -134,18 +134,19 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to) {
     cpu_set_elements(d, insn, type);
     insn->operand[0] = place;
     insn->result = to;
-    cpu_follow_poison_move(d, op, from);
+    cpu_propagate_poison_move(d, op, from);
 }
 
 CPU_HANDLER(cpu_run_end) {
     (void)insn;
-    if (!cpu_land_all(run, agent) || !cpu_end_products(run, agent) || !cpu_end_bulks(run, agent))
+    if (!cpu_complete_all_copies(run, agent) || !cpu_end_products(run, agent) ||
+        !cpu_end_bulks(run, agent))
         return CPU_STOP;
     agent->state = CPU_DONE;
     return CPU_PAUSE;
 }
 
-bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+bool cpu_all_lanes_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     if (agent->mask == (run->program->lanes == CPU_LANES ? UINT32_MAX : 1)) return true;
     cpu_fault(run, agent, insn, -1,
               "barrier reached by part of the block: lanes %#" PRIx32 " of the warp", agent->mask);
@@ -155,9 +156,9 @@ bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
 /* order: the barrier's number by group, count: the warps that meet; flag: without waiting for them.
  */
 CPU_HANDLER(cpu_run_sync) {
-    if (!cpu_whole_agent(run, agent, insn)) return CPU_STOP;
+    if (!cpu_all_lanes_active(run, agent, insn)) return CPU_STOP;
     unsigned number = (unsigned)insn->order[agent->group];
-    return cpu_come_to_barrier(run, agent, insn, number, insn->count, !insn->flag);
+    return cpu_arrive_at_barrier(run, agent, insn, number, insn->count, !insn->flag);
 }
 
 /* Ids and references --------------------------------------------------------------------------- */

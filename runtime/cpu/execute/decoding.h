@@ -12,7 +12,7 @@ void cpu_add_move(cpu_decoder *d, tile_op op, tile_value from, uint32_t to);
 void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 
 /* wgmma.c: the text after a '%' where either buffer is meant; NULL: there is none. */
-const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs);
+const char *cpu_operand_or_buffer_name(cpu_decoder *d, const char *lhs, const char *rhs);
 
 /* parallel.c: the extents, NULL after a report; an instruction that sets or counts the coordinates;
  * elements of the results, as the region yields them; an access to an element of a view, the

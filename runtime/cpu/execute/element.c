@@ -49,14 +49,14 @@ CPU_HANDLER(cpu_run_ld_view) {
 }
 
 CPU_HANDLER(cpu_run_st_view) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint32_t active = cpu_active_lanes(run, agent, insn, 2);
     const char *from = cpu_at(run, agent, insn->operand[0]);
     for (unsigned e = 0; e < insn->count / CPU_LANES; e++) {
         uint64_t addresses[CPU_LANES] = {0};
         uint32_t inside = cpu_view_lanes(run, agent, insn, 1, e, active, addresses);
         if (!cpu_global_lanes(run, agent, insn, inside, addresses, insn->size, CPU_WRITE) ||
-            !cpu_poison_element_may_leave(run, agent, insn, e, inside))
+            !cpu_poison_element_may_escape(run, agent, insn, e, inside))
             return CPU_STOP;
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
             if (inside >> lane & 1)

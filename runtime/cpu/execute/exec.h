@@ -17,11 +17,11 @@ cpu_handler cpu_arith_handler(tile_opcode opcode, tile_scalar scalar, tile_scala
 
 /* barrier.c: the agent comes to barrier `number`, where `wanted` warps meet, and waits for them or
  * goes on. What waits starts again behind the instruction. */
-cpu_outcome cpu_come_to_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                unsigned number, unsigned wanted, bool waits);
+cpu_outcome cpu_arrive_at_barrier(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                  unsigned number, unsigned wanted, bool waits);
 /* Level 2: what the agent's threads have done happens before what any of them does from now on, as
  * at the barrier that code for what the agent executes has here. */
-void cpu_meet_own(cpu_run *run, cpu_agent *agent);
+void cpu_sync_own_threads(cpu_run *run, cpu_agent *agent);
 /* Reports that nobody will ever come to the barriers that all agents of the block wait at. */
 void cpu_report_stuck(cpu_run *run, cpu_block *block);
 /* False after a report: arrivals at a barrier that never became complete. */
@@ -34,7 +34,7 @@ cpu_cluster *cpu_cluster_create(unsigned blocks);
 void cpu_leave_cluster(cpu_block *block);
 /* The block has reached its end: whether no other one may access its shared memory after this, else
  * a report. */
-bool cpu_may_end(cpu_run *run, cpu_block *block);
+bool cpu_block_may_end(cpu_run *run, cpu_block *block);
 /* Whether nobody in the cluster will ever go on, after a report. */
 bool cpu_cluster_is_stuck(cpu_run *run, const cpu_cluster *cluster);
 
@@ -45,9 +45,9 @@ void cpu_claims_destroy(cpu_claims *claims);
 uint64_t cpu_product_size(const cpu_product *product);
 
 /* ordered_issue.c */
-void cpu_clear_turns(cpu_block *block);
+void cpu_clear_ordered_issue(cpu_block *block);
 /* False after a report: a warpgroup waits for a turn, or has one that it has not waited for. */
-bool cpu_turns_may_end(cpu_run *run, const cpu_block *block);
+bool cpu_ordered_issue_may_end(cpu_run *run, const cpu_block *block);
 
 /* schedule.c: runs all blocks. */
 tile_status cpu_execute(cpu_run *run);
@@ -56,17 +56,17 @@ tile_status cpu_execute(cpu_run *run);
  *
  * Called first by what writes global memory: true if the agent rests here; then the handler returns
  * CPU_PAUSE. */
-bool cpu_rests_before(cpu_run *run, cpu_agent *agent);
+bool cpu_maybe_preempt(cpu_run *run, cpu_agent *agent);
 /* What a release returns when it is done. */
-cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent);
+cpu_outcome cpu_maybe_preempt_after(cpu_run *run, cpu_agent *agent);
 /* What an atomic update of global memory returns. Where many in a row have changed nothing, the
  * agent may be waiting in a loop: it lets other blocks go on. */
-cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                  bool changed);
+cpu_outcome cpu_yield_after_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                    bool changed);
 
 /* The agent has looked for something without success, many times: other blocks go on. The handler
  * returns CPU_PAUSE. */
-void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent);
+void cpu_yield_spin(cpu_run *run, cpu_agent *agent);
 
 /* control.c */
 CPU_HANDLER(cpu_run_loop_enter); /* operands: begin, end, step; result: the induction variable */
@@ -83,7 +83,7 @@ CPU_HANDLER(cpu_run_region_end);
 CPU_HANDLER(cpu_run_move);
 CPU_HANDLER(cpu_run_end);
 /* False, after a report, if a lane of the agent is missing at a barrier. */
-bool cpu_whole_agent(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
+bool cpu_all_lanes_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 CPU_HANDLER(cpu_run_sync);
 CPU_HANDLER(cpu_run_roles);
 CPU_HANDLER(cpu_run_role_end); /* target: behind the roles */
@@ -134,8 +134,8 @@ CPU_HANDLER(cpu_run_bulk_wait); /* flag: until the sources have been read */
 /* At the agent's end: false after a report if a store still reads shared memory. */
 bool cpu_end_bulks(cpu_run *run, cpu_agent *agent);
 void cpu_drop_bulks(cpu_agent *agent);
-/* Level 2: as cpu_hand_over_copies. */
-void cpu_hand_over_bulks(cpu_agent *to, cpu_agent *from);
+/* Level 2: as cpu_transfer_copies. */
+void cpu_transfer_bulks(cpu_agent *to, cpu_agent *from);
 
 /* mbarrier.c: level 2; second_count: its count */
 CPU_HANDLER(cpu_run_alloc_barrier);
@@ -164,7 +164,7 @@ CPU_HANDLER(cpu_run_match); /* size: of an element */
 CPU_HANDLER(cpu_run_asm);
 
 /* mixed.c */
-CPU_HANDLER(cpu_run_meet);
+CPU_HANDLER(cpu_run_join_agents);
 CPU_HANDLER(cpu_run_spread);         /* operand 0: a place of the block's agent */
 CPU_HANDLER(cpu_run_fetch);          /* the same of the first warp's */
 CPU_HANDLER(cpu_run_to_fragment);    /* elements: where they lie; operand 0 is the block's */
@@ -184,9 +184,9 @@ CPU_HANDLER(cpu_run_mbarrier_cp_async); /* flag: noinc */
 CPU_HANDLER(cpu_run_wait_group);
 CPU_HANDLER(cpu_run_fence_async);
 /* Lets everything land that the agent still has in flight, at its end. */
-bool cpu_land_all(cpu_run *run, cpu_agent *agent);
+bool cpu_complete_all_copies(cpu_run *run, cpu_agent *agent);
 /* Level 2: what one agent has in flight becomes another one's, in groups of its own. */
-void cpu_hand_over_copies(cpu_agent *to, cpu_agent *from);
+void cpu_transfer_copies(cpu_agent *to, cpu_agent *from);
 
 /* thread.c: level 3 */
 CPU_HANDLER(cpu_run_ld_global);
@@ -199,7 +199,7 @@ CPU_HANDLER(cpu_run_stmatrix);
 CPU_HANDLER(cpu_run_wait_acquire);
 CPU_HANDLER(cpu_run_st_release);
 /* False, after a report, if a lane of the warp is missing. */
-bool cpu_whole_warp(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
+bool cpu_full_warp_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn);
 /* The lanes of the mask whose predicate (if there is one, as this operand) holds. */
 uint32_t cpu_active_lanes(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                           unsigned predicate);
@@ -277,8 +277,8 @@ bool cpu_next_run(const cpu_rows *walk, int64_t row, int64_t *first, int64_t end
 /* Where a row starts, and which of its elements [*first, *end) are inside of the extents. */
 uint64_t cpu_find_row(const cpu_rows *walk, int64_t row, int64_t *first, int64_t *end);
 /* Elements [first, end) of a row are touched: false after a report. */
-bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
-                   int64_t stride, int64_t first, int64_t end, cpu_access access);
+bool cpu_access_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                    int64_t stride, int64_t first, int64_t end, cpu_access access);
 /* The coordinates of an element operand of a view. */
 void cpu_view_position(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
                        const uint32_t *index, int64_t at[TILE_MAX_RANK]);
@@ -291,11 +291,11 @@ bool cpu_store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const 
                     const int64_t at[TILE_MAX_RANK], const uint8_t *kept, const char *from);
 /* The index tiles and the predicate as they are now, for an access that happens later, to be freed:
  * `kept` of these two, NULL where there are none. */
-uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn);
+uint8_t *cpu_snapshot_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn);
 /* Whether none of the elements that it would write is poison; false after a report. poison: theirs,
  * NULL if there is none. */
-bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                        const int64_t at[TILE_MAX_RANK], const uint8_t *poison);
+bool cpu_tile_may_escape(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                         const int64_t at[TILE_MAX_RANK], const uint8_t *poison);
 /* Where a stage is in the block's shared memory; false after a report. */
 bool cpu_stage_offset(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, unsigned operand,
                       const uint32_t *index, uint32_t index_count, const tile_type *buffer,

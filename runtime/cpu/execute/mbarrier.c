@@ -26,9 +26,9 @@ static void create(const cpu_run *run, cpu_block *block) {
 
 static void forget(cpu_mbarrier *barrier) {
     cpu_clock_stop(&barrier->arriving);
-    cpu_clock_stop(&barrier->from_afar);
+    cpu_clock_stop(&barrier->from_remote);
     cpu_known_drop(barrier->complete);
-    cpu_known_drop(barrier->complete_afar);
+    cpu_known_drop(barrier->completed_remotely);
 }
 
 void cpu_clear_mbarriers(const cpu_run *run, cpu_block *block) {
@@ -164,7 +164,7 @@ CPU_HANDLER(cpu_run_alloc_barrier) {
         at.barrier->fenced = true;
     }
     if (run->program->of_warps) return CPU_NEXT;
-    return cpu_come_to_barrier(run, agent, insn, 0, run->program->warps, true);
+    return cpu_arrive_at_barrier(run, agent, insn, 0, run->program->warps, true);
 }
 
 CPU_HANDLER(cpu_run_mbarrier_init) {
@@ -198,18 +198,18 @@ CPU_HANDLER(cpu_run_mbarrier_fence) {
 cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t lanes) {
     uint64_t parts[CPU_LANES + 1];
     unsigned count = 0;
-    bool apart = agent->clock.apart && lanes & agent->apart_lanes;
-    bool all = !(agent->touched & ~lanes) && (apart || !agent->clock.apart);
+    bool partial = agent->clock.partial && lanes & agent->partial_lanes;
+    bool all = !(agent->touched & ~lanes) && (partial || !agent->clock.partial);
     if (run->program->lanes == 1 || all) return cpu_clock_release(&agent->clock);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         if (lanes >> lane & 1) parts[count++] = cpu_lane_key(agent->clock.agent, lane);
     parts[count++] = cpu_warp_key(agent->clock.agent);
-    return cpu_clock_release_part(&agent->clock, agent->since, parts, count, apart);
+    return cpu_clock_release_part(&agent->clock, agent->since, parts, count, partial);
 }
 
 static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
     return cpu_clock_knows(&b->arriving, number, time) ||
-           cpu_clock_knows(&b->arriving, number + CPU_LOADED, time) ||
+           cpu_clock_knows(&b->arriving, number + CPU_LOADS_DONE, time) ||
            cpu_clock_knows(&b->arriving, number + CPU_CAUSED, time);
 }
 
@@ -258,11 +258,11 @@ static bool check_waits(cpu_run *run, cpu_mbarrier_at at) {
 static bool check_copies(cpu_run *run, cpu_mbarrier_at at) {
     const cpu_mbarrier *b = at.barrier;
     const cpu_insn *insn = b->expected ? b->expected : b->last;
-    if (b->under_way <= 0) return true;
+    if (b->pending_transfers <= 0) return true;
     cpu_fault(run, b->last_agent ? b->last_agent : &at.owner->agents[0], insn ? insn : b->init, -1,
               "phase %" PRId64 " of a barrier, number %u of its buffer, is complete, and %" PRId64
               " bytes of copies that it counts are under way: fewer bytes are expected than copied",
-              b->phase, at.index, b->under_way);
+              b->phase, at.index, b->pending_transfers);
     return false;
 }
 
@@ -283,7 +283,7 @@ static bool check_expectations(cpu_run *run, cpu_mbarrier_at at) {
 }
 
 /* The next phase begins where nothing is missing. */
-static bool settle(cpu_run *run, cpu_mbarrier_at at) {
+static bool try_complete_phase(cpu_run *run, cpu_mbarrier_at at) {
     cpu_mbarrier *b = at.barrier;
     if (b->pending || b->bytes) return true;
     if (!check_copies(run, at) || !check_expectations(run, at) || !check_waits(run, at))
@@ -292,9 +292,9 @@ static bool settle(cpu_run *run, cpu_mbarrier_at at) {
     b->complete = cpu_clock_release(&b->arriving);
     cpu_known_drop(b->arriving.known);
     b->arriving.known = NULL;
-    cpu_known_drop(b->complete_afar);
-    b->complete_afar = b->from_afar.known;
-    b->from_afar.known = NULL;
+    cpu_known_drop(b->completed_remotely);
+    b->completed_remotely = b->from_remote.known;
+    b->from_remote.known = NULL;
     b->phase++;
     b->pending = b->count;
     run->counts->barriers++;
@@ -309,10 +309,10 @@ static void release_to(cpu_mbarrier *b, const cpu_insn *insn, bool afar, cpu_kno
         cpu_clock_acquire(&b->arriving, known);
         return;
     }
-    cpu_known *done = cpu_known_weaken(known, CPU_LOADED);
+    cpu_known *done = cpu_known_weaken(known, CPU_LOADS_DONE);
     cpu_clock_acquire(&b->arriving, done);
     cpu_known_drop(done);
-    if (insn->scope == TILE_WORD_scope_cluster) cpu_clock_acquire(&b->from_afar, known);
+    if (insn->scope == TILE_WORD_scope_cluster) cpu_clock_acquire(&b->from_remote, known);
 }
 
 /* An arrival closes what it comes behind: of its own warp, or known to it. */
@@ -346,7 +346,7 @@ bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
     b->pending -= count;
     b->last = insn;
     b->last_agent = agent;
-    return settle(run, at);
+    return try_complete_phase(run, at);
 }
 
 static void open_expectation(cpu_agent *agent, const cpu_insn *insn, int lane, cpu_mbarrier *b) {
@@ -379,10 +379,10 @@ bool cpu_barrier_complete(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
             run, agent, insn, lane, at,
             "is not visible to asynchronous copies: add mbarrier_fence after its mbarrier_init");
     b->bytes -= bytes;
-    b->under_way -= bytes;
+    b->pending_transfers -= bytes;
     cpu_clock_acquire(&b->arriving, known);
     cpu_clock_acquire(&b->arriving, agent->block->cause);
-    return settle(run, at);
+    return try_complete_phase(run, at);
 }
 
 /* Ending --------------------------------------------------------------------------------------- */

@@ -27,17 +27,17 @@ typedef struct cpu_expectation {
 } cpu_expectation;
 
 typedef struct cpu_mbarrier {
-    uint32_t count;    /* arrivals of each phase; 0: not initialised */
-    uint32_t pending;  /* that are missing in this one */
-    int64_t bytes;     /* expected and not written yet; below 0: the other way round */
-    int64_t under_way; /* bytes that copies have begun to write, to be counted here */
-    int64_t phase;     /* the one that is not complete, from 0 */
-    bool fenced;       /* blocks of the cluster and copies in the background may see it */
+    uint32_t count;            /* arrivals of each phase; 0: not initialised */
+    uint32_t pending;          /* that are missing in this one */
+    int64_t bytes;             /* expected and not written yet; below 0: the other way round */
+    int64_t pending_transfers; /* bytes that copies have begun to write, to be counted here */
+    int64_t phase;             /* the one that is not complete, from 0 */
+    bool fenced;               /* blocks of the cluster and copies in the background may see it */
     uint64_t key;
-    cpu_clock arriving;  /* knows what those know who have arrived in this phase */
-    cpu_clock from_afar; /* the same of other blocks, for waits of the cluster's scope only */
-    cpu_known *complete, *complete_afar; /* what those knew who arrived in the last one */
-    uint64_t init_agent;                 /* who has initialised it */
+    cpu_clock arriving;    /* knows what those know who have arrived in this phase */
+    cpu_clock from_remote; /* the same of other blocks, for waits of the cluster's scope only */
+    cpu_known *complete, *completed_remotely; /* what those knew who arrived in the last one */
+    uint64_t init_agent;                      /* who has initialised it */
     uint32_t init_time;
     unsigned init_lane;
     const cpu_insn *init, *last, *expected; /* the last arrival, the last expectation */
@@ -71,7 +71,7 @@ bool cpu_barrier_arrive(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, in
                         cpu_mbarrier_at at, unsigned count, cpu_known *known);
 /* A copy of so many bytes begins in the background, that the barrier will count. */
 static inline void cpu_barrier_begin(cpu_mbarrier *barrier, int64_t bytes) {
-    barrier->under_way += bytes;
+    barrier->pending_transfers += bytes;
 }
 /* Bytes have been written in the background, by what agent and insn started; known: what the
  * writing happens after, and the writing itself. */
@@ -95,11 +95,12 @@ void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first);
 
 /* Does it, and frees data, which is one piece of memory; drops nothing else. False after a report.
  */
-typedef bool (*cpu_land_function)(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known);
+typedef bool (*cpu_completion_function)(cpu_run *run, cpu_agent *agent, void *data,
+                                        cpu_known *known);
 /* known: what is known to whom it tells; taken over, may be NULL. */
-void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_known *known);
+void cpu_start_flight(cpu_agent *agent, cpu_completion_function land, void *data, cpu_known *known);
 /* Lands the oldest one. False after a report; *landed: there was one. */
-bool cpu_land_next(cpu_run *run, cpu_block *block, bool *landed);
+bool cpu_complete_next_flight(cpu_run *run, cpu_block *block, bool *landed);
 /* After a fault: none of them will. */
 void cpu_drop_flights(cpu_block *block);
 

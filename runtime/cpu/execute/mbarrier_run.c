@@ -59,25 +59,25 @@ CPU_HANDLER(cpu_run_mbarrier_expect) {
 
 /* Waiting -------------------------------------------------------------------------------------- */
 
-typedef enum found { FOUND_COMPLETE, FOUND_INCOMPLETE, FOUND_FAULT } found;
+typedef enum test_outcome { PHASE_COMPLETE, PHASE_INCOMPLETE, PHASE_FAULT } test_outcome;
 
-static found fault_early(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
-                         cpu_mbarrier_at at, int64_t known) {
+static test_outcome fault_early(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                                cpu_mbarrier_at at, int64_t known) {
     cpu_fault(run, agent, insn, lane,
               "the wait may pass one round early: phase %" PRId64
               " of %%%s[%u] is complete, and nothing orders that before this wait; phase %" PRId64
               " has the parity it names",
               known + 1, insn->name, at.index, known);
-    return FOUND_FAULT;
+    return PHASE_FAULT;
 }
 
-static found fault_late(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
-                        cpu_mbarrier_at at, int64_t known) {
+static test_outcome fault_late(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
+                               cpu_mbarrier_at at, int64_t known) {
     cpu_fault(run, agent, insn, lane,
               "the wait comes too late: it is for phase %" PRId64 " of %%%s[%u], and phase %" PRId64
               " is complete, too: with the other parity",
               known + 1, insn->name, at.index, known + 2);
-    return FOUND_FAULT;
+    return PHASE_FAULT;
 }
 
 /* How many of the latest phases the thread does not come after; 3: or more. */
@@ -105,7 +105,7 @@ static void note_wait(const cpu_run *run, cpu_agent *agent, const cpu_insn *insn
 
 /* What was complete is known to the lane, or to all where all wait: then they also come after what
  * they did before they told those who arrived. */
-static void learn(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known *known) {
+static void acquire_phase(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known *known) {
     uint32_t time = cpu_known_time(known, agent->clock.agent);
     if (run->program->lanes > 1 && agent->mask != UINT32_MAX) {
         cpu_acquire_by_lanes(agent, UINT32_C(1) << lane, known);
@@ -115,33 +115,35 @@ static void learn(const cpu_run *run, cpu_agent *agent, unsigned lane, cpu_known
     if (time >= agent->since) agent->since = time + 1;
 }
 
-static found look(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, unsigned lane) {
+static test_outcome test_phase(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                               unsigned lane) {
     cpu_mbarrier_at at;
     int said = run->program->lanes == 1 ? -1 : (int)lane;
     const int32_t *parity = cpu_at(run, agent, insn->operand[1]);
-    if (!find(run, agent, insn, lane, &at)) return FOUND_FAULT;
+    if (!find(run, agent, insn, lane, &at)) return PHASE_FAULT;
     if (parity[lane] != 0 && parity[lane] != 1) {
         cpu_fault(run, agent, insn, said, "the parity is %" PRId32 ", it must be 0 or 1",
                   parity[lane]);
-        return FOUND_FAULT;
+        return PHASE_FAULT;
     }
     cpu_mbarrier *b = at.barrier;
     int64_t unknown = unknown_phases(agent, said, b), known = b->phase - 1 - unknown;
     bool next = ((known + 1) & 1) == parity[lane];
     if (!next && unknown) return fault_early(run, agent, insn, said, at, known);
-    if (next && !unknown) return FOUND_INCOMPLETE;
+    if (next && !unknown) return PHASE_INCOMPLETE;
     if (next && unknown > 1) return fault_late(run, agent, insn, said, at, known);
-    learn(run, agent, lane, b->complete);
-    if (insn->scope == TILE_WORD_scope_cluster) learn(run, agent, lane, b->complete_afar);
+    acquire_phase(run, agent, lane, b->complete);
+    if (insn->scope == TILE_WORD_scope_cluster)
+        acquire_phase(run, agent, lane, b->completed_remotely);
     note_wait(run, agent, insn, UINT32_C(1) << lane, b, !next);
-    return FOUND_COMPLETE;
+    return PHASE_COMPLETE;
 }
 
 CPU_HANDLER(cpu_run_barrier_wait) {
     FOR_EACH_LANE (lane, agent->mask) {
-        found what = look(run, agent, insn, lane);
-        if (what == FOUND_FAULT) return CPU_STOP;
-        if (what == FOUND_COMPLETE) continue;
+        test_outcome what = test_phase(run, agent, insn, lane);
+        if (what == PHASE_FAULT) return CPU_STOP;
+        if (what == PHASE_COMPLETE) continue;
         agent->state = CPU_AT_MBARRIER;
         agent->order.lane = lane;
         return CPU_PAUSE;
@@ -150,7 +152,7 @@ CPU_HANDLER(cpu_run_barrier_wait) {
 }
 
 /* Nobody else can go on either: they all have had their turns. */
-static cpu_outcome give_up(cpu_run *run, cpu_agent *agent) {
+static cpu_outcome stop_waiting(cpu_run *run, cpu_agent *agent) {
     bool first = true;
     agent->state = CPU_AT_MBARRIER;
     for (unsigned b = 0; b < agent->block->cluster->count; b++)
@@ -160,21 +162,21 @@ static cpu_outcome give_up(cpu_run *run, cpu_agent *agent) {
 
 /* A loop of tests that fail lets the others go on. */
 CPU_HANDLER(cpu_run_mbarrier_test) {
-    enum { IN_VAIN = 16, MOST = 1 << 14 };
+    enum { SPIN_LIMIT = 16, MOST = 1 << 14 };
     uint8_t *to = cpu_at(run, agent, insn->result);
     bool any = false, landed = false;
     FOR_EACH_LANE (lane, agent->mask) {
-        found what = look(run, agent, insn, lane);
-        if (what == FOUND_FAULT) return CPU_STOP;
-        to[lane] = what == FOUND_COMPLETE;
-        any |= what == FOUND_COMPLETE;
+        test_outcome what = test_phase(run, agent, insn, lane);
+        if (what == PHASE_FAULT) return CPU_STOP;
+        to[lane] = what == PHASE_COMPLETE;
+        any |= what == PHASE_COMPLETE;
     }
     agent->failed_tests = any ? 0 : agent->failed_tests + 1;
     if (any) return CPU_NEXT;
-    if (agent->failed_tests > MOST) return give_up(run, agent);
-    bool waits = agent->failed_tests % IN_VAIN == 0;
-    if (waits && !cpu_land_next(run, agent->block, &landed)) return CPU_STOP;
-    if (waits && !landed) cpu_rest_in_vain(run, agent);
+    if (agent->failed_tests > MOST) return stop_waiting(run, agent);
+    bool waits = agent->failed_tests % SPIN_LIMIT == 0;
+    if (waits && !cpu_complete_next_flight(run, agent->block, &landed)) return CPU_STOP;
+    if (waits && !landed) cpu_yield_spin(run, agent);
     agent->pc++;
     return CPU_PAUSE;
 }
@@ -232,15 +234,15 @@ void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first) {
 
 CPU_HANDLER(cpu_run_elect) {
     uint8_t *to = cpu_at(run, agent, insn->result);
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) to[lane] = lane == 0;
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_sync_warp) {
     cpu_clock *clock = &agent->clock;
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
-    cpu_clock_meet(&clock, 1);
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
+    cpu_clock_join(&clock, 1);
     agent->since = clock->time;
     agent->touched = 0;
     return CPU_NEXT;
@@ -250,13 +252,14 @@ CPU_HANDLER(cpu_run_sync_warp) {
 
 typedef struct cpu_flight {
     cpu_agent *agent;
-    cpu_land_function land;
+    cpu_completion_function land;
     void *data;
     cpu_known *known;
     cpu_known *cause;
 } cpu_flight;
 
-void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_known *known) {
+void cpu_start_flight(cpu_agent *agent, cpu_completion_function land, void *data,
+                      cpu_known *known) {
     cpu_block *block = agent->block;
     if (block->flight_count == block->flight_capacity) {
         block->flight_capacity = block->flight_capacity ? 2 * block->flight_capacity : 16;
@@ -265,10 +268,10 @@ void cpu_start_flight(cpu_agent *agent, cpu_land_function land, void *data, cpu_
     }
     if (known) known->ticks += CPU_TICKS_OF_FLIGHT;
     block->flights[block->flight_count++] =
-        (cpu_flight){agent, land, data, known, cpu_clock_cause(&agent->clock)};
+        (cpu_flight){agent, land, data, known, cpu_clock_background(&agent->clock)};
 }
 
-bool cpu_land_next(cpu_run *run, cpu_block *block, bool *landed) {
+bool cpu_complete_next_flight(cpu_run *run, cpu_block *block, bool *landed) {
     *landed = block->flight_count > 0;
     if (!*landed) return true;
     cpu_flight flight = block->flights[0];

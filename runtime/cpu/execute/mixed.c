@@ -26,7 +26,7 @@ enum { BLOCK = 1, WARPS = 2 };
 struct cpu_mixed {
     bool *divergent;             /* by value */
     unsigned stream;             /* what is decoded now: BLOCK or WARPS */
-    unsigned apart;              /* how many branches are open that threads take separately */
+    unsigned streams_apart;      /* how many branches are open that threads take separately */
     bool elements;               /* in `parallel`, which the block's agent runs alone */
     uint32_t *places[WARPS + 1]; /* by stream, by value */
 };
@@ -95,13 +95,13 @@ static unsigned streams_of_op(const cpu_decoder *d, tile_op op) {
 }
 
 static bool decides_separately(const cpu_decoder *d, tile_op op) {
-    for (unsigned i = 0; i < tile_decision_count(d->f, op); i++)
-        if (d->mixed->divergent[tile_decision(d->f, op, i).id]) return true;
+    for (unsigned i = 0; i < tile_control_operand_count(d->f, op); i++)
+        if (d->mixed->divergent[tile_control_operand(d->f, op, i).id]) return true;
     return false;
 }
 
-static void add_meeting(cpu_decoder *d, tile_op op) {
-    if (!d->mixed->apart) cpu_add_insn(d, op, cpu_run_meet);
+static void add_join(cpu_decoder *d, tile_op op) {
+    if (!d->mixed->streams_apart) cpu_add_insn(d, op, cpu_run_join_agents);
 }
 
 /* Elements of a value that the other stream has computed, when all have met. */
@@ -119,19 +119,19 @@ static void exchange_results(cpu_decoder *d, tile_op op, unsigned streams) {
     bool any = false;
     for (unsigned i = 0; i < tile_op_result_count(d->f, op); i++)
         any |= streams_of(d, tile_op_result(d->f, op, i)) == (BLOCK | WARPS);
-    if (!any || streams == (BLOCK | WARPS) || d->mixed->apart) return;
-    add_meeting(d, op);
+    if (!any || streams == (BLOCK | WARPS) || d->mixed->streams_apart) return;
+    add_join(d, op);
     for (unsigned i = 0; i < tile_op_result_count(d->f, op); i++) {
         tile_value value = tile_op_result(d->f, op, i);
         if (streams_of(d, value) != (BLOCK | WARPS) || streams == d->mixed->stream) continue;
         add_transfer(d, op, value, streams == BLOCK ? cpu_run_spread : cpu_run_fetch, streams);
     }
-    add_meeting(d, op); /* who gave them may use their place again for the next value */
+    add_join(d, op); /* who gave them may use their place again for the next value */
 }
 
 static bool check_streams(cpu_decoder *d, tile_op op, unsigned streams) {
     if (streams != BLOCK) return true;
-    if (d->mixed->apart) {
+    if (d->mixed->streams_apart) {
         CPU_FAIL(d, tile_op_loc(d->f, op),
                  "%s is in divergent control flow: all threads that execute it together must reach "
                  "it",
@@ -208,22 +208,22 @@ void cpu_decode_from_fragment(cpu_decoder *d, tile_op op) {
 }
 
 static void decode_region_op(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
-    bool apart = decides_separately(d, op);
-    if (apart) add_meeting(d, op);
-    d->mixed->apart += apart;
-    if (!apart || d->mixed->stream == WARPS) decode(d, op);
-    d->mixed->apart -= apart;
-    if (apart) add_meeting(d, op);
+    bool streams_apart = decides_separately(d, op);
+    if (streams_apart) add_join(d, op);
+    d->mixed->streams_apart += streams_apart;
+    if (!streams_apart || d->mixed->stream == WARPS) decode(d, op);
+    d->mixed->streams_apart -= streams_apart;
+    if (streams_apart) add_join(d, op);
 }
 
 /* Warps wait while the block's agent runs the region for each element. */
 static void decode_parallel(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
     if (!check_streams(d, op, BLOCK)) return;
-    add_meeting(d, op);
+    add_join(d, op);
     d->mixed->elements = true;
     if (d->mixed->stream == BLOCK) decode(d, op);
     d->mixed->elements = false;
-    add_meeting(d, op);
+    add_join(d, op);
 }
 
 void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, tile_op)) {
@@ -245,16 +245,16 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     }
     if (tile_op_effects(d->f, op) & TILE_EFFECT_TERMINATOR) streams = BLOCK | WARPS;
     if (!check_streams(d, op, streams)) return;
-    if (meets) add_meeting(d, op);
+    if (meets) add_join(d, op);
     if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
     if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
         cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
     else if (streams & d->mixed->stream)
         decode(d, op);
-    if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_meeting(d, op);
+    if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_join(d, op);
     if (opcode == TILE_OP_from_fragment) {
         if (d->mixed->stream == WARPS && !d->failed) decode_to_tile(d, op, cpu_run_check_fragment);
-        add_meeting(d, op); /* the tile's place may be another's when all have looked */
+        add_join(d, op); /* the tile's place may be another's when all have looked */
     } else {
         exchange_results(d, op, streams);
     }
@@ -291,9 +291,9 @@ static cpu_agent *block_agent(const cpu_run *run, const cpu_agent *agent) {
     return &agent->block->agents[run->program->agents - 1];
 }
 
-CPU_HANDLER(cpu_run_meet) {
+CPU_HANDLER(cpu_run_join_agents) {
     uint64_t barriers = run->counts->barriers;
-    cpu_outcome outcome = cpu_come_to_barrier(run, agent, insn, 0, 2 * run->program->warps, true);
+    cpu_outcome outcome = cpu_arrive_at_barrier(run, agent, insn, 0, 2 * run->program->warps, true);
     run->counts->barriers = barriers;
     return outcome;
 }
@@ -316,26 +316,27 @@ static const uint32_t *places_of_warp(const cpu_agent *agent, const cpu_insn *in
 }
 
 /* Elements of the tile to the warp's registers. */
-static void take(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *tile, uint8_t *to) {
+static void use_arrival(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *tile,
+                        uint8_t *to) {
     const uint32_t *place = places_of_warp(agent, insn);
     for (uint32_t i = 0; i < insn->count; i++)
         memcpy(to + i * insn->size, tile + place[i] * insn->size, insn->size);
 }
 
 CPU_HANDLER(cpu_run_to_fragment) {
-    take(agent, insn, block_agent(run, agent)->frame + insn->operand[0],
-         cpu_at(run, agent, insn->result));
+    use_arrival(agent, insn, block_agent(run, agent)->frame + insn->operand[0],
+                cpu_at(run, agent, insn->result));
     return CPU_NEXT;
 }
 
 CPU_HANDLER(cpu_run_poison_to_fragment) {
-    take(agent, insn, block_agent(run, agent)->poison + insn->operand[0],
-         agent->poison + insn->result);
+    use_arrival(agent, insn, block_agent(run, agent)->poison + insn->operand[0],
+                agent->poison + insn->result);
     return CPU_NEXT;
 }
 
 /* Of those that hold the same elements the first one gives them, and the others are compared. */
-static bool gives(const cpu_agent *agent, const cpu_insn *insn, uint32_t lane) {
+static bool has_results(const cpu_agent *agent, const cpu_insn *insn, uint32_t lane) {
     uint32_t redundant = tile_layout_redundant_threads(insn->type->layout);
     return !((agent->index << TILE_LANE_BITS | lane) & redundant);
 }
@@ -343,7 +344,7 @@ static bool gives(const cpu_agent *agent, const cpu_insn *insn, uint32_t lane) {
 static void give(const cpu_agent *agent, const cpu_insn *insn, const uint8_t *from, uint8_t *tile) {
     const uint32_t *place = places_of_warp(agent, insn);
     for (uint32_t i = 0; i < insn->count; i++)
-        if (gives(agent, insn, i % CPU_LANES))
+        if (has_results(agent, insn, i % CPU_LANES))
             memcpy(tile + place[i] * insn->size, from + i * insn->size, insn->size);
 }
 

@@ -23,18 +23,18 @@ typedef struct executed {
     uint64_t forgotten; /* before these */
 } executed;
 
-struct cpu_turns {
+struct cpu_ordered_issue {
     unsigned warpgroups, of_set; /* 0: there are none of this number */
     executed sets[CPU_BARRIERS];
     size_t at[CPU_BARRIERS];              /* by warpgroup: the next of its set's */
     const cpu_insn *passed[CPU_BARRIERS]; /* to this one, which has not taken it; or NULL */
 };
 
-static executed *set_of(cpu_turns *t, unsigned warpgroup) {
+static executed *set_of(cpu_ordered_issue *t, unsigned warpgroup) {
     return &t->sets[warpgroup / t->of_set];
 }
 
-void cpu_clear_turns(cpu_block *block) {
+void cpu_clear_ordered_issue(cpu_block *block) {
     for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++)
         for (unsigned set = 0; set < CPU_BARRIERS; set++) free(block->turns[first].sets[set].insns);
     free(block->turns);
@@ -46,25 +46,25 @@ static bool passes(const cpu_insn *insn) {
 }
 
 /* With `edge` the first one waits, or the last one passes; else all do. */
-static bool concerns(const cpu_turns *t, const cpu_insn *insn, unsigned warpgroup) {
+static bool is_for_set(const cpu_ordered_issue *t, const cpu_insn *insn, unsigned warpgroup) {
     return !insn->flag || warpgroup == (passes(insn) ? t->warpgroups - 1 : 0);
 }
 
-static bool waits(cpu_turns *t, unsigned warpgroup) {
+static bool waits(cpu_ordered_issue *t, unsigned warpgroup) {
     return t->at[warpgroup] < set_of(t, warpgroup)->count;
 }
 
 /* A warpgroup goes on by one of what its set has executed; false: it waits, or has done all, or,
  * after a report, *twice. */
-static bool go_on(cpu_run *run, cpu_turns *t, unsigned warpgroup, bool *twice) {
+static bool try_continue(cpu_run *run, cpu_ordered_issue *t, unsigned warpgroup, bool *twice) {
     if (!waits(t, warpgroup) || *twice) return false;
     const executed *set = set_of(t, warpgroup);
     const cpu_insn *insn = set->insns[t->at[warpgroup]];
     unsigned next = (warpgroup + 1) % t->warpgroups;
-    if (concerns(t, insn, warpgroup) && !passes(insn)) {
+    if (is_for_set(t, insn, warpgroup) && !passes(insn)) {
         if (!t->passed[warpgroup]) return false;
         t->passed[warpgroup] = NULL;
-    } else if (concerns(t, insn, warpgroup)) {
+    } else if (is_for_set(t, insn, warpgroup)) {
         if ((*twice = t->passed[next] != NULL)) {
             cpu_fault(run, set->agent, insn, -1,
                       "warpgroup %u passes the turn on again, and warpgroup %u has not waited for "
@@ -80,7 +80,7 @@ static bool go_on(cpu_run *run, cpu_turns *t, unsigned warpgroup, bool *twice) {
 }
 
 /* Of those that wait the one that came least far: others may wait for what it would do. */
-static bool report_waiting(cpu_run *run, cpu_turns *t) {
+static bool report_waiting(cpu_run *run, cpu_ordered_issue *t) {
     unsigned found = t->warpgroups;
     uint64_t least = 0;
     for (unsigned w = 0; w < t->warpgroups; w++) {
@@ -98,7 +98,7 @@ static bool report_waiting(cpu_run *run, cpu_turns *t) {
 }
 
 /* What all warpgroups of a set have passed needs not be kept. */
-static void forget(cpu_turns *t, unsigned number) {
+static void drop_executed(cpu_ordered_issue *t, unsigned number) {
     executed *set = &t->sets[number];
     size_t first = set->count;
     for (unsigned w = number * t->of_set; w < (number + 1) * t->of_set; w++)
@@ -129,25 +129,25 @@ static CPU_HANDLER(run_turn) {
         block->turns = tile_malloc(CPU_BARRIERS * sizeof *block->turns);
         memset(block->turns, 0, CPU_BARRIERS * sizeof *block->turns);
     }
-    cpu_turns *t = &block->turns[insn->integer];
+    cpu_ordered_issue *t = &block->turns[insn->integer];
     t->warpgroups = insn->second_count;
-    t->of_set = agent->weight / TILE_WARPS_OF_TURN;
+    t->of_set = agent->weight / TILE_WARPS_PER_ORDERED_GROUP;
     t->sets[agent->group].agent = agent;
     add(&t->sets[agent->group], insn);
     while (moved) {
         moved = false;
-        for (unsigned w = 0; w < t->warpgroups; w++) moved |= go_on(run, t, w, &twice);
+        for (unsigned w = 0; w < t->warpgroups; w++) moved |= try_continue(run, t, w, &twice);
     }
     if (twice) return CPU_STOP;
     for (unsigned w = 0; w < t->warpgroups; w++) all_wait &= waits(t, w);
     if (all_wait && !report_waiting(run, t)) return CPU_STOP;
-    for (unsigned set = 0; set * t->of_set < t->warpgroups; set++) forget(t, set);
+    for (unsigned set = 0; set * t->of_set < t->warpgroups; set++) drop_executed(t, set);
     return CPU_NEXT;
 }
 
-bool cpu_turns_may_end(cpu_run *run, const cpu_block *block) {
+bool cpu_ordered_issue_may_end(cpu_run *run, const cpu_block *block) {
     for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++) {
-        cpu_turns *t = &block->turns[first];
+        cpu_ordered_issue *t = &block->turns[first];
         if (!report_waiting(run, t)) return false;
         for (unsigned w = 0; w < t->warpgroups; w++) {
             if (!t->passed[w]) continue;
@@ -165,7 +165,7 @@ bool cpu_turns_may_end(cpu_run *run, const cpu_block *block) {
 static void decode_turn(cpu_decoder *d, tile_op op) {
     cpu_insn *insn = cpu_add_op(d, op, run_turn);
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_edge);
-    insn->second_count = tile_turns_of(tile_executors_of(d->f, op));
+    insn->second_count = tile_ordered_warpgroups(tile_executors_of(d->f, op));
     tile_value_is_int(d->f, tile_operand_first(d->f, op), &insn->integer);
 }
 

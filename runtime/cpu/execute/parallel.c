@@ -227,7 +227,7 @@ void cpu_put_elements(cpu_decoder *d, tile_op yield, tile_op parallel) {
         cpu_set_elements(d, insn, tile_value_type(d->f, value));
         insn->operand[0] = cpu_place_of(d, value);
         insn->result = cpu_place_of(d, tile_op_result(d->f, parallel, i));
-        cpu_follow_poison_move(d, yield, value);
+        cpu_propagate_poison_move(d, yield, value);
     }
 }
 

@@ -37,11 +37,11 @@ static bool fault_use(cpu_run *run, const cpu_agent *agent, const cpu_insn *use,
 }
 
 CPU_HANDLER(cpu_run_poison_check) {
-    return cpu_poison_may_leave(run, agent, insn, agent->mask) ? CPU_NEXT : CPU_STOP;
+    return cpu_poison_may_escape(run, agent, insn, agent->mask) ? CPU_NEXT : CPU_STOP;
 }
 
-static bool may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, uint32_t begin,
-                      uint32_t end, uint32_t lanes) {
+static bool may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, uint32_t begin,
+                       uint32_t end, uint32_t lanes) {
     const uint8_t *poison = poison_of(agent, insn->operand[0]);
     for (uint32_t i = begin; i < end; i++) {
         uint32_t lane = i % run->program->lanes;
@@ -51,19 +51,19 @@ static bool may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn
     return true;
 }
 
-bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                          uint32_t lanes) {
-    return may_leave(run, agent, insn, 0, insn->count, lanes);
+bool cpu_poison_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                           uint32_t lanes) {
+    return may_escape(run, agent, insn, 0, insn->count, lanes);
 }
 
-bool cpu_poison_element_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                                  unsigned element, uint32_t lanes) {
+bool cpu_poison_element_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                                   unsigned element, uint32_t lanes) {
     uint32_t begin = element * run->program->lanes;
-    return !insn->poison || may_leave(run, agent, insn, begin, begin + run->program->lanes, lanes);
+    return !insn->poison || may_escape(run, agent, insn, begin, begin + run->program->lanes, lanes);
 }
 
-bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                              const uint8_t *poison, int64_t count, unsigned size) {
+bool cpu_poison_row_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                               const uint8_t *poison, int64_t count, unsigned size) {
     for (int64_t i = 0; i < count; i++)
         if (poison[i * size]) return fault_use(run, agent, insn, -1, poison[i * size]);
     return true;
@@ -371,7 +371,7 @@ CPU_HANDLER(cpu_run_poison_dot) {
     return CPU_NEXT;
 }
 
-void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
+void cpu_propagate_poison_move(cpu_decoder *d, tile_op op, tile_value from) {
     if (!d->program->poison) return;
     uint32_t move = d->program->insn_count - 1;
     cpu_insn again = d->program->insns[move];

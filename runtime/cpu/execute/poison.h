@@ -39,7 +39,7 @@ enum { CPU_MANY_ORIGINS = 255 /* one of those that have no number of their own *
 /* poison.c */
 
 /* Behind the move that was added last, of this value. */
-void cpu_follow_poison_move(cpu_decoder *d, tile_op op, tile_value from);
+void cpu_propagate_poison_move(cpu_decoder *d, tile_op op, tile_value from);
 CPU_HANDLER(cpu_run_poison_check); /* operand 0 is used by all active lanes */
 CPU_HANDLER(cpu_run_poison_again); /* the instruction, on poison */
 CPU_HANDLER(cpu_run_poison_spread);
@@ -67,12 +67,12 @@ void cpu_write_ones(tile_scalar scalar, const uint8_t *poison, uint32_t count, u
 bool cpu_shifts(tile_opcode opcode);
 /* Whether elements may reach memory: those of operand 0, of these lanes; or `count` of them whose
  * poison is here. False after a report. */
-bool cpu_poison_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                          uint32_t lanes);
+bool cpu_poison_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                           uint32_t lanes);
 /* Of an instruction that may have poison: element `element` of each lane. */
-bool cpu_poison_element_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                                  unsigned element, uint32_t lanes);
-bool cpu_poison_row_may_leave(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
-                              const uint8_t *poison, int64_t count, unsigned size);
+bool cpu_poison_element_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                                   unsigned element, uint32_t lanes);
+bool cpu_poison_row_may_escape(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn,
+                               const uint8_t *poison, int64_t count, unsigned size);
 
 #endif

@@ -73,7 +73,7 @@ void cpu_decode_dot(cpu_decoder *d, tile_op op) {
         product->rhs.position = transposed_positions(d, query.n, query.k);
     insn->product = product;
     insn->flag = tile_op_has_attr(d->f, op, TILE_ATTR_async);
-    insn->name = cpu_either_name(d, buffer_name(d, op, 0), buffer_name(d, op, 1));
+    insn->name = cpu_operand_or_buffer_name(d, buffer_name(d, op, 0), buffer_name(d, op, 1));
     cpu_set_elements(d, insn, cpu_result_type(d, op));
 }
 
@@ -365,7 +365,7 @@ CPU_HANDLER(cpu_run_dot_wait) {
 }
 
 CPU_HANDLER(cpu_run_mma) {
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     cpu_multiply(insn->product, cpu_at(run, agent, insn->operand[0]),
                  cpu_at(run, agent, insn->operand[1]), NULL, cpu_at(run, agent, insn->operand[2]),
                  cpu_at(run, agent, insn->result));

@@ -83,7 +83,7 @@ CPU_HANDLER(cpu_run_shfl) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     const int32_t *by = cpu_at(run, agent, insn->operand[1]);
     char *to = cpu_at(run, agent, insn->result);
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     for (uint32_t e = 0; e < insn->count; e += CPU_LANES)
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
             memcpy(to + (e + lane) * insn->size,
@@ -94,7 +94,7 @@ CPU_HANDLER(cpu_run_shfl) {
 CPU_HANDLER(cpu_run_redux) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     char *to = cpu_at(run, agent, insn->result);
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     for (uint32_t e = 0; e < insn->count; e += CPU_LANES) {
         tile_accumulator sum = tile_accumulate_start(insn->kind, insn->scalar);
         for (unsigned lane = 0; lane < CPU_LANES; lane++)
@@ -108,7 +108,7 @@ CPU_HANDLER(cpu_run_redux) {
 CPU_HANDLER(cpu_run_vote) {
     const uint8_t *says = cpu_at(run, agent, insn->operand[0]);
     uint32_t ballot = 0;
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) ballot |= (uint32_t)(says[lane] != 0) << lane;
     bool one = insn->kind == TILE_WORD_kind_all ? ballot == UINT32_MAX : ballot != 0;
     char *to = cpu_at(run, agent, insn->result);
@@ -124,7 +124,7 @@ CPU_HANDLER(cpu_run_vote) {
 CPU_HANDLER(cpu_run_match) {
     const char *from = cpu_at(run, agent, insn->operand[0]);
     uint32_t *to = cpu_at(run, agent, insn->result);
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     for (unsigned lane = 0; lane < CPU_LANES; lane++) {
         to[lane] = 0;
         for (unsigned other = 0; other < CPU_LANES; other++)

@@ -50,7 +50,7 @@ static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const 
     memset(agent->commits, 0, sizeof agent->commits);
     agent->waited = block->waited;
     agent->has_arrived = block->has_arrived;
-    agent->arrived_relaxed = block->arrived_relaxed;
+    agent->arrived_without_order = block->arrived_without_order;
     agent->round = block->round;
     agent->arrived_at = agent->since; /* what its threads did before is the block's */
     agent->meetings = block->meetings;
@@ -63,7 +63,7 @@ static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
             start_group(run, agent, next, &insn->roles[r], g);
             order_after(next, agent, insn->own_order);
         }
-    agent->state = CPU_APART;
+    agent->state = CPU_IN_ROLES;
     return CPU_PAUSE;
 }
 
@@ -75,7 +75,7 @@ static void join_arrivals(const cpu_run *run, cpu_agent *block) {
         if (group->meetings > block->meetings) block->meetings = group->meetings;
         if (!group->has_arrived) continue;
         block->has_arrived = true;
-        block->arrived_relaxed = group->arrived_relaxed;
+        block->arrived_without_order = group->arrived_without_order;
         block->round = group->round;
         block->arrived_at = block->since;
     }
@@ -84,8 +84,8 @@ static void join_arrivals(const cpu_run *run, cpu_agent *block) {
 /* The last one to end wakes the block. */
 static cpu_outcome join(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_agent *block = agent->block->agents;
-    cpu_hand_over_copies(block, agent);
-    cpu_hand_over_bulks(block, agent);
+    cpu_transfer_copies(block, agent);
+    cpu_transfer_bulks(block, agent);
     if (insn->own_order) order_after(block, agent, true);
     agent->state = CPU_DONE;
     for (unsigned a = 1; a < run->program->agents; a++)

@@ -28,9 +28,9 @@ static uint64_t next_random(cpu_run *run) {
 }
 
 enum {
-    RESTS = 4,       /* of a block, with a seed */
-    MAX_RESTING = 4, /* blocks at a time: each has a frame and shared memory */
-    MAX_SLEEP = 4,   /* ticks */
+    MAX_PREEMPTIONS = 4, /* of a block, with a seed */
+    MAX_PREEMPTED = 4,   /* blocks at a time: each has a frame and shared memory */
+    MAX_SLEEP = 4,       /* ticks */
 };
 
 /* Blocks --------------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
         cpu_destroy_mbarriers(program, list);
         free(list->publications);
         cpu_clear_barriers(list);
-        cpu_clear_turns(list);
+        cpu_clear_ordered_issue(list);
         cpu_clear_warpgroups(program, list);
         free(list);
     }
@@ -113,7 +113,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     }
     agent->number = block->rank * program->agents + index;
     agent->set = agent->group = 0;
-    agent->rested = false;
+    agent->was_preempted = false;
     agent->has_arrived = false;
     agent->meetings = 0;
     agent->pc = program->of_warps && warp ? program->warps_begin : 0;
@@ -156,10 +156,10 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     block->publication_count = 0;
     block->free_reader = 0;
     cpu_clear_barriers(block);
-    cpu_clear_turns(block);
+    cpu_clear_ordered_issue(block);
     cpu_clear_warpgroups(program, block);
-    block->waits = block->rests = false;
-    block->rests_left = run->random ? RESTS : 1;
+    block->waits = block->preempted = false;
+    block->preemptions_left = run->random ? MAX_PREEMPTIONS : 1;
     cpu_find_block(run, number, block->id);
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
@@ -187,8 +187,8 @@ static void start_cluster(cpu_run *run, int64_t number) {
 /* A block's shared memory is there until all of its cluster have ended. */
 static bool end_block(cpu_run *run, cpu_block *block) {
     cpu_cluster *cluster = block->cluster;
-    if (!cpu_barriers_may_end(run, block) || !cpu_turns_may_end(run, block) ||
-        !cpu_mbarriers_may_end(run, block) || !cpu_may_end(run, block))
+    if (!cpu_barriers_may_end(run, block) || !cpu_ordered_issue_may_end(run, block) ||
+        !cpu_mbarriers_may_end(run, block) || !cpu_block_may_end(run, block))
         return false;
     block->ended = true;
     if (++cluster->ended < cluster->count) return true;
@@ -218,61 +218,62 @@ static void collect_ended(cpu_run *run) {
 
 /* Preemption ----------------------------------------------------------------------------------- */
 
-static bool may_rest(const cpu_run *run, const cpu_block *block) {
-    unsigned most = run->random ? MAX_RESTING : 1;
-    return block->rests || run->resting < most;
+static bool may_preempt(const cpu_run *run, const cpu_block *block) {
+    unsigned most = run->random ? MAX_PREEMPTED : 1;
+    return block->preempted || run->preempted_blocks < most;
 }
 
-static void rest(cpu_run *run, cpu_agent *agent) {
+static void preempt(cpu_run *run, cpu_agent *agent) {
     cpu_block *block = agent->block;
-    agent->state = CPU_RESTING;
-    run->resting += !block->rests;
-    block->rests = true;
+    agent->state = CPU_PREEMPTED;
+    run->preempted_blocks += !block->preempted;
+    block->preempted = true;
 }
 
-bool cpu_rests_before(cpu_run *run, cpu_agent *agent) {
-    bool was_here = agent->rested;
-    agent->rested = false;
-    if (was_here || !agent->block->rests_left || !may_rest(run, agent->block)) return false;
+bool cpu_maybe_preempt(cpu_run *run, cpu_agent *agent) {
+    bool was_here = agent->was_preempted;
+    agent->was_preempted = false;
+    if (was_here || !agent->block->preemptions_left || !may_preempt(run, agent->block))
+        return false;
     if (run->random && next_random(run) % 4) return false;
-    agent->block->rests_left--;
-    agent->rested = true;
-    rest(run, agent);
+    agent->block->preemptions_left--;
+    agent->was_preempted = true;
+    preempt(run, agent);
     return true;
 }
 
-cpu_outcome cpu_rest_after(cpu_run *run, cpu_agent *agent) {
+cpu_outcome cpu_maybe_preempt_after(cpu_run *run, cpu_agent *agent) {
     bool now = run->random ? next_random(run) % 2 : run->waiting > 0;
-    if (!now || !may_rest(run, agent->block)) return CPU_NEXT;
+    if (!now || !may_preempt(run, agent->block)) return CPU_NEXT;
     agent->pc++;
-    rest(run, agent);
+    preempt(run, agent);
     return CPU_PAUSE;
 }
 
-void cpu_rest_in_vain(cpu_run *run, cpu_agent *agent) {
-    agent->block->spins = true;
-    rest(run, agent);
+void cpu_yield_spin(cpu_run *run, cpu_agent *agent) {
+    agent->block->is_spinning = true;
+    preempt(run, agent);
 }
 
 /* However many rest: a loop of updates that waits for others would never end. That it has come so
  * far is nothing that others wait for. */
-cpu_outcome cpu_rest_from_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
-                                  bool changed) {
-    enum { IN_VAIN = 64 };
-    agent->order.in_vain = changed ? 0 : agent->order.in_vain + 1;
-    if (agent->order.in_vain < IN_VAIN)
-        return insn->releases ? cpu_rest_after(run, agent) : CPU_NEXT;
-    agent->order.in_vain = 0;
-    cpu_rest_in_vain(run, agent);
+cpu_outcome cpu_yield_after_updates(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
+                                    bool changed) {
+    enum { SPIN_LIMIT = 64 };
+    agent->order.unchanged_updates = changed ? 0 : agent->order.unchanged_updates + 1;
+    if (agent->order.unchanged_updates < SPIN_LIMIT)
+        return insn->releases ? cpu_maybe_preempt_after(run, agent) : CPU_NEXT;
+    agent->order.unchanged_updates = 0;
+    cpu_yield_spin(run, agent);
     agent->pc++;
     return CPU_PAUSE;
 }
 
 static void wake(cpu_run *run, cpu_block *block) {
     for (unsigned w = 0; w < run->program->agents; w++)
-        if (block->agents[w].state == CPU_RESTING) block->agents[w].state = CPU_READY;
-    block->rests = false;
-    run->resting--;
+        if (block->agents[w].state == CPU_PREEMPTED) block->agents[w].state = CPU_READY;
+    block->preempted = false;
+    run->preempted_blocks--;
 }
 
 /* Agents --------------------------------------------------------------------------------------- */
@@ -298,8 +299,8 @@ static bool run_stream(cpu_run *run, cpu_agent *agent) {
         agent->pc += outcome == CPU_NEXT;
         executed++;
     }
-    run->counts->operations += executed - agent->rested;
-    run->operations_left -= executed - agent->rested;
+    run->counts->operations += executed - agent->was_preempted;
+    run->operations_left -= executed - agent->was_preempted;
     bool still = waited && agent->state == CPU_WAITING && executed == 1 && agent->pc == start;
     agent->block->progressed |= !still;
     return outcome != CPU_STOP;
@@ -336,7 +337,7 @@ static unsigned count_state(const cpu_run *run, const cpu_block *block, cpu_stat
     return count;
 }
 
-typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_RESTS, BLOCK_FAULT } block_state;
+typedef enum block_state { BLOCK_DONE, BLOCK_WAITS, BLOCK_PREEMPTED, BLOCK_FAULT } block_state;
 
 /* With several blocks in the cluster, another one may complete the phase. */
 static bool waits_for_others(const cpu_run *run, const cpu_block *block) {
@@ -358,16 +359,16 @@ static block_state run_block(cpu_run *run, cpu_block *block) {
         any |= block->progressed;
         bool ready = count_state(run, block, CPU_READY) > 0;
         if (ready && !lands_early(run, block)) continue;
-        if (!cpu_land_next(run, block, &landed)) return BLOCK_FAULT;
+        if (!cpu_complete_next_flight(run, block, &landed)) return BLOCK_FAULT;
         if (landed || ready) continue;
         if (count_state(run, block, CPU_DONE) == run->program->agents) return BLOCK_DONE;
-        if (!block->rests && !waits_for_others(run, block)) {
+        if (!block->preempted && !waits_for_others(run, block)) {
             cpu_report_stuck(run, block);
             return BLOCK_FAULT;
         }
         if (!block->progressed) {
             block->progressed = any;
-            return block->rests ? BLOCK_RESTS : BLOCK_WAITS;
+            return block->preempted ? BLOCK_PREEMPTED : BLOCK_WAITS;
         }
     }
 }
@@ -399,18 +400,18 @@ static int64_t next_cluster(block_order *order) {
 
 /* Runs a live block, unless it rests and is to go on resting. */
 static block_state visit_block(cpu_run *run, cpu_block *block, bool wake_all, bool *progress) {
-    if (block->rests && !wake_all && run->ticks < block->wakes) return BLOCK_RESTS;
-    if (block->rests) wake(run, block);
+    if (block->preempted && !wake_all && run->ticks < block->wake_tick) return BLOCK_PREEMPTED;
+    if (block->preempted) wake(run, block);
     run->waiting -= block->waits;
-    block->spins = false;
+    block->is_spinning = false;
     block_state state = run_block(run, block);
-    bool got_on = state == BLOCK_DONE || (block->progressed && !block->spins);
+    bool got_on = state == BLOCK_DONE || (block->progressed && !block->is_spinning);
     block->waits = state == BLOCK_WAITS;
     run->waiting += block->waits;
     run->ticks += got_on;
     *progress |= got_on;
-    if (state == BLOCK_RESTS)
-        block->wakes = run->ticks + 1 + (run->random ? next_random(run) % MAX_SLEEP : 0);
+    if (state == BLOCK_PREEMPTED)
+        block->wake_tick = run->ticks + 1 + (run->random ? next_random(run) % MAX_SLEEP : 0);
     return state;
 }
 
@@ -472,7 +473,7 @@ static void report_deadlock(cpu_run *run) {
                   *compare ? "a" : "the", compare, value[lane], blocks, blocks == 1 ? "" : "s",
                   blocks == 1 ? "s" : "");
         report_word(run, insn, agent->order.address);
-        if (run->waits_for_room)
+        if (run->waits_for_residency)
             tile_report(run->context, TILE_NOTE, insn->loc,
                         "%" PRId64 " blocks run at once, which is all that the device holds: the "
                         "others start when one of these ends",
@@ -489,9 +490,9 @@ static tile_status run_grid(cpu_run *run) {
         if (progress) continue;
         if (is_stuck(run)) return TILE_FAULT;
         bool full = run->held + run->program->cluster_blocks > run->room && run->held;
-        run->waits_for_room = full && order.started < order.total;
+        run->waits_for_residency = full && order.started < order.total;
         if (full || order.started == order.total) {
-            if (!run->resting) break;
+            if (!run->preempted_blocks) break;
             if (!run_live(run, true, &progress)) return TILE_FAULT;
             continue;
         }

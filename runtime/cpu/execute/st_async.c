@@ -6,7 +6,7 @@
 #include "runtime/cpu/execute/exec.h"
 #include "runtime/cpu/execute/mbarrier.h"
 
-enum { MOST_BYTES = 16 };
+enum { MAX_BYTES = 16 };
 
 /* What the lanes of one instruction store. */
 typedef struct store {
@@ -14,7 +14,7 @@ typedef struct store {
     uint32_t lanes, bytes; /* of each */
     uint32_t offsets[CPU_LANES];
     cpu_mbarrier_at at[CPU_LANES];
-    char data[CPU_LANES][MOST_BYTES];
+    char data[CPU_LANES][MAX_BYTES];
 } store;
 
 static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {

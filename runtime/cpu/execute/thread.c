@@ -142,14 +142,14 @@ CPU_HANDLER(cpu_run_prefetch) {
 }
 
 CPU_HANDLER(cpu_run_st_global) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     uint32_t elements = insn->count / CPU_LANES, bytes = elements * insn->size;
     uint32_t active = cpu_active_lanes(run, agent, insn, 2);
     const char *from = cpu_at(run, agent, insn->operand[0]);
     cpu_global_addresses(run, agent, insn, 1, active, addresses);
     if (!cpu_global_lanes(run, agent, insn, active, addresses, bytes, CPU_WRITE)) return CPU_STOP;
-    if (insn->poison && !cpu_poison_may_leave(run, agent, insn, active)) return CPU_STOP;
+    if (insn->poison && !cpu_poison_may_escape(run, agent, insn, active)) return CPU_STOP;
     FOR_EACH_LANE (lane, active)
         gather((char *)(uintptr_t)addresses[lane], from, lane, elements, insn->size);
     cpu_count_sectors(run, active, addresses);
@@ -198,7 +198,7 @@ CPU_HANDLER(cpu_run_st_shared) {
 
 /* Tensor cores --------------------------------------------------------------------------------- */
 
-bool cpu_whole_warp(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
+bool cpu_full_warp_active(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     if (agent->mask == UINT32_MAX) return true;
     cpu_fault(run, agent, insn, -1, "reached by part of the warp: lanes %#" PRIx32, agent->mask);
     return false;
@@ -215,7 +215,7 @@ static cpu_outcome run_matrices(cpu_run *run, cpu_agent *agent, const cpu_insn *
     uint32_t givers = matrices == 4 ? UINT32_MAX : (UINT32_C(1) << matrices * ROWS) - 1;
     uint8_t *fragment = cpu_at(run, agent, stores ? insn->operand[0] : insn->result);
     uint8_t *shared = agent->block->shared;
-    if (!cpu_whole_warp(run, agent, insn) ||
+    if (!cpu_full_warp_active(run, agent, insn) ||
         !cpu_shared_offsets(run, agent, insn, operand, insn->index, givers, ROW_BYTES, offsets))
         return CPU_STOP;
     FOR_EACH_LANE (lane, givers) {
@@ -262,7 +262,7 @@ CPU_HANDLER(cpu_run_wait_acquire) {
 }
 
 CPU_HANDLER(cpu_run_st_release) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
     cpu_global_addresses(run, agent, insn, 0, agent->mask, addresses);
@@ -272,5 +272,5 @@ CPU_HANDLER(cpu_run_st_release) {
             return CPU_STOP;
         *(int32_t *)(uintptr_t)addresses[lane] = value[lane];
     }
-    return cpu_rest_after(run, agent);
+    return cpu_maybe_preempt_after(run, agent);
 }

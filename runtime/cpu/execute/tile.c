@@ -88,8 +88,8 @@ bool cpu_next_run(const cpu_rows *walk, int64_t row, int64_t *first, int64_t end
     return *first < end;
 }
 
-bool cpu_touch_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
-                   int64_t stride, int64_t first, int64_t end, cpu_access access) {
+bool cpu_access_row(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint64_t address,
+                    int64_t stride, int64_t first, int64_t end, cpu_access access) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
     bool dense = stride == 1;
     uint64_t step = (uint64_t)stride * size;
@@ -149,7 +149,7 @@ static size_t kept_bytes(const cpu_insn *insn, int d) {
     return (gathered_bytes(insn, d) + 7) / 8 * 8;
 }
 
-uint8_t *cpu_keep_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn) {
+uint8_t *cpu_snapshot_gather(const cpu_run *run, const cpu_agent *agent, const cpu_insn *insn) {
     const cpu_gather *gather = insn->gather;
     size_t size = 0;
     if (!gather) return NULL;
@@ -185,7 +185,7 @@ bool cpu_load_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const c
         char *own = to ? to + row * walk.length * size : NULL;
         if (own) pad_row(&walk, own);
         for (; cpu_next_run(&walk, row, &first, end, &stop); first = stop) {
-            if (!cpu_touch_row(run, agent, insn, address, stride, first, stop, CPU_READ))
+            if (!cpu_access_row(run, agent, insn, address, stride, first, stop, CPU_READ))
                 return false;
             if (own) read_row(&walk, address, stride, first, stop, own);
         }
@@ -200,9 +200,9 @@ static bool store_run(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, uint
                       int64_t stride, int64_t first, int64_t end, const char *from,
                       const uint8_t *poison) {
     unsigned size = tile_scalar_bytes(insn->type->scalar);
-    if ((from && !cpu_touch_row(run, agent, insn, address, stride, first, end, CPU_WRITE)) ||
+    if ((from && !cpu_access_row(run, agent, insn, address, stride, first, end, CPU_WRITE)) ||
         (poison &&
-         !cpu_poison_row_may_leave(run, agent, insn, poison + first * size, end - first, size)))
+         !cpu_poison_row_may_escape(run, agent, insn, poison + first * size, end - first, size)))
         return false;
     for (int64_t i = first; i < end && from; i++)
         memcpy((void *)(uintptr_t)(address + (uint64_t)i * (uint64_t)stride * size),
@@ -227,8 +227,8 @@ static bool store_tile(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, con
     return true;
 }
 
-bool cpu_tile_may_leave(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
-                        const int64_t at[TILE_MAX_RANK], const uint8_t *poison) {
+bool cpu_tile_may_escape(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, const cpu_view *view,
+                         const int64_t at[TILE_MAX_RANK], const uint8_t *poison) {
     return !poison || store_tile(run, agent, insn, view, at, NULL, NULL, poison);
 }
 
@@ -260,7 +260,7 @@ CPU_HANDLER(cpu_run_inside) {
 }
 
 CPU_HANDLER(cpu_run_store) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     int64_t at[TILE_MAX_RANK] = {0};
     cpu_view_position(run, agent, insn, insn->index, at);
     const cpu_view *view = cpu_at(run, agent, insn->operand[1]);
@@ -378,7 +378,7 @@ CPU_HANDLER(cpu_run_copy) {
     uint32_t offset, bytes = cpu_stage_bytes(insn->memory);
     unsigned view_operand = insn->flag ? 0 : 1;
     int64_t at[TILE_MAX_RANK] = {0};
-    if (!insn->flag && cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (!insn->flag && cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     const cpu_view *view = cpu_at(run, agent, insn->operand[view_operand]);
     if (!cpu_stage_offset(run, agent, insn, 1 - view_operand, insn->second, insn->second_count,
                           insn->memory, &offset))
@@ -422,16 +422,16 @@ CPU_HANDLER(cpu_run_lock_semaphore) {
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
     if (!address) return CPU_STOP;
     cpu_outcome outcome = cpu_wait_for_word(run, agent, insn, -1, address, *value);
-    if (outcome == CPU_NEXT) cpu_meet_own(run, agent);
+    if (outcome == CPU_NEXT) cpu_sync_own_threads(run, agent);
     return outcome;
 }
 
 CPU_HANDLER(cpu_run_release_semaphore) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t address = find_word(run, agent, insn);
     const int32_t *value = cpu_at(run, agent, insn->operand[1]);
-    cpu_meet_own(run, agent);
+    cpu_sync_own_threads(run, agent);
     if (!address || !cpu_global_release(run, agent, insn, -1, address)) return CPU_STOP;
     *(int32_t *)(uintptr_t)address = *value;
-    return cpu_rest_after(run, agent);
+    return cpu_maybe_preempt_after(run, agent);
 }

@@ -52,7 +52,7 @@ uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte) {
     return width ? at ^ (at >> 7 & (width / PIECE - 1)) * PIECE : at;
 }
 
-bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
+bool cpu_transfer_check(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
                         int64_t first, int64_t end, cpu_access access) {
     if (first >= end) return true;
     uint64_t at = address + (uint64_t)first, bytes = (uint64_t)(end - first);
@@ -60,12 +60,12 @@ bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, u
            cpu_global_access(run, agent, t->insn, (int)t->lane, at, bytes, access);
 }
 
-static bool cpu_transfer_touch_all(cpu_run *run, cpu_agent *agent, const cpu_transfer *t,
+static bool cpu_transfer_check_all(cpu_run *run, cpu_agent *agent, const cpu_transfer *t,
                                    cpu_access access) {
     int64_t first, end;
     for (uint32_t row = 0; row < t->rows; row++) {
         uint64_t address = cpu_transfer_row(t, row, &first, &end);
-        if (!cpu_transfer_touch(run, agent, t, address, first, end, access)) return false;
+        if (!cpu_transfer_check(run, agent, t, address, first, end, access)) return false;
     }
     return true;
 }
@@ -189,7 +189,7 @@ static bool land_in(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, cpu_b
 
 static bool land(cpu_run *run, cpu_agent *agent, void *data, cpu_known *known) {
     cpu_transfer *t = data;
-    bool ok = cpu_transfer_touch_all(run, agent, t, CPU_READ);
+    bool ok = cpu_transfer_check_all(run, agent, t, CPU_READ);
     (void)known;
     for (unsigned rank = 0; t->blocks >> rank && ok; rank++)
         if (t->blocks >> rank & 1) ok = land_in(run, agent, t, block_of_rank(agent, rank));
@@ -236,7 +236,7 @@ static cpu_outcome load(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     FOR_EACH_LANE (lane, agent->mask) {
         cpu_transfer t;
         if (!cpu_transfer_start(run, agent, insn, lane, &t) || !find_blocks(run, agent, &t) ||
-            !find_barrier(run, agent, &t) || !cpu_transfer_touch_all(run, agent, &t, CPU_READ) ||
+            !find_barrier(run, agent, &t) || !cpu_transfer_check_all(run, agent, &t, CPU_READ) ||
             !mark_targets(run, agent, &t))
             return CPU_STOP;
         cpu_transfer *kept = tile_malloc(sizeof *kept);
@@ -259,7 +259,7 @@ typedef struct counted {
     const cpu_insn *insn;
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* cpu_keep_gather's */
+    uint8_t *kept; /* cpu_snapshot_gather's */
     uint32_t target;
     cpu_mbarrier_at bar;
     unsigned first, step, sharers; /* ranks of the blocks that get it: first, first + step, .. */
@@ -344,7 +344,7 @@ CPU_HANDLER(cpu_run_copy_counted) {
     if (!ok) return CPU_STOP;
     counted *kept = tile_malloc(sizeof *kept);
     *kept = c;
-    kept->kept = cpu_keep_gather(run, agent, insn);
+    kept->kept = cpu_snapshot_gather(run, agent, insn);
     cpu_start_flight(agent, land_tile, kept, NULL);
     return CPU_NEXT;
 }

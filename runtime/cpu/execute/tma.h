@@ -30,7 +30,7 @@ uint64_t cpu_transfer_row(const cpu_transfer *t, uint32_t row, int64_t *first, i
 /* Where a piece lies in shared memory: the bits above 7 exchange those from 4 on. */
 uint32_t cpu_transfer_place(const cpu_transfer *t, uint32_t byte);
 /* A row's bytes [first, end) are accessed, in elements of the array. False after a report. */
-bool cpu_transfer_touch(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
+bool cpu_transfer_check(cpu_run *run, cpu_agent *agent, const cpu_transfer *t, uint64_t address,
                         int64_t first, int64_t end, cpu_access access);
 
 #endif

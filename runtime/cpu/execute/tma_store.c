@@ -31,7 +31,7 @@ struct cpu_bulk {
     bool held;      /* level 2, from registers: bytes are there, and the ring may still be read */
     cpu_view view;
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* level 2: cpu_keep_gather's */
+    uint8_t *kept; /* level 2: cpu_snapshot_gather's */
     char *bytes;   /* what it has read; NULL: nothing yet */
     targets targets;
 };
@@ -159,17 +159,17 @@ CPU_HANDLER(cpu_run_copy_out) {
                           &bulk.t.shared) ||
         !cpu_lane_start_read(run, agent, insn, -1, cpu_set_thread(agent, insn), bulk.t.shared,
                              bulk.t.row_bytes) ||
-        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
-                            insn->poison ? agent->block->poison + bulk.t.shared : NULL))
+        !cpu_tile_may_escape(run, agent, insn, &bulk.view, bulk.at,
+                             insn->poison ? agent->block->poison + bulk.t.shared : NULL))
         return CPU_STOP;
-    bulk.kept = cpu_keep_gather(run, agent, insn);
+    bulk.kept = cpu_snapshot_gather(run, agent, insn);
     start_bulk(run, agent, bulk);
     return CPU_NEXT;
 }
 
 /* Whether no poison reaches the array. What is in shared memory now may not change until it has
  * been read. */
-static bool may_leave(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t) {
+static bool may_escape(cpu_run *run, const cpu_agent *agent, const cpu_transfer *t) {
     const uint8_t *poison = agent->block->poison;
     unsigned size = tile_scalar_bytes(t->insn->memory->scalar);
     int64_t first, end;
@@ -178,7 +178,7 @@ static bool may_leave(cpu_run *run, const cpu_agent *agent, const cpu_transfer *
         for (uint32_t at = (uint32_t)first; at < end; at += size) {
             uint32_t in_piece = at % CPU_TMA_PIECE, byte = row * t->row_bytes + at - in_piece;
             const uint8_t *found = poison + cpu_transfer_place(t, byte) + in_piece;
-            if (!cpu_poison_row_may_leave(run, agent, t->insn, found, 1, size)) return false;
+            if (!cpu_poison_row_may_escape(run, agent, t->insn, found, 1, size)) return false;
         }
     }
     return true;
@@ -190,7 +190,7 @@ static cpu_outcome store(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
         if (!cpu_transfer_start(run, agent, insn, lane, &t) ||
             !cpu_lane_start_read(run, agent, insn, (int)lane, cpu_thread(agent, lane), t.shared,
                                  cpu_transfer_bytes(&t)) ||
-            !may_leave(run, agent, &t))
+            !may_escape(run, agent, &t))
             return CPU_STOP;
         start_bulk(run, agent, (cpu_bulk){.t = t, .group = agent->bulk_commits[lane]});
     }
@@ -225,7 +225,7 @@ static bool finish_ring(cpu_run *run, cpu_agent *agent, uint32_t ring) {
 
 /* Whole tiles, late. Their pieces in shared memory are level 3's. */
 CPU_HANDLER(cpu_run_store_async) {
-    if (cpu_rests_before(run, agent)) return CPU_PAUSE;
+    if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint32_t ring = *(const uint32_t *)cpu_at(run, agent, insn->operand[2]);
     size_t size = cpu_value_elements(insn->type) * (size_t)tile_scalar_bytes(insn->type->scalar);
     cpu_bulk bulk = {.t = {.insn = insn, .shared = ring},
@@ -235,8 +235,8 @@ CPU_HANDLER(cpu_run_store_async) {
                      .view = *(const cpu_view *)cpu_at(run, agent, insn->operand[1])};
     cpu_view_position(run, agent, insn, insn->index, bulk.at);
     if (!finish_ring(run, agent, ring) ||
-        !cpu_tile_may_leave(run, agent, insn, &bulk.view, bulk.at,
-                            insn->poison ? agent->poison + insn->operand[0] : NULL))
+        !cpu_tile_may_escape(run, agent, insn, &bulk.view, bulk.at,
+                             insn->poison ? agent->poison + insn->operand[0] : NULL))
         return CPU_STOP;
     bulk.bytes = tile_malloc(size);
     memcpy(bulk.bytes, cpu_at(run, agent, insn->operand[0]), size);
@@ -273,7 +273,7 @@ static bool write_target(cpu_run *run, cpu_agent *agent, const cpu_bulk *bulk) {
         int64_t first, end;
         uint64_t address = cpu_transfer_row(t, row, &first, &end);
         const char *from = bulk->bytes + (size_t)row * t->row_bytes;
-        if (!cpu_transfer_touch(run, agent, t, address, first, end, access)) return false;
+        if (!cpu_transfer_check(run, agent, t, address, first, end, access)) return false;
         if (first < end && !insn->kind)
             memcpy((void *)(uintptr_t)(address + (uint64_t)first), from + first,
                    (size_t)(end - first));
@@ -344,7 +344,7 @@ void cpu_drop_bulks(cpu_agent *agent) {
     agent->bulk_count = 0;
 }
 
-void cpu_hand_over_bulks(cpu_agent *to, cpu_agent *from) {
+void cpu_transfer_bulks(cpu_agent *to, cpu_agent *from) {
     for (size_t i = 0; i < from->bulk_count; i++)
         add_bulk(to, from->bulks[i])->group += to->bulk_commits[0];
     to->bulk_commits[0] += from->bulk_commits[0];

@@ -49,7 +49,7 @@ static uint64_t cost_of(const cpu_run *run, const cpu_agent *agent, const cpu_in
 /* Events --------------------------------------------------------------------------------------- */
 
 /* Told one by one: what touches memory, multiplies, or others wait for. */
-static bool is_told(const cpu_insn *insn) {
+static bool is_traced(const cpu_insn *insn) {
     const tile_op_info *info = tile_op_get_info(insn->opcode);
     if (!insn->opcode || info->effects & (TILE_EFFECT_REGION | TILE_EFFECT_TERMINATOR))
         return false;
@@ -57,8 +57,8 @@ static bool is_told(const cpu_insn *insn) {
            info->completion != TILE_COMPLETION_NOW || accesses_of(insn);
 }
 
-static void tell(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, const char *name,
-                 tile_trace_kind kind, uint64_t begin, uint64_t end) {
+static void emit_event(cpu_run *run, const cpu_agent *agent, const cpu_insn *insn, const char *name,
+                       tile_trace_kind kind, uint64_t begin, uint64_t end) {
     const cpu_block *block = agent->block;
     tile_trace_event event = {.kind = kind,
                               .operation = name,
@@ -82,16 +82,16 @@ static const char *name_of(const cpu_insn *insn) {
 static void end_arithmetic(cpu_run *run, cpu_agent *agent) {
     cpu_tracing *t = &agent->tracing;
     if (t->arithmetic && agent->clock.ticks > t->arithmetic_since)
-        tell(run, agent, t->arithmetic, "arithmetic", TILE_TRACE_ARITHMETIC, t->arithmetic_since,
-             agent->clock.ticks);
+        emit_event(run, agent, t->arithmetic, "arithmetic", TILE_TRACE_ARITHMETIC,
+                   t->arithmetic_since, agent->clock.ticks);
     t->arithmetic = NULL;
 }
 
 static void end_wait(cpu_run *run, cpu_agent *agent) {
     cpu_tracing *t = &agent->tracing;
     if (t->waiting && agent->clock.ticks > t->waiting_since)
-        tell(run, agent, t->waiting, name_of(t->waiting), TILE_TRACE_WAIT, t->waiting_since,
-             agent->clock.ticks);
+        emit_event(run, agent, t->waiting, name_of(t->waiting), TILE_TRACE_WAIT, t->waiting_since,
+                   agent->clock.ticks);
     t->waiting = NULL;
 }
 
@@ -103,7 +103,8 @@ static void start(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, tile_mec
         end = begin + most(1, cpu_product_size(insn->product) / agent->weight / OF_PRODUCTS);
     else
         end = most(now + CPU_TICKS_OF_FLIGHT, *busy + bytes_of(agent, insn) / OF_BYTES);
-    tell(run, agent, insn, name_of(insn), TILE_TRACE_BACKGROUND, insn->product ? begin : now, end);
+    emit_event(run, agent, insn, name_of(insn), TILE_TRACE_BACKGROUND, insn->product ? begin : now,
+               end);
     *busy = end;
 }
 
@@ -136,14 +137,14 @@ static void follow_mechanism(cpu_run *run, cpu_agent *agent, const cpu_insn *ins
 void cpu_trace_before(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
     cpu_tracing *t = &agent->tracing;
     if (t->waiting && t->waiting != insn) end_wait(run, agent);
-    if (is_told(insn)) end_arithmetic(run, agent);
+    if (is_traced(insn)) end_arithmetic(run, agent);
     t->began = agent->clock.ticks;
 }
 
 void cpu_trace_after(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, bool paused) {
     cpu_tracing *t = &agent->tracing;
     const tile_op_info *info = tile_op_get_info(insn->opcode);
-    if (!is_told(insn) && paused) return; /* at level 2 the block, while its groups run */
+    if (!is_traced(insn) && paused) return; /* at level 2 the block, while its groups run */
     if (!t->waiting && (paused || agent->clock.ticks > t->began)) {
         t->waiting_since = t->began;
         t->waiting = insn;
@@ -151,7 +152,7 @@ void cpu_trace_after(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, bool 
     if (paused) return;
     end_wait(run, agent); /* what it waited for is behind it, and its tick has come by the clocks */
     uint64_t began = agent->clock.ticks;
-    if (!is_told(insn)) {
+    if (!is_traced(insn)) {
         if (!t->arithmetic && insn->opcode) t->arithmetic_since = began, t->arithmetic = insn;
         agent->clock.ticks += cost_of(run, agent, insn);
         return;
@@ -160,6 +161,6 @@ void cpu_trace_after(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, bool 
     follow_mechanism(run, agent, insn, info);
     bool waits = info->completion == TILE_COMPLETION_WAITS && agent->clock.ticks > began;
     if (info->completion != TILE_COMPLETION_NOW && !waits) agent->clock.ticks++;
-    tell(run, agent, insn, name_of(insn), waits ? TILE_TRACE_WAIT : TILE_TRACE_OPERATION, began,
-         agent->clock.ticks);
+    emit_event(run, agent, insn, name_of(insn), waits ? TILE_TRACE_WAIT : TILE_TRACE_OPERATION,
+               began, agent->clock.ticks);
 }

@@ -180,7 +180,7 @@ static bool agree(cpu_run *run, cpu_agent *agent, const step *now) {
     cpu_warpgroup *group = warpgroup_of(run, agent);
     cpu_products *own = products_of(agent);
     size_t index = own->steps++ - group->first;
-    if (!cpu_whole_warp(run, agent, now->insn)) return false;
+    if (!cpu_full_warp_active(run, agent, now->insn)) return false;
     if (index == group->count) {
         if (!add_step(run, agent, group, now)) return false;
     } else {
@@ -338,7 +338,7 @@ static CPU_HANDLER(run_wgmma) {
     step now = {.insn = insn};
     uint64_t keep;
     const reading r = {run, agent, insn, true};
-    if (!cpu_whole_warp(run, agent, insn)) return CPU_STOP;
+    if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     if ((!cpu_wgmma_takes_fragment(insn) &&
          !read_scalar(run, agent, insn, 0, sizeof now.lhs, &now.lhs)) ||
         !read_scalar(run, agent, insn, 1, sizeof now.rhs, &now.rhs) ||
@@ -450,7 +450,7 @@ static const char *buffer_name(const cpu_decoder *d, tile_value operand) {
     return tile_value_at(d->f, tile_operand_src(d->f, def))->name;
 }
 
-const char *cpu_either_name(cpu_decoder *d, const char *lhs, const char *rhs) {
+const char *cpu_operand_or_buffer_name(cpu_decoder *d, const char *lhs, const char *rhs) {
     if (!lhs || !rhs || strcmp(lhs, rhs) == 0) return rhs ? rhs : lhs ? lhs : "memory";
     return tile_arena_format(&d->program->arena, "%s or %%%s", lhs, rhs);
 }
@@ -465,8 +465,8 @@ void cpu_decode_wgmma(cpu_decoder *d, tile_op op) {
     insn->flag = tile_product_forms_of(d->f, op).sparse;
     insn->index = cpu_places_of(d, places.at, places.count);
     insn->integer = tile_op_attr_int(d->f, op, TILE_ATTR_selector, 0);
-    insn->name = cpu_either_name(d, buffer_name(d, tile_operand_lhs(d->f, op)),
-                                 buffer_name(d, tile_operand_rhs(d->f, op)));
+    insn->name = cpu_operand_or_buffer_name(d, buffer_name(d, tile_operand_lhs(d->f, op)),
+                                            buffer_name(d, tile_operand_rhs(d->f, op)));
 }
 
 void cpu_decode_wgmma_fence(cpu_decoder *d, tile_op op) {

@@ -67,8 +67,8 @@ void cpu_clock_start(cpu_clock *clock, uint64_t agent) {
 
 void cpu_clock_stop(cpu_clock *clock) {
     replace(clock, NULL);
-    cpu_known_drop(clock->apart);
-    clock->apart = NULL;
+    cpu_known_drop(clock->partial);
+    clock->partial = NULL;
 }
 
 uint32_t cpu_known_time(const cpu_known *known, uint64_t agent) {
@@ -88,7 +88,7 @@ uint32_t cpu_known_time(const cpu_known *known, uint64_t agent) {
 
 bool cpu_clock_knows(const cpu_clock *clock, uint64_t agent, uint32_t time) {
     return cpu_clock_all_know(clock, agent, time) ||
-           (clock->apart && time && time <= cpu_known_time(clock->apart, agent));
+           (clock->partial && time && time <= cpu_known_time(clock->partial, agent));
 }
 
 bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time) {
@@ -101,7 +101,7 @@ static void begin_time(cpu_clock *clock, uint32_t after) {
     clock->used = false;
 }
 
-static void take_over(cpu_known **into, cpu_known *known) {
+static void adopt(cpu_known **into, cpu_known *known) {
     cpu_known *old = *into;
     if (!known || known == old) return;
     if (old) {
@@ -116,12 +116,12 @@ static void take_over(cpu_known **into, cpu_known *known) {
 
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known) {
     if (known) clock->ticks = later(clock->ticks, known->ticks);
-    take_over(&clock->known, known);
+    adopt(&clock->known, known);
 }
 
-void cpu_clock_acquire_apart(cpu_clock *clock, cpu_known *known) {
+void cpu_clock_acquire_partial(cpu_clock *clock, cpu_known *known) {
     if (known) clock->ticks = later(clock->ticks, known->ticks);
-    take_over(&clock->apart, known);
+    adopt(&clock->partial, known);
 }
 
 static void add_span(cpu_known **known, cpu_known_span span) {
@@ -132,7 +132,7 @@ static void add_span(cpu_known **known, cpu_known_span span) {
 }
 
 /* What is released has been added up: the time before is not known to all that meet next. */
-static cpu_known *go_on(cpu_clock *clock, cpu_known *all) {
+static cpu_known *finish_release(cpu_clock *clock, cpu_known *all) {
     all->ticks = clock->ticks;
     begin_time(clock, clock->time);
     clock->used = true;
@@ -141,20 +141,20 @@ static cpu_known *go_on(cpu_clock *clock, cpu_known *all) {
 
 cpu_known *cpu_clock_release(cpu_clock *clock) {
     cpu_known *all = NULL;
-    take_over(&all, clock->known);
-    take_over(&all, clock->apart);
+    adopt(&all, clock->known);
+    adopt(&all, clock->partial);
     add_span(&all, (cpu_known_span){clock->agent, 1, clock->time});
-    return go_on(clock, all);
+    return finish_release(clock, all);
 }
 
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
-                                  unsigned count, bool apart) {
+                                  unsigned count, bool partial) {
     cpu_known *all = NULL;
-    take_over(&all, clock->known);
-    if (apart) take_over(&all, clock->apart);
+    adopt(&all, clock->known);
+    if (partial) adopt(&all, clock->partial);
     add_span(&all, (cpu_known_span){clock->agent, 1, since - 1});
     for (unsigned i = 0; i < count; i++) add_span(&all, (cpu_known_span){parts[i], 1, clock->time});
-    return go_on(clock, all);
+    return finish_release(clock, all);
 }
 
 /* Takes over the spans whose numbers begin in [low, high), `more` added to them. */
@@ -166,7 +166,7 @@ static void take_range(cpu_known **into, const cpu_known *known, uint64_t low, u
         if (span->first >= low && span->first - low < high - low)
             append(some, span->first + more, span->count, span->time);
     }
-    take_over(into, some);
+    adopt(into, some);
     cpu_known_drop(some);
 }
 
@@ -174,17 +174,17 @@ cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
     static const uint64_t bases[] = {0, CPU_LANE};
     cpu_known *weak = NULL;
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t done = bases[i] + CPU_LOADED, caused = bases[i] + CPU_CAUSED;
+        uint64_t done = bases[i] + CPU_LOADS_DONE, caused = bases[i] + CPU_CAUSED;
         take_range(&weak, known, bases[i], done, to);
-        take_range(&weak, known, done, caused, to == CPU_CAUSED ? CPU_CAUSED - CPU_LOADED : 0);
-        take_range(&weak, known, caused, caused + CPU_LOADED, 0);
+        take_range(&weak, known, done, caused, to == CPU_CAUSED ? CPU_CAUSED - CPU_LOADS_DONE : 0);
+        take_range(&weak, known, caused, caused + CPU_LOADS_DONE, 0);
     }
     take_range(&weak, known, CPU_PHASE, UINT64_MAX, 0);
     weak->ticks = known->ticks;
     return weak;
 }
 
-cpu_known *cpu_clock_cause(cpu_clock *clock) {
+cpu_known *cpu_clock_background(cpu_clock *clock) {
     cpu_known *all = cpu_clock_release(clock);
     cpu_known *cause = cpu_known_weaken(all, CPU_CAUSED);
     cpu_known_drop(all);
@@ -192,23 +192,23 @@ cpu_known *cpu_clock_cause(cpu_clock *clock) {
 }
 
 /* Whether the agents know the same already, and have done nothing that the others do not know. */
-static bool have_met(cpu_clock *const *clocks, unsigned count) {
+static bool are_joined(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        if (clocks[i]->used || clocks[i]->apart || clocks[i]->known != clocks[0]->known)
+        if (clocks[i]->used || clocks[i]->partial || clocks[i]->known != clocks[0]->known)
             return false;
     return true;
 }
 
-static void meet_ticks(cpu_clock *const *clocks, unsigned count) {
+static void join_ticks(cpu_clock *const *clocks, unsigned count) {
     uint64_t ticks = 0;
     for (unsigned i = 0; i < count; i++) ticks = later(ticks, clocks[i]->ticks);
     for (unsigned i = 0; i < count; i++) clocks[i]->ticks = ticks;
 }
 
 /* All go on at the same time, so that they are one span. */
-void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
-    meet_ticks(clocks, count);
-    if (have_met(clocks, count)) return;
+void cpu_clock_join(cpu_clock *const *clocks, unsigned count) {
+    join_ticks(clocks, count);
+    if (are_joined(clocks, count)) return;
     cpu_clock all = {.agent = clocks[0]->agent};
     cpu_known *present = make_known(count);
     for (unsigned i = 0; i < count; i++)
@@ -216,7 +216,7 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         append(present, clocks[i]->agent, 1, all.time);
         cpu_clock_acquire(&all, clocks[i]->known);
-        cpu_clock_acquire(&all, clocks[i]->apart);
+        cpu_clock_acquire(&all, clocks[i]->partial);
     }
     present->ticks = clocks[0]->ticks;
     cpu_clock_acquire(&all, present);
@@ -224,8 +224,8 @@ void cpu_clock_meet(cpu_clock *const *clocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         all.known->references++;
         replace(clocks[i], all.known);
-        cpu_known_drop(clocks[i]->apart);
-        clocks[i]->apart = NULL;
+        cpu_known_drop(clocks[i]->partial);
+        clocks[i]->partial = NULL;
         begin_time(clocks[i], all.time);
     }
     cpu_clock_stop(&all);

@@ -28,10 +28,10 @@ typedef struct cpu_known {
 typedef struct cpu_clock {
     uint64_t agent;
     uint32_t time;
-    uint64_t ticks;   /* not before those of anything that it knows; 0 without a trace */
-    bool used;        /* something happened at this time that others may have to know */
-    cpu_known *known; /* NULL: nothing of anybody */
-    cpu_known *apart; /* what only some of the agent's threads know, until all meet; or NULL */
+    uint64_t ticks;     /* not before those of anything that it knows; 0 without a trace */
+    bool used;          /* something happened at this time that others may have to know */
+    cpu_known *known;   /* NULL: nothing of anybody */
+    cpu_known *partial; /* what only some of the agent's threads know, until all meet; or NULL */
 } cpu_clock;
 
 /* A clock holds memory from start to stop; one that is all zero may be stopped. */
@@ -45,9 +45,9 @@ bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 
 /* Not only agents have numbers under which clocks know a time: single lanes of one, what all of its
  * lanes did with global memory, the phases of barriers. To the numbers of agents and lanes is added
- * CPU_LOADED where their loads are known to be done, but what they stored need not be seen, and
+ * CPU_LOADS_DONE where their loads are known to be done, but what they stored need not be seen, and
  * CPU_CAUSED where they are known to be past. */
-#define CPU_LOADED (UINT64_C(1) << 59)
+#define CPU_LOADS_DONE (UINT64_C(1) << 59)
 #define CPU_CAUSED (UINT64_C(1) << 60)
 #define CPU_WARP (UINT64_C(1) << 61)
 #define CPU_LANE (UINT64_C(1) << 62)
@@ -57,7 +57,7 @@ bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 uint32_t cpu_known_time(const cpu_known *known, uint64_t agent);
 
 /* A barrier: all know of all. agents ascend by number. */
-void cpu_clock_meet(cpu_clock *const *clocks, unsigned count);
+void cpu_clock_join(cpu_clock *const *clocks, unsigned count);
 
 /* All that the agent knows, its own time included: what an acquire takes over. The caller drops it.
  */
@@ -66,14 +66,14 @@ cpu_known *cpu_clock_release(cpu_clock *clock);
  * them met, and all that these did, who are known like agents under numbers of their own. apart:
  * they are some of those who know more. */
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
-                                  unsigned count, bool apart);
-/* Of what is known only so much: CPU_LOADED or CPU_CAUSED. The caller drops it. */
+                                  unsigned count, bool partial);
+/* Of what is known only so much: CPU_LOADS_DONE or CPU_CAUSED. The caller drops it. */
 cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to);
 /* What the agent starts now in the background happens after all that it knows, and releases none of
  * it. The caller drops it. */
-cpu_known *cpu_clock_cause(cpu_clock *clock);
+cpu_known *cpu_clock_background(cpu_clock *clock);
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
-void cpu_clock_acquire_apart(cpu_clock *clock, cpu_known *known);
+void cpu_clock_acquire_partial(cpu_clock *clock, cpu_known *known);
 void cpu_known_drop(cpu_known *known); /* NULL is fine */
 
 #endif

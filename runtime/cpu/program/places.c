@@ -83,8 +83,8 @@ static void use(liveness *l, uint32_t value, uint32_t position) {
 static void visit_uses(liveness *l, tile_op op, uint32_t position) {
     const tile_op_data *data = tile_op_at(l->f, op);
     for (uint32_t i = 0; i < data->operand_count; i++) use(l, data->operands[i].id, position);
-    for (unsigned i = 0; i < tile_decision_count(l->f, op) && tile_repeats(l->f, op); i++)
-        use(l, tile_decision(l->f, op, i).id, l->end[op.id]);
+    for (unsigned i = 0; i < tile_control_operand_count(l->f, op) && tile_repeats(l->f, op); i++)
+        use(l, tile_control_operand(l->f, op, i).id, l->end[op.id]);
     for (unsigned r = 0; r < data->region_count; r++)
         for (unsigned i = 0; i < tile_region_own_args(l->f, data->regions[r]); i++)
             use(l, tile_region_arg(l->f, data->regions[r], i).id, l->end[op.id]);

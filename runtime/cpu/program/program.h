@@ -43,8 +43,8 @@ typedef struct cpu_agent cpu_agent;
 typedef struct cpu_insn cpu_insn;
 typedef struct cpu_product cpu_product; /* product.c */
 typedef struct cpu_poison cpu_poison;
-typedef struct cpu_claims cpu_claims;       /* parallel.c: what elements have accessed */
-typedef struct cpu_turns cpu_turns;         /* ordered_issue.c: of warpgroups */
+typedef struct cpu_claims cpu_claims;               /* parallel.c: what elements have accessed */
+typedef struct cpu_ordered_issue cpu_ordered_issue; /* ordered_issue.c: of warpgroups */
 typedef struct cpu_products cpu_products;   /* wgmma.c: what a warp's wgmma have under way */
 typedef struct cpu_warpgroup cpu_warpgroup; /* likewise: what its warps have executed */
 typedef struct tile_iota tile_iota;         /* lib/ops/shape.h */
@@ -83,7 +83,7 @@ struct cpu_insn {
     bool own_order;          /* level 2: the block's accesses are ordered without barriers */
     bool placed;             /* of threads: the memory is named by [stage,] coordinates */
     bool releases, acquires;
-    tile_manner manner;             /* element-wise operations */
+    tile_arith_flags arith_flags;   /* element-wise operations */
     tile_word kind;                 /* atomic operations; waits: how they compare */
     tile_word scope;                /* NONE: gpu */
     uint32_t count;                 /* elements of all lanes together */
@@ -217,10 +217,10 @@ typedef struct cpu_publication {
 
 /* One of the block's barriers, and who has reached it since it was complete last. */
 typedef struct cpu_barrier {
-    unsigned wanted, come;  /* warps; come 0: nobody */
-    uint64_t here, waiting; /* agents, bit by bit of their index */
-    const cpu_insn *first;  /* the first one's instruction */
-    cpu_clock arrived;      /* knows what those know who do not wait */
+    unsigned expected_warps, arrived_warps; /* warps; come 0: nobody */
+    uint64_t arrived_agents, waiting;       /* agents, bit by bit of their index */
+    const cpu_insn *first;                  /* the first one's instruction */
+    cpu_clock arrived;                      /* knows what those know who do not wait */
 } cpu_barrier;
 
 enum {
@@ -233,7 +233,7 @@ typedef struct cpu_cluster {
     unsigned count, ended;     /* blocks */
     unsigned attached;         /* of these, the ones that still point here */
     struct cpu_block **blocks; /* by rank */
-    unsigned come;             /* warps that have arrived since the barrier was complete last */
+    unsigned arrived_warps;    /* warps that have arrived since the barrier was complete last */
     uint32_t rounds;           /* how often it was */
     cpu_clock arriving;        /* knows what those know who have arrived */
     cpu_clock arrived;         /* the same of the last round */
@@ -259,7 +259,7 @@ typedef struct cpu_copy {
     uint32_t target[CPU_LANES]; /* offset in shared memory */
     cpu_view view;              /* level 2 */
     int64_t at[TILE_MAX_RANK];
-    uint8_t *kept; /* level 2: cpu_keep_gather's */
+    uint8_t *kept; /* level 2: cpu_snapshot_gather's */
     char *seen;    /* what stood in its source when it was started */
 } cpu_copy;
 
@@ -269,8 +269,8 @@ typedef enum cpu_state {
     CPU_AT_CLUSTER,  /* waits for the cluster's barrier */
     CPU_AT_MBARRIER, /* waits for a phase of a barrier in shared memory */
     CPU_WAITING,
-    CPU_RESTING, /* preempted: goes on when its block is woken */
-    CPU_APART,   /* level 2: its warps are on their own, in roles */
+    CPU_PREEMPTED, /* preempted: goes on when its block is woken */
+    CPU_IN_ROLES,  /* level 2: its warps are on their own, in roles */
     CPU_DONE
 } cpu_state;
 
@@ -303,7 +303,7 @@ typedef struct cpu_order {
         *narrow;      /* the last one that reached less far than the release it met, or NULL */
     uint64_t address; /* CPU_WAITING: of the word */
     unsigned lane;    /* whose it is */
-    uint32_t in_vain; /* atomic instructions in a row that have changed nothing */
+    uint32_t unchanged_updates; /* atomic instructions in a row that have changed nothing */
 } cpu_order;
 
 /* What the first agent that came to a `uniform` had there, each time. */
@@ -339,18 +339,18 @@ struct cpu_agent {
     cpu_clock clock;
     uint32_t since; /* its time after the last barrier: what its own threads did before is done */
     cpu_recent recent[CPU_RECENT];
-    uint32_t touched;      /* lanes that have accessed shared memory since then */
-    uint32_t apart_lanes;  /* those that know what clock.apart holds */
-    uint32_t failed_tests; /* in a row, of barriers' phases */
-    bool has_arrived;      /* at the cluster's barrier, and not waited */
-    bool arrived_relaxed;  /* that orders nothing */
-    uint32_t round;        /* at that time */
-    uint32_t arrived_at;   /* its time behind it */
-    uint32_t meetings;     /* how often it has waited there */
-    uint32_t element;      /* level 2: of `parallel`, the number of the one that runs */
-    cpu_claims *claims;    /* or NULL */
+    uint32_t touched;           /* lanes that have accessed shared memory since then */
+    uint32_t partial_lanes;     /* those that know what clock.apart holds */
+    uint32_t failed_tests;      /* in a row, of barriers' phases */
+    bool has_arrived;           /* at the cluster's barrier, and not waited */
+    bool arrived_without_order; /* that orders nothing */
+    uint32_t round;             /* at that time */
+    uint32_t arrived_at;        /* its time behind it */
+    uint32_t meetings;          /* how often it has waited there */
+    uint32_t element;           /* level 2: of `parallel`, the number of the one that runs */
+    cpu_claims *claims;         /* or NULL */
     cpu_state state;
-    bool rested; /* at this instruction, which has not run yet */
+    bool was_preempted; /* at this instruction, which has not run yet */
     uint32_t pc;
     uint32_t mask;
     uint32_t depth; /* of the mask stack */
@@ -393,16 +393,16 @@ struct cpu_block {
     uint32_t publication_count, publication_capacity;
     uint32_t settled; /* all agents know what happened up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
-    cpu_turns *turns;               /* by the number of their first barrier, or NULL */
+    cpu_ordered_issue *turns;       /* by the number of their first barrier, or NULL */
     struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
     struct cpu_flight *flights;     /* those that have not landed, the oldest first */
     size_t flight_count, flight_capacity;
     cpu_known *cause; /* of the flight that is landing, or NULL */
     bool progressed;
-    bool waits, rests;   /* when it was left last */
-    bool spins;          /* when it was left last, an agent failed to update memory */
-    unsigned rests_left; /* how often it may still be preempted */
-    uint64_t wakes;      /* at this tick of the run */
+    bool waits, preempted;     /* when it was left last */
+    bool is_spinning;          /* when it was left last, an agent failed to update memory */
+    unsigned preemptions_left; /* how often it may still be preempted */
+    uint64_t wake_tick;        /* at this tick of the run */
 };
 
 /* Memory that a kernel may touch; sorted by address. */
@@ -430,17 +430,18 @@ struct cpu_run {
     uint64_t random; /* 0: natural order */
     cpu_range *ranges;
     size_t range_count, last_range;
-    cpu_global *global;            /* the shadow of all ranges */
-    const struct cpu_trail *trail; /* of the launches that this one overlaps (overlap.h), or NULL */
-    uint8_t **scratch;             /* one for each scratch operation */
+    cpu_global *global; /* the shadow of all ranges */
+    const struct cpu_launch_log
+        *launch_log;   /* of the launches that this one overlaps (overlap.h), or NULL */
+    uint8_t **scratch; /* one for each scratch operation */
     int64_t *scratch_bytes;
     cpu_block *live, *idle;
-    unsigned resting, waiting; /* live blocks */
-    uint64_t ticks;            /* counts how often a block has got on */
-    int64_t room, held;        /* blocks that the device holds at once, and those it does */
-    bool waits_for_room;       /* blocks could start if there were more of it */
-    size_t bulks;              /* bulk stores in flight */
-    const cpu_bulk *landing;   /* the one of them that writes now, or NULL */
+    unsigned preempted_blocks, waiting; /* live blocks */
+    uint64_t ticks;                     /* counts how often a block has got on */
+    int64_t room, held;       /* blocks that the device holds at once, and those it does */
+    bool waits_for_residency; /* blocks could start if there were more of it */
+    size_t bulks;             /* bulk stores in flight */
+    const cpu_bulk *landing;  /* the one of them that writes now, or NULL */
 };
 
 static inline void *cpu_at(const cpu_run *run, const cpu_agent *agent, uint32_t place) {

@@ -93,7 +93,7 @@ static inline uint64_t cpu_warp_key(uint64_t agent) {
 }
 /* Whether a lane comes after what another agent did at this time; lane -1: whether all do. */
 static inline bool cpu_lane_knows(const cpu_agent *agent, int lane, uint64_t other, uint32_t time) {
-    bool more = lane >= 0 && agent->clock.apart && agent->apart_lanes >> lane & 1;
+    bool more = lane >= 0 && agent->clock.partial && agent->partial_lanes >> lane & 1;
     return more ? cpu_clock_knows(&agent->clock, other, time)
                 : cpu_clock_all_know(&agent->clock, other, time);
 }

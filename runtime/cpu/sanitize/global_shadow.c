@@ -24,8 +24,8 @@ typedef struct walk {
     size_t range;
     uint32_t event;
     /* What the cells before this one held. */
-    uint32_t fine_write, fine_readers, old_readers, new_readers;
-    uint32_t fine_updates, old_updates, new_updates;
+    uint32_t write_is_ordered, ordered_readers, old_readers, new_readers;
+    uint32_t ordered_updates, old_updates, new_updates;
     uint64_t cell_bytes;
 } walk;
 
@@ -44,7 +44,7 @@ static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
 }
 
 /* The first of the cell's bytes that another lane accesses than did in the event; its end: none. */
-static uint64_t find_apart(const walk *w, uint32_t event, uint64_t address) {
+static uint64_t first_conflicting_byte(const walk *w, uint32_t event, uint64_t address) {
     cpu_lanes mine = w->lanes, its = w->run->global->log.events[event].lanes;
     uint64_t end = address + w->cell_bytes;
     if (mine.bits == CPU_ANY_LANES || its.bits == CPU_ANY_LANES) return end;
@@ -106,7 +106,7 @@ static bool fault_race(walk *w, uint64_t address, uint32_t event, bool other_wri
     bool same_cluster = other->agent / agents == w->agent->clock.agent / agents;
     tile_arena scratch = {0};
     bool own = is_of_lanes(w, event);
-    if (own) address = find_apart(w, event, address);
+    if (own) address = first_conflicting_byte(w, event, address);
     const char *agent =
         !own ? describe_agent(&scratch, w, other->agent)
         : other->lanes.bits == CPU_ALL_LANES
@@ -160,7 +160,7 @@ static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain)
 }
 
 /* Whole buffers: what the host or a launch has written, later ones may read. */
-static bool follow_writes(walk *w, uint64_t address, uint64_t bytes) {
+static bool check_written(walk *w, uint64_t address, uint64_t bytes) {
     const cpu_range *range = &w->run->ranges[w->range];
     const tile_buffer *buffer = range->followed;
     if (!buffer) return true;
@@ -208,11 +208,12 @@ static bool are_one_store(const walk *w, const cpu_event *other) {
 }
 
 /* Whether this access may come where the event has been. */
-static bool is_fine(const walk *w, uint32_t event, uint64_t address) {
+static bool is_ordered(const walk *w, uint32_t event, uint64_t address) {
     const cpu_event *other = &w->run->global->log.events[event];
     if (!event || are_atomic_together(w, other)) return true;
-    bool ordered = is_of_lanes(w, event) ? find_apart(w, event, address) == address + w->cell_bytes
-                                         : knows_event(w->agent, other);
+    bool ordered = is_of_lanes(w, event)
+                       ? first_conflicting_byte(w, event, address) == address + w->cell_bytes
+                       : knows_event(w->agent, other);
     return ordered || are_one_store(w, other);
 }
 
@@ -223,7 +224,7 @@ static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint3
     bool everywhere = true;
     for (uint32_t rest = set; rest; rest = log->readers[rest].rest) {
         uint32_t event = log->readers[rest].event;
-        if (!is_fine(w, event, address)) return event;
+        if (!is_ordered(w, event, address)) return event;
         everywhere &= !is_of_lanes(w, event);
     }
     if (everywhere) *fine = set;
@@ -232,12 +233,12 @@ static uint32_t find_racing(const walk *w, uint32_t set, uint64_t address, uint3
 
 /* Against writes of both sorts. */
 static bool check_writes(walk *w, const cpu_cell *c, uint64_t address) {
-    if (c->write != w->fine_write) {
-        if (!is_fine(w, c->write, address)) return fault_race(w, address, c->write, true);
-        if (!is_of_lanes(w, c->write)) w->fine_write = c->write;
+    if (c->write != w->write_is_ordered) {
+        if (!is_ordered(w, c->write, address)) return fault_race(w, address, c->write, true);
+        if (!is_of_lanes(w, c->write)) w->write_is_ordered = c->write;
     }
-    if (c->updates == w->fine_updates) return true;
-    uint32_t racing = find_racing(w, c->updates, address, &w->fine_updates);
+    if (c->updates == w->ordered_updates) return true;
+    uint32_t racing = find_racing(w, c->updates, address, &w->ordered_updates);
     return !racing || fault_race(w, address, racing, true);
 }
 
@@ -304,8 +305,8 @@ static bool write_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch
     if (plain && w->access & CPU_MODIFY && !is_written(c))
         return fault_unwritten(w, address, plain);
     if (!check_writes(w, c, address)) return false;
-    if (c->readers != w->fine_readers) {
-        uint32_t racing = find_racing(w, c->readers, address, &w->fine_readers);
+    if (c->readers != w->ordered_readers) {
+        uint32_t racing = find_racing(w, c->readers, address, &w->ordered_readers);
         if (racing) return fault_race(w, address, racing, false);
     }
     if (w->access & CPU_ATOMIC)
@@ -335,20 +336,20 @@ static bool walk_bytes(walk *w, uint64_t address, uint64_t bytes) {
     cpu_global *global = w->run->global;
     if (cpu_log_is_full(&global->log)) cpu_sweep(global);
     uint32_t lanes = w->addresses ? w->mask : w->lane < 0 ? w->agent->mask : UINT32_C(1) << w->lane;
-    if (w->run->trail && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
-                                             w->access & CPU_WRITE, w->range))
+    if (w->run->launch_log && !cpu_overlap_allows(w->run, w->agent, w->insn, lanes, address, bytes,
+                                                  w->access & CPU_WRITE, w->range))
         return false;
     if (w->run->bulks && !cpu_bulks_allow(w->run, w->agent, w->insn, lane_at(w, address), address,
                                           bytes, w->access, &w->run->ranges[w->range]))
         return false;
-    if (!follow_writes(w, address, bytes)) return false;
+    if (!check_written(w, address, bytes)) return false;
     /* A source that is written while it is copied is async.c's to find. */
     cpu_lanes kept = w->insn->opcode == TILE_OP_cp_async ? (cpu_lanes){CPU_ANY_LANES, 0} : w->lanes;
     w->event =
         cpu_log_event(&global->log, &w->agent->clock, w->agent->recent,
                       (uint32_t)(w->insn - w->run->program->insns), w->access & CPU_ATOMIC, kept);
-    w->fine_write = w->fine_readers = w->old_readers = w->new_readers = 0;
-    w->fine_updates = w->old_updates = w->new_updates = 0;
+    w->write_is_ordered = w->ordered_readers = w->old_readers = w->new_readers = 0;
+    w->ordered_updates = w->old_updates = w->new_updates = 0;
     cpu_region *r = &global->regions[w->run->ranges[w->range].region];
     while (bytes) {
         uint64_t part = CPU_PAGE_BYTES - address % CPU_PAGE_BYTES;

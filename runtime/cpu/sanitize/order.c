@@ -14,9 +14,9 @@
 /* Lanes ---------------------------------------------------------------------------------------- */
 
 void cpu_acquire_by_lanes(cpu_agent *agent, uint32_t lanes, cpu_known *known) {
-    if (!agent->clock.apart) agent->apart_lanes = 0;
-    agent->apart_lanes |= lanes;
-    cpu_clock_acquire_apart(&agent->clock, known);
+    if (!agent->clock.partial) agent->partial_lanes = 0;
+    agent->partial_lanes |= lanes;
+    cpu_clock_acquire_partial(&agent->clock, known);
 }
 
 /* Words ---------------------------------------------------------------------------------------- */

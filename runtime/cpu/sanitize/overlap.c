@@ -56,21 +56,21 @@ static uint64_t find_common(const cpu_spans *in, uint64_t begin, uint64_t end) {
 
 /* Trails -------------------------------------------------------------------------------------- */
 
-void cpu_trail_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *user) {
-    cpu_trail *trail = user;
-    if (written) push(&trail->written, begin, end);
-    if (read) push(&trail->read, begin, end);
+void cpu_launch_log_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *user) {
+    cpu_launch_log *launch_log = user;
+    if (written) push(&launch_log->written, begin, end);
+    if (read) push(&launch_log->read, begin, end);
 }
 
-void cpu_trail_end(cpu_trail *trail) {
-    unite(&trail->written);
-    unite(&trail->read);
+void cpu_launch_log_end(cpu_launch_log *launch_log) {
+    unite(&launch_log->written);
+    unite(&launch_log->read);
 }
 
-void cpu_trail_clear(cpu_trail *trail) {
-    free(trail->written.spans);
-    free(trail->read.spans);
-    *trail = (cpu_trail){.written = {NULL, 0, 0}};
+void cpu_launch_log_clear(cpu_launch_log *launch_log) {
+    free(launch_log->written.spans);
+    free(launch_log->read.spans);
+    *launch_log = (cpu_launch_log){.written = {NULL, 0, 0}};
 }
 
 /* Accesses ------------------------------------------------------------------------------------ */
@@ -98,11 +98,11 @@ bool cpu_overlap_allows(cpu_run *run, const cpu_agent *agent, const cpu_insn *in
     if (run->ranges[range].is_scratch)
         return fault(run, agent, insn, lane, address, range, writes,
                      "a step before may still use this scratch");
-    at = find_common(&run->trail->written, address, end);
+    at = find_common(&run->launch_log->written, address, end);
     if (at != end)
         return fault(run, agent, insn, lane, at, range, writes,
                      "a step before, which may still run, writes it");
-    at = writes ? find_common(&run->trail->read, address, end) : end;
+    at = writes ? find_common(&run->launch_log->read, address, end) : end;
     if (at != end)
         return fault(run, agent, insn, lane, at, range, writes,
                      "a step before, which may still run, reads it");

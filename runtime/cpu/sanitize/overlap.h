@@ -22,15 +22,16 @@ typedef struct cpu_spans {
 } cpu_spans;
 
 /* What a chain of launches has accessed so far. All zero: nothing. */
-typedef struct cpu_trail {
+typedef struct cpu_launch_log {
     cpu_spans written, read;
-} cpu_trail;
+} cpu_launch_log;
 
 /* Adds what the shadow of a launch has seen: add_cell is for cpu_global_visit, whose user is the
  * trail; then once end. */
-void cpu_trail_add_cell(uint64_t begin, uint64_t end, bool written, bool read, void *trail);
-void cpu_trail_end(cpu_trail *trail);
-void cpu_trail_clear(cpu_trail *trail);
+void cpu_launch_log_add_cell(uint64_t begin, uint64_t end, bool written, bool read,
+                             void *launch_log);
+void cpu_launch_log_end(cpu_launch_log *launch_log);
+void cpu_launch_log_clear(cpu_launch_log *launch_log);
 
 /* Whether lanes (a set) of the agent may access these bytes, which lie in run->ranges[range]. False
  * after a report. */

@@ -92,7 +92,7 @@ static bool is_before(const access *a, uint16_t thread, uint32_t time) {
 
 /* The same of what the thread read: it is enough that this is done. */
 static bool is_read(const access *a, uint16_t thread, uint32_t time) {
-    return is_before(a, thread, time) || is_known(a, thread, time, CPU_LOADED);
+    return is_before(a, thread, time) || is_known(a, thread, time, CPU_LOADS_DONE);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */
@@ -126,13 +126,13 @@ static bool fault_race(const access *a, const char *what, uint32_t granule, uint
     tile_arena scratch = {0};
     if (thread == CPU_PUBLISHED) return fault_published(a, what, granule, insn);
     const cpu_agent *other = find_agent(a, thread);
-    bool apart = other->block != a->agent->block;
+    bool partial = other->block != a->agent->block;
     const char *name =
-        apart ? cpu_block_name(&scratch, other->block) : cpu_agent_name(&scratch, a->run, other);
+        partial ? cpu_block_name(&scratch, other->block) : cpu_agent_name(&scratch, a->run, other);
     fault_at(a, tile_arena_format(&scratch, "data race: %s", what), granule);
     tile_report(a->run->context, TILE_NOTE, insn->loc, "the other access: %s, by %s%s",
                 tile_op_get_info(insn->opcode)->name, name,
-                apart
+                partial
                     ? "; cluster_arrive and cluster_wait between the two order them, or a barrier "
                       "in shared memory and {scope = cluster}"
                     : "");

@@ -33,12 +33,12 @@ static void open_library(void) {
 }
 
 const tile_driver *tile_driver_open(tile_context *context) {
-    const tile_loc no_place = {0, 0, 0};
+    const tile_loc no_location = {0, 0, 0};
     pthread_once(&once, open_library);
     if (open_error[0])
-        tile_report(context, TILE_ERROR, no_place, "there is no CUDA driver: %s", open_error);
+        tile_report(context, TILE_ERROR, no_location, "there is no CUDA driver: %s", open_error);
     else if (missing)
-        tile_report(context, TILE_ERROR, no_place, "the CUDA driver is too old: it has no %s",
+        tile_report(context, TILE_ERROR, no_location, "the CUDA driver is too old: it has no %s",
                     missing);
     else if (tile_driver_check(context, &functions, init_result, "cuInit") == TILE_OK)
         return &functions;
@@ -57,12 +57,12 @@ static bool is_fault(CUresult result) {
 
 tile_status tile_driver_check(tile_context *context, const tile_driver *driver, CUresult result,
                               const char *what) {
-    const tile_loc no_place = {0, 0, 0};
+    const tile_loc no_location = {0, 0, 0};
     const char *name = NULL, *text = NULL;
     if (!result) return TILE_OK;
     driver->cuGetErrorName(result, &name);
     driver->cuGetErrorString(result, &text);
-    tile_report(context, TILE_ERROR, no_place, "%s: %s (%d): %s", what,
+    tile_report(context, TILE_ERROR, no_location, "%s: %s (%d): %s", what,
                 name ? name : "unknown error", result,
                 text ? text : "the driver has no text for it");
     return is_fault(result) ? TILE_FAULT : TILE_FAILED;

@@ -50,15 +50,15 @@ static bool is_limit(const char *reports) {
 
 /* The file ------------------------------------------------------------------------------------ */
 
-enum { MOST_ARRAYS = 16 };
+enum { MAX_ARRAYS = 16 };
 
 /* What level 1 says of a compute's arrays. */
 typedef struct meaning {
     const tile_function *f;
     unsigned ins, outs;
-    tile_compute_array inputs[MOST_ARRAYS], outputs[MOST_ARRAYS];
-    tile_interval *intervals[MOST_ARRAYS];
-    const run_argument *results[MOST_ARRAYS];
+    tile_compute_array inputs[MAX_ARRAYS], outputs[MAX_ARRAYS];
+    tile_interval *intervals[MAX_ARRAYS];
+    const run_argument *results[MAX_ARRAYS];
 } meaning;
 
 typedef struct checked {
@@ -87,7 +87,7 @@ static const char *value_of(const char *word, const char *option) {
     return strncmp(word, option, length) == 0 ? word + length : NULL;
 }
 
-enum { MOST_BLOCKS = 64 /* of a random kernel's grid, and more */ };
+enum { MAX_BLOCKS = 64 /* of a random kernel's grid, and more */ };
 
 static void read_options(checked *c, const char *text) {
     c->words = line_behind(text, "// RUN-OPTIONS: ");
@@ -108,7 +108,7 @@ static void read_options(checked *c, const char *text) {
     }
     /* Blocks that wait for others have to be there at once; else few multiprocessors show more. */
     bool waits = strstr(text, "lock_semaphore ") || strstr(text, "wait_value ");
-    c->sms = waits ? MOST_BLOCKS : (unsigned)(c->given.seed % 3 + 1);
+    c->sms = waits ? MAX_BLOCKS : (unsigned)(c->given.seed % 3 + 1);
 }
 
 /* Level 1 ------------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static bool is_alike(checked *c, const meaning *m, unsigned index, const unsigne
 static bool find_arrays(checked *c, meaning *m) {
     m->ins = tile_function_arg_count(m->f);
     unsigned outs = tile_function_result_count(m->f);
-    if (m->ins > MOST_ARRAYS || outs > MOST_ARRAYS) return false;
+    if (m->ins > MAX_ARRAYS || outs > MAX_ARRAYS) return false;
     m->outs = outs;
     for (unsigned i = 0; i < m->ins; i++) {
         const run_argument *a = argument_of(c, "a_", tile_function_arg_name(m->f, i));

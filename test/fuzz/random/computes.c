@@ -5,7 +5,7 @@
 
 #include "test/fuzz/random/random.h"
 
-enum { MOST_ELEMENTS = 1 << 12, MOST_INPUTS = 8 };
+enum { MAX_ELEMENTS = 1 << 12, MAX_INPUTS = 8 };
 
 static const struct {
     const char *name;
@@ -35,7 +35,7 @@ static int given_extent(const gen *g, int extent) {
 /* Whether the CPU device is soon done with it. */
 static bool is_small(const gen *g, shape s) {
     for (unsigned d = 0; d < s.rank; d++) s.dims[d] = given_extent(g, s.dims[d]);
-    return gen_elements(s) <= MOST_ELEMENTS;
+    return gen_elements(s) <= MAX_ELEMENTS;
 }
 
 static int draw_extent(gen *g) {
@@ -94,7 +94,7 @@ void gen_result(gen *g, const value *v) {
 }
 
 static bool can_take(const gen *g) {
-    return g->argument_count < MOST_INPUTS;
+    return g->argument_count < MAX_INPUTS;
 }
 
 /* Operations ---------------------------------------------------------------------------------- */

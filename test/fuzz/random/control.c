@@ -61,10 +61,10 @@ static void add_all(gen *g, const value *v, unsigned count) {
     for (unsigned i = 0; i < count; i++) gen_add(g, &v[i]);
 }
 
-enum { MOST_LOOPS = 2 };
+enum { MAX_LOOPS = 2 };
 
 bool gen_for(gen *g) {
-    if (g->meaning || g->loops >= MOST_LOOPS) return false;
+    if (g->meaning || g->loops >= MAX_LOOPS) return false;
     carried c = choose_carried(g);
     const char *variable = gen_name(g, "k");
     int step = gen_pick(g, 1, 1, 2, 16),
@@ -94,7 +94,7 @@ bool gen_for(gen *g) {
 }
 
 bool gen_while(gen *g) {
-    if (g->meaning || g->loops >= MOST_LOOPS) return false;
+    if (g->meaning || g->loops >= MAX_LOOPS) return false;
     carried c = choose_carried(g);
     value second[2];
     const char *counts[3] = {gen_name(g, "n"), gen_name(g, "n"), gen_name(g, "n")};
@@ -470,10 +470,10 @@ void gen_statements(gen *g, unsigned count) {
         {gen_told, 2},         {gen_for, 6},      {gen_while, 3},        {gen_if, 5},
         {gen_explicit, 2},     {gen_roles, 2},    {gen_product_loop, 4}, {gen_through_shared, 5},
         {gen_cluster, 6},      {gen_parallel, 5}, {gen_fragments, 20},   {gen_mma, 3}};
-    enum { KINDS = sizeof kinds / sizeof *kinds, MOST_TRIES = 200 };
+    enum { KINDS = sizeof kinds / sizeof *kinds, MAX_TRIES = 200 };
     unsigned all = 0, made = 0;
     for (unsigned i = 0; i < KINDS; i++) all += kinds[i].weight;
-    for (unsigned tries = 0; made < count && tries < MOST_TRIES; tries++) {
+    for (unsigned tries = 0; made < count && tries < MAX_TRIES; tries++) {
         unsigned draw = gen_below(g, all), i = 0;
         if (g->argument_count > MAX_GEN_ARGUMENTS - 20) return; /* the stores need some */
         while (draw >= kinds[i].weight) draw -= kinds[i++].weight;

@@ -9,7 +9,7 @@
 #include "tile/compile.h"
 #include "tile/layout.h"
 
-enum { MOST_REGISTERS = 64, MOST_UNROLLED = 32 };
+enum { MAX_REGISTERS = 64, MAX_UNROLLED = 32 };
 
 /* Of a tile, by a layout. */
 typedef struct fragment {
@@ -131,7 +131,7 @@ static bool choose_layout(gen *g, const value *a, fragment *f) {
     if (!resolve(g, f->layout, a->scalar, f->shape, &f->known)) return false;
     f->registers = (int)tile_layout_registers(&f->known);
     f->apart = gen_elements(f->shape) == (int64_t)f->registers * 32 * g->warps;
-    return f->registers <= MOST_REGISTERS;
+    return f->registers <= MAX_REGISTERS;
 }
 
 /* Elements by their places -------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static const char *mirrored(gen *g, const fragment *f, const char *at, unsigned 
 static const char *begin_loop(gen *g, const fragment *f, const value *result, const char *inner,
                               const value *init) {
     const char *at = gen_name(g, "k"), *unroll = "";
-    if (f->registers <= MOST_UNROLLED && gen_chance(g, 80))
+    if (f->registers <= MAX_UNROLLED && gen_chance(g, 80))
         unroll = gen_text(" unroll (%d)", f->registers);
     gen_say(g, "%sfor %s = 0 to %d step 1%s%s {", result ? gen_text("%s = ", result->name) : "", at,
             f->registers, result ? gen_text(" iter (%s = %s)", inner, init->name) : "", unroll);

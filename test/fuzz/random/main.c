@@ -49,7 +49,7 @@ typedef struct run_options {
 } run_options;
 
 enum { SIGNATURES = 15 }; /* so that the status is one */
-enum { STATUS_BASE = 20, MOST_SILENCE = 120 /* seconds for one kernel */ };
+enum { STATUS_BASE = 20, MAX_SILENCE = 120 /* seconds for one kernel */ };
 
 static double now(void) {
     struct timespec time;
@@ -153,7 +153,7 @@ static bool listen(int from, tool_text *said) {
     tool_append("", 0, said);
     for (;;) {
         struct pollfd wait = {.fd = from, .events = POLLIN};
-        if (poll(&wait, 1, 1000 * MOST_SILENCE) == 0) return false;
+        if (poll(&wait, 1, 1000 * MAX_SILENCE) == 0) return false;
         ssize_t count = read(from, part, sizeof part);
         if (count <= 0) return true;
         tool_append(part, (size_t)count, said);

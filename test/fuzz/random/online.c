@@ -14,13 +14,13 @@ enum { DEPTH = 16, WIDTH = 16 };
 /* What a row subtracts of its scores, beside their maximum. */
 typedef enum reference { MAXIMUM, LOW, FLOOR, SINK } reference;
 
-enum { MOST_BATCHES = 3 };
+enum { MAX_BATCHES = 3 };
 
 /* Keys that no row of a batch sees: before `first` and from `end` on, which are the same in all
  * batches, or not. */
 typedef struct hidden {
     bool any;
-    int batches, first[MOST_BATCHES], end[MOST_BATCHES];
+    int batches, first[MAX_BATCHES], end[MAX_BATCHES];
     const char *seen;   /* an i1 of the keys that are shown */
     const char *finite; /* the same runs of the arrays' elements, and where they are so */
 } hidden;
@@ -175,7 +175,7 @@ static const char *compare_keys(online *o) {
     gen *g = o->g;
     const hidden *h = &o->hidden;
     const char *end = of_batches(o, h->end), *first = "", *text;
-    const int none[MOST_BATCHES] = {0};
+    const int none[MAX_BATCHES] = {0};
     if (memcmp(h->first, none, sizeof none) != 0)
         first = gen_text("%s >= %s & ", key(), of_batches(o, h->first));
     switch (gen_below(g, 4)) {

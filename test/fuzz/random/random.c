@@ -66,7 +66,7 @@ const char *gen_type(const char *kind, tile_scalar scalar, shape s) {
 
 /* Powers of two, or odd counts of them in some dims; at most a few thousand elements. */
 shape gen_shape(gen *g) {
-    enum { MOST_ELEMENTS = 2048 };
+    enum { MAX_ELEMENTS = 2048 };
     shape s = {.rank = (unsigned)gen_pick(g, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 4)};
     unsigned odd = (unsigned)gen_pick(g, 0, 40, 90);
     if (g->meaning) odd = gen_chance(g, 30) ? 50 : 0;
@@ -82,7 +82,7 @@ shape gen_shape(gen *g) {
             break;
         default: s.dims[d] = gen_chance(g, odd) ? gen_pick(g, 3, 5, 6) : gen_pick(g, 1, 2, 4, 8);
         }
-        while (gen_elements(s) > MOST_ELEMENTS * 2 && s.dims[d] % 2 == 0) s.dims[d] /= 2;
+        while (gen_elements(s) > MAX_ELEMENTS * 2 && s.dims[d] % 2 == 0) s.dims[d] /= 2;
     }
     return s;
 }

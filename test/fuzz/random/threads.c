@@ -4,7 +4,7 @@
 
 #include "test/fuzz/random/random.h"
 
-enum { MOST_ELEMENTS = 4 }; /* of a vector */
+enum { MAX_ELEMENTS = 4 }; /* of a vector */
 
 shape gen_vector(int elements) {
     return elements ? (shape){1, {elements}} : (shape){.rank = 0};

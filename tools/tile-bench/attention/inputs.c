@@ -116,12 +116,12 @@ static void scale_numbers(const filling *f, size_t number, size_t from, size_t c
     tile_scalar scalar = f->a->type->operand;
     const float *numbers = f->pattern->numbers[f->array] + number;
     for (size_t at = 0; at < count; at += PIECE) {
-        float scaled[PIECE];
+        float rescaled_value[PIECE];
         uint32_t stored[PIECE];
         size_t now = count - at < PIECE ? count - at : PIECE;
         void *to = f->floats ? (void *)stored : f->out + (from + at) * tile_scalar_bytes(scalar);
-        for (size_t i = 0; i < now; i++) scaled[i] = factor * numbers[at + i];
-        bench_store_floats(scalar, scaled, now, to);
+        for (size_t i = 0; i < now; i++) rescaled_value[i] = factor * numbers[at + i];
+        bench_store_floats(scalar, rescaled_value, now, to);
         if (f->floats) bench_load_floats(scalar, stored, now, f->floats + from + at);
     }
 }

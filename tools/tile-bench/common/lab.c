@@ -91,7 +91,7 @@ tile_status bench_memory_create(bench_lab *lab, size_t bytes, bench_memory *memo
     return tile_buffer_wrap(lab->device, address, bytes, &memory->buffer);
 }
 
-tile_status bench_memory_pretend(bench_lab *lab, size_t bytes, bench_memory *memory) {
+tile_status bench_memory_reserve_only(bench_lab *lab, size_t bytes, bench_memory *memory) {
     const uint64_t nowhere = UINT64_C(1) << 40;
     *memory = (bench_memory){0};
     return tile_buffer_wrap(lab->device, nowhere, bytes, &memory->buffer);
@@ -105,7 +105,7 @@ void bench_memory_destroy(bench_lab *lab, bench_memory *memory) {
 
 /* Facts --------------------------------------------------------------------------------------- */
 
-static unsigned ask(const bench_lab *lab, CUdevice_attribute attribute) {
+static unsigned query_attribute(const bench_lab *lab, CUdevice_attribute attribute) {
     int value = 0;
     bool known = lab->driver->cuDeviceGetAttribute(&value, attribute, lab->ordinal) == 0;
     return known ? (unsigned)value : 0;
@@ -116,10 +116,11 @@ bench_facts bench_lab_facts(bench_lab *lab) {
     unsigned limit;
     snprintf(facts.name, sizeof facts.name, "%s", tile_device_name(lab->device));
     if (!lab->driver) return facts;
-    facts.capability = 10 * ask(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                       ask(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    facts.clock = ask(lab, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
-    facts.l2_bytes = ask(lab, TILE_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    facts.capability =
+        10 * query_attribute(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+        query_attribute(lab, TILE_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    facts.clock = query_attribute(lab, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+    facts.l2_bytes = query_attribute(lab, TILE_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     if (bench_nvml_power_limit(lab->nvml, &limit)) facts.power_limit = limit / 1000;
     bench_nvml_driver(lab->nvml, facts.driver, sizeof facts.driver);
     return facts;
@@ -157,7 +158,7 @@ typedef struct watch {
     atomic_bool counting, done;
     double clock, power;
     unsigned samples, capped;
-    uint64_t energy_before, energy_behind;
+    uint64_t energy_before, energy_after;
     bool energy_known;
     struct timespec began, ended;
 } watch;
@@ -175,7 +176,7 @@ static void sample(watch *w) {
     w->samples++;
 }
 
-static void *look(void *user) {
+static void *sample_loop(void *user) {
     const struct timespec pause = {0, 10000000};
     watch *w = user;
     while (!w->done) {
@@ -222,8 +223,8 @@ static void conclude(const watch *w, bench_sustained *out) {
         out->power = w->power / w->samples;
         out->capped = 2 * w->capped > w->samples;
     }
-    if (w->energy_known && w->energy_behind > w->energy_before && seconds > 0)
-        out->power = 1e-3 * (double)(w->energy_behind - w->energy_before) / seconds;
+    if (w->energy_known && w->energy_after > w->energy_before && seconds > 0)
+        out->power = 1e-3 * (double)(w->energy_after - w->energy_before) / seconds;
     out->energy = out->power * 1e3 * out->seconds / (double)out->launches;
 }
 
@@ -237,14 +238,14 @@ tile_status bench_lab_sustain(bench_lab *lab, const tile_work *work, double seco
     if (status == TILE_OK) status = load(lab, work, batch, seconds / 3, out);
     if (status != TILE_OK) return status;
     *out = (bench_sustained){0};
-    bool watched = lab->nvml && pthread_create(&thread, NULL, look, &w) == 0;
+    bool watched = lab->nvml && pthread_create(&thread, NULL, sample_loop, &w) == 0;
     w.energy_known = bench_nvml_energy(lab->nvml, &w.energy_before);
     clock_gettime(CLOCK_MONOTONIC, &w.began);
     w.counting = true;
     status = load(lab, work, batch, seconds * 2 / 3, out);
     w.counting = false;
     clock_gettime(CLOCK_MONOTONIC, &w.ended);
-    w.energy_known &= bench_nvml_energy(lab->nvml, &w.energy_behind);
+    w.energy_known &= bench_nvml_energy(lab->nvml, &w.energy_after);
     w.done = true;
     if (watched) pthread_join(thread, NULL);
     if (status == TILE_OK) conclude(&w, out);

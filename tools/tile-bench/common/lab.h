@@ -37,7 +37,7 @@ typedef struct bench_memory {
 tile_status bench_memory_create(bench_lab *lab, size_t bytes, bench_memory *memory);
 /* Has an address like none that can be accessed, and is not the device's: for what only looks at
  * sizes and alignment. */
-tile_status bench_memory_pretend(bench_lab *lab, size_t bytes, bench_memory *memory);
+tile_status bench_memory_reserve_only(bench_lab *lab, size_t bytes, bench_memory *memory);
 /* All zeros is fine. */
 void bench_memory_destroy(bench_lab *lab, bench_memory *memory);
 

@@ -18,7 +18,7 @@
 struct bench_worker {
     tile_child child;
     tool_text text;    /* what was read and not heard yet, behind the last answer */
-    size_t heard;      /* length of the last answer, with its end */
+    size_t received;   /* length of the last answer, with its end */
     char failure[160]; /* what it says since it ended */
 };
 
@@ -93,23 +93,23 @@ bool bench_worker_is_alive(const bench_worker *worker) {
     return worker->child.process != 0;
 }
 
-static bool goes_on(void *user) {
+static bool keep_going(void *user) {
     (void)user;
     return !stopped;
 }
 
-void bench_worker_tell(bench_worker *worker, const char *line) {
-    const tile_child_patience patience = {HUGE_VAL, goes_on, NULL};
+void bench_worker_send(bench_worker *worker, const char *line) {
+    const tile_child_wait_limit wait_limit = {HUGE_VAL, keep_going, NULL};
     if (!worker->child.process) return;
     /* If it has ended, hear will say so. */
-    if (!tile_child_put(&worker->child, line, strlen(line), &patience))
-        tile_child_put(&worker->child, "\n", 1, &patience);
+    if (!tile_child_put(&worker->child, line, strlen(line), &wait_limit))
+        tile_child_put(&worker->child, "\n", 1, &wait_limit);
 }
 
-static const char *lose(bench_worker *w, tile_child_trouble trouble, double seconds) {
+static const char *fail_worker(bench_worker *w, tile_child_result trouble, double seconds) {
     const int *state = &w->child.state;
-    bool ended = trouble == TILE_CHILD_GONE && tile_child_wait(&w->child, 1);
-    if (trouble == TILE_CHILD_LATE)
+    bool ended = trouble == TILE_CHILD_CLOSED && tile_child_wait(&w->child, 1);
+    if (trouble == TILE_CHILD_TIMED_OUT)
         snprintf(w->failure, sizeof w->failure, "failed no answer within %g s: it hangs", seconds);
     else if (ended && WIFSIGNALED(*state))
         snprintf(w->failure, sizeof w->failure, "failed it was ended by signal %d, %s",
@@ -128,27 +128,27 @@ static const char *take_line(bench_worker *w) {
     char *end = w->text.size ? strchr(w->text.data, '\n') : NULL;
     if (!end) return NULL;
     *end = 0;
-    w->heard = (size_t)(end - w->text.data) + 1;
+    w->received = (size_t)(end - w->text.data) + 1;
     return w->text.data;
 }
 
-const char *bench_worker_hear(bench_worker *w, double seconds) {
-    const tile_child_patience patience = {tile_seconds_now() + seconds, goes_on, NULL};
+const char *bench_worker_receive(bench_worker *w, double seconds) {
+    const tile_child_wait_limit wait_limit = {tile_seconds_now() + seconds, keep_going, NULL};
     char piece[4096];
     size_t got;
     const char *line;
     if (!w->child.process) return w->failure;
     if (stopped) return "failed the run was stopped";
     if (w->text.size) {
-        memmove(w->text.data, w->text.data + w->heard, w->text.size - w->heard + 1);
-        w->text.size -= w->heard;
-        w->heard = 0;
+        memmove(w->text.data, w->text.data + w->received, w->text.size - w->received + 1);
+        w->text.size -= w->received;
+        w->received = 0;
     }
     while (!(line = take_line(w))) {
-        tile_child_trouble trouble =
-            tile_child_get_some(&w->child, piece, sizeof piece, &got, &patience);
-        if (trouble == TILE_CHILD_GIVEN_UP || stopped) return "failed the run was stopped";
-        if (trouble) return lose(w, trouble, seconds);
+        tile_child_result trouble =
+            tile_child_get_some(&w->child, piece, sizeof piece, &got, &wait_limit);
+        if (trouble == TILE_CHILD_ABANDONED || stopped) return "failed the run was stopped";
+        if (trouble) return fail_worker(w, trouble, seconds);
         tool_append(piece, got, &w->text);
     }
     return line;

@@ -20,11 +20,11 @@ bool bench_worker_finish(bench_worker *worker, double seconds);
 void bench_worker_stop(bench_worker *worker);
 
 /* Sends a line. What goes wrong is what the next answer tells. */
-void bench_worker_tell(bench_worker *worker, const char *line);
+void bench_worker_send(bench_worker *worker, const char *line);
 /* The answer to it, of any length, within so many seconds; it is the worker's until the next call.
  * A worker that does not answer in time, or ends, is stopped for good and answers "failed ..." from
  * then on. */
-const char *bench_worker_hear(bench_worker *worker, double seconds);
+const char *bench_worker_receive(bench_worker *worker, double seconds);
 /* From now on SIGINT and SIGTERM stop the asking: every answer is "failed ..." then, so that what
  * is known can be told. The fourth one ends the program (timeout(1) sends two at once). */
 void bench_catch_signals(void);

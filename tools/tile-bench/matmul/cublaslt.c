@@ -11,7 +11,7 @@
 
 #include "tools/tile-bench/matmul/cublaslt_abi.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 
 typedef union number {
     float f32;
@@ -64,7 +64,7 @@ static void *open_library(const char *path) {
 
 static bool check(const bench_cublas *c, int status, const char *what) {
     if (status == 0) return true;
-    tile_report(c->context, TILE_ERROR, no_place, "cublasLt%s: %s (%d)", what,
+    tile_report(c->context, TILE_ERROR, no_location, "cublasLt%s: %s (%d)", what,
                 c->status_string ? c->status_string(status) : "it fails", status);
     return false;
 }
@@ -86,7 +86,7 @@ bench_cublas *bench_cublas_open(tile_context *context, const char *path) {
 #include "tools/tile-bench/matmul/cublaslt.def"
 #undef CUBLAS
     if (!whole)
-        tile_report(context, TILE_ERROR, no_place, "there is no cuBLASLt: %s",
+        tile_report(context, TILE_ERROR, no_location, "there is no cuBLASLt: %s",
                     c->library ? "functions are missing in it" : dlerror());
     if (whole) resolve(c->library, "cublasLtGetStatusString", &c->status_string);
     if (whole) read_version(c);
@@ -154,7 +154,7 @@ static bool describe_sums(bench_cublas *c, const bench_type *type) {
                      c->MatmulDescSetAttribute(
                          c->description, BENCH_CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
                      "MatmulDescSetAttribute");
-    tile_report(c->context, TILE_ERROR, no_place, "fast accumulation is for 8-bit floats");
+    tile_report(c->context, TILE_ERROR, no_location, "fast accumulation is for 8-bit floats");
     return false;
 }
 
@@ -189,7 +189,7 @@ static unsigned find_algorithms(bench_cublas *c) {
         if (c->found[i].state == 0) c->found[usable++] = c->found[i];
     if (ok && !usable)
         tile_report(
-            c->context, TILE_ERROR, no_place,
+            c->context, TILE_ERROR, no_location,
             "cuBLASLt has no algorithm for it (8-bit floats it multiplies as NT only, which "
             "it calls TN)");
     return usable;

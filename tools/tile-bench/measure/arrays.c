@@ -50,11 +50,12 @@ tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *a) {
     return status;
 }
 
-tile_status bench_arrays_pretend(bench_lab *lab, bench_arrays *a) {
+tile_status bench_arrays_reserve_only(bench_lab *lab, bench_arrays *a) {
     unsigned count = bench_problem_arrays(&a->problem, a->arrays);
     tile_status status = TILE_OK;
     for (; status == TILE_OK && a->count < count; a->count += status == TILE_OK)
-        status = bench_memory_pretend(lab, bytes_of(&a->arrays[a->count]), &a->memory[a->count]);
+        status =
+            bench_memory_reserve_only(lab, bytes_of(&a->arrays[a->count]), &a->memory[a->count]);
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct bench_arrays {
 /* All arrays of its problem, with the constants in them. Those of a problem that is only prepared
  * for have addresses and no memory. */
 tile_status bench_arrays_allocate(bench_lab *lab, bench_arrays *arrays);
-tile_status bench_arrays_pretend(bench_lab *lab, bench_arrays *arrays);
+tile_status bench_arrays_reserve_only(bench_lab *lab, bench_arrays *arrays);
 /* The problem has none any more; the pattern stays. */
 void bench_arrays_free(bench_lab *lab, bench_arrays *arrays);
 

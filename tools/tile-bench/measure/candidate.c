@@ -10,7 +10,7 @@
 #include "tools/tile-bench/matmul/cublaslt.h"
 #include "tools/tile-bench/measure/read_kernel.h"
 
-static const tile_loc no_place = {0, 0, 0};
+static const tile_loc no_location = {0, 0, 0};
 static const char nothing_set[] = "there is no product yet";
 
 enum { WORKSPACE_BYTES = 64 << 20, ARGUMENTS = 16 };
@@ -42,7 +42,7 @@ struct bench_candidate {
 };
 
 static tile_status refuse(const bench_candidate *c, const char *what, const char *name) {
-    tile_report(c->context, TILE_ERROR, no_place, "%s%s%s", name ? name : "", name ? ": " : "",
+    tile_report(c->context, TILE_ERROR, no_location, "%s%s%s", name ? name : "", name ? ": " : "",
                 what);
     return TILE_INVALID;
 }
@@ -150,7 +150,7 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
     const unsigned last = array->rank - 1;
     char lies[120];
     if (type->scalar != array->scalar) {
-        tile_report(c->context, TILE_ERROR, no_place, "%%%s holds %s where the %s has %s", name,
+        tile_report(c->context, TILE_ERROR, no_location, "%%%s holds %s where the %s has %s", name,
                     tile_scalar_name(type->scalar),
                     c->data.problem.is_attention ? "attention" : "product",
                     tile_scalar_name(array->scalar));
@@ -163,7 +163,7 @@ static tile_status check_array(bench_candidate *c, const tile_function *f, unsig
         (array->folds && is_folded(c, f, index, array)))
         return TILE_OK;
     bench_array_describe(&c->data.problem, array, lies, sizeof lies);
-    tile_report(c->context, TILE_ERROR, no_place, "%%%s does not lie as %s", name, lies);
+    tile_report(c->context, TILE_ERROR, no_location, "%%%s does not lie as %s", name, lies);
     return TILE_INVALID;
 }
 
@@ -265,7 +265,7 @@ static void write_point(bench_candidate *c, const tile_binding *bindings, unsign
 }
 
 /* Which point the kernel has picked, if it picks. */
-static tile_status tell_point(bench_candidate *c) {
+static tile_status report_point(bench_candidate *c) {
     const tile_binding *bindings;
     unsigned count;
     tile_status status =
@@ -295,7 +295,7 @@ static tile_status set_kernel(bench_candidate *c, tile_flush flush) {
                                 c->bindings, c->binding_count, &c->kernel);
     if (status == TILE_OK)
         status = tile_kernel_prepare(c->kernel, c->arguments, c->argument_count, NULL);
-    return status == TILE_OK ? tell_point(c) : status;
+    return status == TILE_OK ? report_point(c) : status;
 }
 
 static tile_status launch_kernel(void *stream, void *user) {
@@ -459,7 +459,7 @@ tile_status bench_candidate_prepare(bench_candidate *c, const bench_problem *pro
     c->is_set = false;
     if (c->options->kind != BENCH_KERNEL || c->options->budget != 0) return TILE_OK;
     tile_status status = take_problem(c, problem);
-    if (status == TILE_OK) status = bench_arrays_pretend(c->lab, &c->data);
+    if (status == TILE_OK) status = bench_arrays_reserve_only(c->lab, &c->data);
     return status == TILE_OK ? set_kernel(c, TILE_FLUSH_NONE) : status;
 }
 

@@ -62,13 +62,13 @@ bool bench_inputs_write(bench_state *r, bench_inputs inputs) {
     return ok && write_factors(r, inputs);
 }
 
-static void ask_for_inputs(const bench_entry *e, bench_inputs inputs) {
+static void request_inputs(const bench_entry *e, bench_inputs inputs) {
     char line[40];
     snprintf(line, sizeof line, "inputs %s",
              !bench_is_peer(e)                    ? bench_inputs_name(inputs)
              : bench_attention_repeats(inputs, 1) ? "first"
                                                   : "own");
-    bench_tell(e, line);
+    bench_send(e, line);
 }
 
 /* References ----------------------------------------------------------------------------------- */
@@ -134,14 +134,14 @@ static void check_inputs(bench_state *r, unsigned check) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         if (!computes(e)) continue;
-        ask_for_inputs(e, r->plan->checks[check]);
+        request_inputs(e, r->plan->checks[check]);
         result_path(r, e, path);
         snprintf(line, sizeof line, "compute %s", path);
-        bench_tell(e, line);
+        bench_send(e, line);
     }
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
-        if (computes(e) && bench_hear(r, e, "loaded") && bench_hear(r, e, "computed"))
+        if (computes(e) && bench_receive(r, e, "loaded") && bench_receive(r, e, "computed"))
             compare(r, e, check);
     }
 }
@@ -157,7 +157,7 @@ void bench_attention_check(bench_state *r) {
     if (!ok || plan->checks[plan->check_count - 1] == BENCH_INPUTS_random) return;
     ok = bench_inputs_write(r, BENCH_INPUTS_random);
     for (unsigned i = 0; ok && i < r->count; i++)
-        if (computes(&r->entries[i])) ask_for_inputs(&r->entries[i], BENCH_INPUTS_random);
+        if (computes(&r->entries[i])) request_inputs(&r->entries[i], BENCH_INPUTS_random);
     for (unsigned i = 0; ok && i < r->count; i++)
-        if (computes(&r->entries[i])) bench_hear(r, &r->entries[i], "loaded");
+        if (computes(&r->entries[i])) bench_receive(r, &r->entries[i], "loaded");
 }

@@ -353,13 +353,13 @@ static bool complete(bench_options *o) {
 /* The device ---------------------------------------------------------------------------------- */
 
 /* This process never touches the GPU: a worker that reads is asked for the facts. */
-static bool ask_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
+static bool query_facts(const char *device, double patience, bench_facts *facts, char why[400]) {
     const char *words[] = {"worker", "--candidate=read", device, "--no-cache", NULL};
     bench_worker *worker = bench_worker_start(NULL, words, NULL, NULL);
     int at = 0;
     unsigned long long l2 = 0;
-    bench_worker_tell(worker, "facts");
-    const char *answer = bench_worker_hear(worker, patience);
+    bench_worker_send(worker, "facts");
+    const char *answer = bench_worker_receive(worker, patience);
     *facts = (bench_facts){0};
     bool ok = sscanf(answer, "facts %u %u %u %u %llu %31s %n", &facts->sms, &facts->capability,
                      &facts->clock, &facts->power_limit, &l2, facts->driver, &at) >= 6;
@@ -379,14 +379,14 @@ static bool choose_device(bench_options *o, bench_facts *facts) {
     char why[400] = "";
     bool automatic = !o->device || strcmp(o->device, "auto") == 0;
     o->plan.cuda = (automatic || strcmp(o->device, "cuda") == 0) &&
-                   ask_facts("--device=cuda", o->plan.patience, facts, why);
+                   query_facts("--device=cuda", o->plan.patience, facts, why);
     if (o->plan.cuda) return true;
     if (!automatic && strcmp(o->device, "cuda") == 0) {
         fprintf(stderr, "error: %s\n", why);
         return false;
     }
     if (automatic) fprintf(stderr, "remark: the CPU device is used: %s\n", why);
-    if (ask_facts("--device=cpu", o->plan.patience, facts, why)) {
+    if (query_facts("--device=cpu", o->plan.patience, facts, why)) {
         facts->sms = 0; /* of what it stands in for */
         return true;
     }
@@ -543,7 +543,7 @@ bool bench_measure(bench_options *o, bench_report *report) {
     if (!o->plan.contender_count)
         return bench_complain(o, "there is nothing to measure on the CPU device with",
                               "--no-kernels");
-    o->plan.tells_progress = isatty(2);
+    o->plan.reports_progress = isatty(2);
     if (o->profiles && !(o->plan.ncu = tool_find_cuda_program("ncu")))
         fputs("remark: there is no ncu on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin, so "
               "there are no counters\n",

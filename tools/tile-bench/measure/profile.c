@@ -133,10 +133,10 @@ static void last_line(const char *text, char *why, size_t size) {
         snprintf(why, size, "ncu has written nothing");
 }
 
-static bool ask(bench_worker *worker, const char *request, const char *wanted, double patience,
-                char *why, size_t size) {
-    bench_worker_tell(worker, request);
-    const char *answer = bench_worker_hear(worker, patience);
+static bool run_profile_request(bench_worker *worker, const char *request, const char *wanted,
+                                double patience, char *why, size_t size) {
+    bench_worker_send(worker, request);
+    const char *answer = bench_worker_receive(worker, patience);
     if (strncmp(answer, wanted, strlen(wanted)) == 0) return true;
     snprintf(why, size, "%s", answer);
     return false;
@@ -183,8 +183,8 @@ static bool run_ncu(const char *ncu, const char *log, const char *const *words, 
                          log,
                          NULL};
     bench_worker *worker = bench_worker_start(NULL, words, ncu, own);
-    bool ok = ask(worker, product, "ready", patience, why, why_size) &&
-              ask(worker, "profile", "profiled", patience, why, why_size);
+    bool ok = run_profile_request(worker, product, "ready", patience, why, why_size) &&
+              run_profile_request(worker, "profile", "profiled", patience, why, why_size);
     ok = bench_worker_finish(worker, patience) && ok;
     bench_worker_stop(worker);
     return ok;

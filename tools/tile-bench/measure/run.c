@@ -38,9 +38,9 @@ void bench_contender_add_word(bench_contender *contender, const char *word) {
         contender->words[contender->word_count++] = word;
 }
 
-static void tell(const bench_state *r, const char *step, const bench_entry *e) {
+static void report_status(const bench_state *r, const char *step, const bench_entry *e) {
     char line[BENCH_PROBLEM_LINE];
-    if (!r->plan->tells_progress) return;
+    if (!r->plan->reports_progress) return;
     bench_problem_write(&r->problem, r->flush, line);
     fprintf(stderr, "\r\033[K[%s] %s  %s", step, line, e ? e->contender->name : "");
     fflush(stderr);
@@ -73,19 +73,20 @@ void bench_find_wrong(bench_entry *e, const char *why) {
     snprintf(e->note, sizeof e->note, "wrong: %s", why);
 }
 
-void bench_tell(const bench_entry *e, const char *line) {
-    if (e->worker) bench_worker_tell(e->worker, line);
+void bench_send(const bench_entry *e, const char *line) {
+    if (e->worker) bench_worker_send(e->worker, line);
 }
 
-const char *bench_hear(const bench_state *r, bench_entry *e, const char *word) {
-    return expect(e, bench_worker_hear(e->worker, r->plan->patience), word, true);
+const char *bench_receive(const bench_state *r, bench_entry *e, const char *word) {
+    return expect(e, bench_worker_receive(e->worker, r->plan->patience), word, true);
 }
 
 /* What a worker answers behind this word; else NULL, and the entry is out, with the reason as its
  * note. */
-static const char *ask(const bench_state *r, bench_entry *e, const char *line, const char *word) {
-    bench_tell(e, line);
-    return bench_hear(r, e, word);
+static const char *request(const bench_state *r, bench_entry *e, const char *line,
+                           const char *word) {
+    bench_send(e, line);
+    return bench_receive(r, e, word);
 }
 
 /* Getting ready ------------------------------------------------------------------------------- */
@@ -105,13 +106,13 @@ static void begin_entry(bench_state *r, bench_entry *e) {
     *e->note = *e->point = 0;
     start_entry(e);
     bench_problem_write(&r->problem, r->flush, line);
-    bench_tell(e, line);
+    bench_send(e, line);
 }
 
 static void end_entry(bench_state *r, bench_entry *e) {
     /* To tune takes its own time. */
     double tuning = is_kernel(e) ? bench_problem_budget(&r->problem, r->plan->budget) : 0;
-    const char *answer = bench_worker_hear(e->worker, r->plan->patience + tuning);
+    const char *answer = bench_worker_receive(e->worker, r->plan->patience + tuning);
     const char *rest = expect(e, answer, "ready", false);
     int at = 0;
     if (!rest) return;
@@ -134,7 +135,7 @@ static void make_ready(bench_state *r) {
         if (takes_part(r, e)) start_entry(e);
         if (takes_part(r, e) && !has_choice(r, e)) begin_entry(r, e);
     }
-    tell(r, "compiling", NULL);
+    report_status(r, "compiling", NULL);
     bench_references_make(r);
     for (unsigned i = 0; i < r->count; i++)
         if (takes_part(r, &r->entries[i]) && !has_choice(r, &r->entries[i]))
@@ -142,7 +143,7 @@ static void make_ready(bench_state *r) {
     for (unsigned i = 0; i < r->count; i++) {
         bench_entry *e = &r->entries[i];
         if (!takes_part(r, e) || !has_choice(r, e)) continue;
-        tell(r, "choosing", e);
+        report_status(r, "choosing", e);
         begin_entry(r, e);
         end_entry(r, e);
     }
@@ -150,13 +151,13 @@ static void make_ready(bench_state *r) {
 
 static void check(bench_state *r, bench_entry *e) {
     if (!e->is_ready || bench_is_read(e)) return;
-    tell(r, "checking", e);
-    const char *how = ask(r, e, "check", "right");
+    report_status(r, "checking", e);
+    const char *how = request(r, e, "check", "right");
     if (how) e->how = strcmp(how, "elements") == 0 ? "right" : "right by Freivalds' test";
 }
 
 static void check_all(bench_state *r) {
-    tell(r, "checking", NULL);
+    report_status(r, "checking", NULL);
     if (r->problem.is_attention)
         bench_attention_check(r);
     else
@@ -173,7 +174,7 @@ static void change_flush(bench_state *r) {
         e->has_sustained = e->has_counters = false;
         if (!e->is_ready) continue;
         if (is_kernel(e) || bench_is_peer(e)) {
-            ask(r, e, line, "flushing");
+            request(r, e, line, "flushing");
             continue;
         }
         begin_entry(r, e);
@@ -193,7 +194,7 @@ static bench_entry *find_peer(bench_state *r) {
 /* What the peer calls itself. */
 static void name_peer(bench_state *r, bench_report *report) {
     bench_entry *e = *report->peer ? NULL : find_peer(r);
-    const char *version = e ? ask(r, e, "version", "version") : NULL;
+    const char *version = e ? request(r, e, "version", "version") : NULL;
     if (version) snprintf(report->peer, sizeof report->peer, "%s %s", e->contender->name, version);
 }
 
@@ -203,7 +204,7 @@ static void take_turn(bench_state *r, bench_entry *e) {
     char line[64];
     /* After other processes had the device, its first launches find cold page tables. */
     snprintf(line, sizeof line, "turn %u %u", r->plan->cuda ? 2 : 0, r->plan->turn);
-    const char *at = ask(r, e, line, "times");
+    const char *at = request(r, e, line, "times");
     if (!at) return;
     e->samples = realloc(e->samples, (e->count + r->plan->turn) * sizeof *e->samples);
     if (!e->samples) abort();
@@ -222,7 +223,7 @@ static void interleave(bench_state *r) {
         char step[40];
         bench_shuffle(order, r->count, &r->chance);
         snprintf(step, sizeof step, "round %u of %u", round + 1, r->plan->rounds);
-        tell(r, step, NULL);
+        report_status(r, step, NULL);
         for (unsigned i = 0; i < r->count; i++)
             if (r->entries[order[i]].is_ready) take_turn(r, &r->entries[order[i]]);
     }
@@ -232,9 +233,9 @@ static void interleave(bench_state *r) {
 static bool run_on(bench_state *r, bench_entry *e, bench_sustained *s) {
     char line[64];
     int capped = 0;
-    tell(r, "back to back", e);
+    report_status(r, "back to back", e);
     snprintf(line, sizeof line, "sustain %g", r->plan->seconds);
-    const char *at = ask(r, e, line, "sustained");
+    const char *at = request(r, e, line, "sustained");
     bool known = at && sscanf(at, "%" SCNu64 " %lf %lf %lf %lf %d", &s->launches, &s->seconds,
                               &s->clock, &s->power, &s->energy, &capped) == 6;
     s->capped = capped;
@@ -294,7 +295,7 @@ static void profile(bench_state *r) {
         bench_entry *e = &r->entries[i];
         char line[BENCH_PROBLEM_LINE], why[300] = "";
         if (!e->is_ready || bench_is_read(e) || bench_is_peer(e)) continue;
-        tell(r, "profiling", e);
+        report_status(r, "profiling", e);
         bench_problem_write(&r->problem, r->flush, line);
         /* ncu runs the kernel several times, and is slow to start. */
         double patience = 2 * r->plan->patience;
@@ -347,7 +348,7 @@ bool bench_run(const bench_plan *plan, bench_report *report) {
         bench_report_sort(report);
         if (plan->done) plan->done(report, before, plan->user);
     }
-    if (plan->tells_progress) fprintf(stderr, "\r\033[K");
+    if (plan->reports_progress) fprintf(stderr, "\r\033[K");
     if (bench_is_stopped())
         fputs("remark: stopped by a signal: the report has the products that were complete\n",
               stderr);

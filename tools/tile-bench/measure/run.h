@@ -39,10 +39,10 @@ typedef struct bench_plan {
     double patience;       /* seconds for any answer of a worker */
     double budget; /* seconds that a kernel is tuned for each problem; 0: it is not; below 0: by its
                       size */
-    const char *ncu;     /* path of the profiler; NULL: nothing is profiled */
-    uint64_t seed;       /* of the order in each round */
-    bool tells_progress; /* on stderr */
-    bool compiles_ahead; /* there is a cache for it */
+    const char *ncu;       /* path of the profiler; NULL: nothing is profiled */
+    uint64_t seed;         /* of the order in each round */
+    bool reports_progress; /* on stderr */
+    bool compiles_ahead;   /* there is a cache for it */
     /* Called when the rows of a problem are whole, which are those of the last groups, from `first`
      * on. The report is sorted. NULL: nobody waits for them. */
     void (*done)(const bench_report *report, size_t first, void *user);

@@ -42,8 +42,8 @@ typedef struct bench_state {
 bool bench_is_read(const bench_entry *entry);
 
 /* The two halves of it. */
-void bench_tell(const bench_entry *entry, const char *line);
-const char *bench_hear(const bench_state *state, bench_entry *entry, const char *word);
+void bench_send(const bench_entry *entry, const char *line);
+const char *bench_receive(const bench_state *state, bench_entry *entry, const char *word);
 /* The entry's result is wrong. */
 void bench_find_wrong(bench_entry *entry, const char *why);
 

@@ -81,7 +81,7 @@ static bool check_limit(const limit *l, const bench_report *r, tile_writer write
 }
 
 /* Nobody should take what was not compared for kept. */
-static void tell_missing(const bench_report *r, tile_writer writer, void *user) {
+static void report_missing(const bench_report *r, tile_writer writer, void *user) {
     unsigned flash = 0, missing = 0;
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *row = &r->rows[i];
@@ -99,6 +99,6 @@ bool bench_limits_check(const bench_report *report, bool times, tile_writer writ
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (times || limits[i].where == WHERE_everywhere)
             kept &= check_limit(&limits[i], report, writer, user);
-    tell_missing(report, writer, user);
+    report_missing(report, writer, user);
     return kept;
 }

@@ -147,7 +147,7 @@ static void write_cell(const bench_row *row, int column, char text[MAX_CELL]) {
 }
 
 /* Rows that failed say why, where the others have their numbers. */
-static bool is_told(const bench_row *row) {
+static bool is_reported(const bench_row *row) {
     return row->cells[BENCH_note].known && !row->cells[BENCH_latency_us].known;
 }
 
@@ -229,7 +229,7 @@ static void write_row(const bench_row *row, bool first, const int *widths, tile_
         char text[MAX_CELL] = "";
         if (widths[c] < 0) continue;
         if (first || !is_of_product(c)) write_cell(row, c, text);
-        if (is_told(row) && c > BENCH_name) break;
+        if (is_reported(row) && c > BENCH_name) break;
         bool left = columns[c].form == FORM_text;
         if (*text) {
             pad(gap + (left ? 0 : widths[c] - width_of(text)), writer, user);
@@ -239,14 +239,14 @@ static void write_row(const bench_row *row, bool first, const int *widths, tile_
             gap += widths[c] + MARGIN;
         }
     }
-    if (is_told(row)) {
+    if (is_reported(row)) {
         pad(gap, writer, user);
         put(writer, user, bench_text_of(row, BENCH_note));
     }
 }
 
 static const char *paint_of(const bench_row *row) {
-    if (is_told(row)) return "\033[31m";
+    if (is_reported(row)) return "\033[31m";
     if (has_text(row, BENCH_kind, "floor")) return "\033[2m";
     return bench_number_of(row, BENCH_rank) == 1 ? "\033[1m" : "";
 }

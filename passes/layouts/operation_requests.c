@@ -1,0 +1,200 @@
+/* What operations want for their tiles: those of dots fragments, loads and stores wide accesses,
+ * stores through a ring pieces. */
+#include "lib/analysis/access.h"
+#include "lib/analysis/memory.h"
+#include "lib/analysis/product.h"
+#include "lib/analysis/rearranged.h"
+#include "lib/layout/layout.h"
+#include "lib/ops/atomic.h"
+#include "lib/ops/shape.h"
+#include "passes/common/warpgroup.h"
+#include "passes/expand/prepare.h"
+#include "passes/layouts/assign_layouts.h"
+#include "passes/layouts/requests.h"
+
+enum { MAX_SOURCES = 64 };
+
+/* Whether a tile can be held in any layout, as what it is computed from can: read from shared
+ * memory (*shared is set then), loaded beside that, or made of numbers. *budget: how many values
+ * may still be looked at, some of them again. */
+static bool accepts_any_layout(const assignment *a, tile_value tile, unsigned *budget,
+                               bool *shared) {
+    tile_op def = tile_value_def(a->f, tile);
+    tile_opcode opcode = tile_op_opcode(a->f, def);
+    if (!layouts_is_tile(a, tile)) return true;
+    if (!def.id || !*budget) return false;
+    --*budget;
+    *shared |= opcode == TILE_OP_load_shared;
+    if (opcode == TILE_OP_load_shared || opcode == TILE_OP_load || opcode == TILE_OP_iota)
+        return true;
+    bool passes = tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE) ||
+                  opcode == TILE_OP_broadcast || tile_is_rearrangement(a->f, def);
+    for (unsigned i = 0; i < tile_op_operand_count(a->f, def) && passes; i++)
+        passes = accepts_any_layout(a, tile_op_operand(a->f, def, i), budget, shared);
+    return passes;
+}
+
+/* Whether a tile comes from shared memory, computed or rearranged perhaps: then that can be read as
+ * it is wanted. */
+static bool is_read_from_shared(const assignment *a, tile_value tile) {
+    unsigned budget = MAX_SOURCES;
+    bool shared = false;
+    return accepts_any_layout(a, tile, &budget, &shared) && shared;
+}
+
+/* As many warps along the one dim as have a fragment of their own there, the others along the
+ * other.
+ */
+static void choose_warps(const assignment *a, tile_op op, const tile_mma *row, uint32_t *along_m,
+                         uint32_t *along_n) {
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    uint32_t m = (uint32_t)tile_type_dim(acc, 0), n = (uint32_t)tile_type_dim(acc, 1);
+    unsigned warps = layouts_warps_at(a, op);
+    tile_word policy = tile_op_word(a->f, op, TILE_ATTR_policy);
+    bool rows = policy == TILE_WORD_policy_rows;
+    tile_mma_choose_warps(row, m, n, warps, along_m, along_n);
+    if (!rows && policy != TILE_WORD_policy_columns) return;
+    uint32_t fragments =
+        rows ? tile_layout_part_extent(m) / row->m : tile_layout_part_extent(n) / row->n;
+    uint32_t most = fragments < 1 ? 1 : fragments < warps ? fragments : warps;
+    *along_m = rows ? most : warps / most;
+    *along_n = rows ? warps / most : most;
+}
+
+/* Without an instruction each thread has neighbours along n, read and stored together. */
+static tile_layout lay_out_fma(const assignment *a, tile_op op, const tile_type *acc) {
+    uint32_t dims[TILE_MAX_RANK];
+    tile_type_dims(acc, dims);
+    return tile_layout_blocked(dims, 2, 16 / tile_scalar_bytes(acc->scalar), 1,
+                               layouts_warps_at(a, op));
+}
+
+request_priority dot_sum_request(const assignment *a, tile_op op, tile_layout *layout) {
+    unsigned row_dim;
+    uint32_t warps_m, warps_n;
+    if (warpgroup_uses_wgmma(a->f, op))
+        return warpgroup_accumulator(a->f, op, &row_dim, layout) ? PRIORITY_WARPGROUP
+                                                                 : PRIORITY_NONE;
+    const tile_mma *row = layouts_choose_mma(a->pass, a->f, op, false);
+    const tile_type *acc = tile_value_type(a->f, tile_op_result(a->f, op, 0));
+    if (!row) {
+        *layout = lay_out_fma(a, op, acc);
+        return PRIORITY_FMA;
+    }
+    choose_warps(a, op, row, &warps_m, &warps_n);
+    *layout = tile_mma_accumulator(row, (uint32_t)tile_type_dim(acc, 0),
+                                   (uint32_t)tile_type_dim(acc, 1), warps_m, warps_n);
+    return PRIORITY_ACCUMULATOR;
+}
+
+void request_sums(assignment *a, tile_op op) {
+    tile_layout layout;
+    if (tile_op_opcode(a->f, op) != TILE_OP_dot) return;
+    request_priority priority = dot_sum_request(a, op, &layout);
+    if (priority) request_layout(a, tile_op_result(a->f, op, 0), priority, &layout);
+}
+
+/* Of a warpgroup's product the operand that it takes from registers. */
+static bool takes_fragment(const assignment *a, tile_op op, unsigned operand,
+                           const tile_layout *sum, tile_layout *fragment) {
+    tile_scalar scalar = warpgroup_operand(a->f, op, TILE_MMA_ACC)->scalar;
+    uint32_t columns;
+    unsigned row_dim = TILE_WGMMA_PLAIN;
+    if (!tile_wgmma_holds(sum, row_dim, scalar, &columns)) row_dim = TILE_WGMMA_SWAPPED;
+    return operand == warpgroup_first(row_dim) &&
+           tile_wgmma_holds(sum, row_dim, scalar, &columns) &&
+           warpgroup_fragment(a->f, op, sum, row_dim, fragment);
+}
+
+bool dot_fragment_layout(const assignment *a, tile_op op, unsigned operand, const tile_layout *sum,
+                         tile_layout *fragment) {
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
+    if (!layouts_is_tile(a, value)) return false;
+    if (warpgroup_uses_wgmma(a->f, op)) return takes_fragment(a, op, operand, sum, fragment);
+    tile_mma_query query = tile_product_query(a->f, op);
+    query.features = a->pass->target->features;
+    query.acc_layout = sum;
+    const tile_mma *row = tile_mma_find(&query);
+    if (row) *fragment = tile_product_fragment(row, sum, operand, tile_value_type(a->f, value));
+    return row != NULL;
+}
+
+/* Whether the operand can be had in fragments at once. */
+static bool comes_in_fragments(const assignment *a, tile_op op, unsigned operand) {
+    unsigned row_dim;
+    tile_value value = tile_op_segment(a->f, op, operand).at[0];
+    if (!layouts_is_tile(a, value)) return false;
+    if (!warpgroup_uses_wgmma(a->f, op)) return is_read_from_shared(a, value);
+    return warpgroup_row_dim(a->f, op, &row_dim) && operand == warpgroup_first(row_dim) &&
+           warpgroup_register_operand(a->f, op, row_dim).id;
+}
+
+static void request_dot_operands(assignment *a, tile_op op) {
+    tile_layout fragment;
+    const tile_layout *sum = requested_layout(a, tile_op_result(a->f, op, 0));
+    for (unsigned operand = 0; operand < 2 && sum; operand++)
+        if (comes_in_fragments(a, op, operand) &&
+            dot_fragment_layout(a, op, operand, sum, &fragment))
+            request_layout(a, tile_op_segment(a->f, op, operand).at[0], PRIORITY_DOT_OPERAND,
+                           &fragment);
+}
+
+/* As a store of the tile. */
+static void request_atomic(assignment *a, tile_op op) {
+    tile_value tile = tile_moved_operand(a->f, op);
+    const tile_values memory = tile_operands_dst(a->f, op);
+    if (!layouts_is_tile(a, tile) || tile_value_type(a->f, memory.at[0])->kind != TILE_TYPE_VIEW)
+        return;
+    tile_layout layout = tile_access_layout(a->f, a->ranges, memory.at, tile_value_type(a->f, tile),
+                                            layouts_warps_at(a, op));
+    request_layout(a, tile, PRIORITY_STORE, &layout);
+}
+
+const tile_value *find_transfer(const tile_function *f, tile_op op, tile_value *tile) {
+    tile_opcode opcode = tile_op_opcode(f, op);
+    if (opcode != TILE_OP_load && opcode != TILE_OP_store) return NULL;
+    bool loads = opcode == TILE_OP_load;
+    const tile_values element = loads ? tile_operands_src(f, op) : tile_operands_dst(f, op);
+    *tile = layouts_moved_tile(f, op);
+    return tile->id && tile_value_type(f, element.at[0])->kind == TILE_TYPE_VIEW ? element.at
+                                                                                 : NULL;
+}
+
+static bool is_opaque(const tile_function *f, tile_value memory) {
+    tile_op def = tile_value_def(f, memory);
+    return tile_op_opcode(f, def) == TILE_OP_scratch && tile_op_has_attr(f, def, TILE_ATTR_opaque);
+}
+
+void request_operation(assignment *a, tile_op op) {
+    tile_function *f = a->f;
+    tile_value tile;
+    if (tile_op_opcode(f, op) == TILE_OP_dot) request_dot_operands(a, op);
+    const tile_value *element = find_transfer(f, op, &tile);
+    if (element && (a->ordered || !is_opaque(f, element[0]))) {
+        bool loads = tile_op_opcode(f, op) == TILE_OP_load;
+        tile_layout layout = tile_access_layout(f, a->ranges, element, tile_value_type(f, tile),
+                                                layouts_warps_at(a, op));
+        request_layout(a, tile, loads ? PRIORITY_LOAD : PRIORITY_STORE, &layout);
+    }
+    if (tile_op_opcode(f, op) == TILE_OP_store_async) {
+        uint32_t extents[TILE_MAX_RANK];
+        tile_layout layout = layouts_of_pieces(f, op, extents);
+        request_layout(a, tile_operand_src(f, op), PRIORITY_STORE_RING, &layout);
+    }
+    if (layouts_is_atomic_tile(f, op)) request_atomic(a, op);
+}
+
+void request_order(assignment *a, tile_op op) {
+    tile_function *f = a->f;
+    tile_value tile;
+    tile_layout order;
+    const tile_value *element = find_transfer(f, op, &tile);
+    if (!element || tile_op_opcode(f, op) != TILE_OP_store || !is_opaque(f, element[0])) return;
+    const tile_type *view = tile_value_type(f, element[0]);
+    uint32_t class = layouts_class_of(a, tile);
+    if (!view->layout && a->class_priority[class] &&
+        order_scratch(f, a->ranges, element[0], &a->class_layout[class], &order)) {
+        tile_value_at(f, element[0])->type = tile_type_with_layout(a->pass->context, view, &order);
+        a->is_fixed[class] = true;
+    }
+}

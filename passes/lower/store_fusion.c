@@ -1,0 +1,360 @@
+/* What only tiles stored piece by piece (store.c) need is computed by their stores, one piece
+ * after the other.
+ *
+ *     for all of the tile        load    +    tanh    cast       store store store store
+ *     for each piece             load load   + tanh cast store   load   + tanh cast store   load ..
+ *
+ * A tile of sums takes most of the registers that a thread can have, and what a chain of operations
+ * needs for all of it at once does not fit beside it: ptxas would spill. What is computed late
+ * stands in the region of its stores, so that it is computed as often as before; a quotient or a
+ * function of a whole row, which each of its pieces would compute again, is not late. A load moves
+ * no further than over what cannot change what it finds. */
+#include "lib/analysis/memory.h"
+#include "lib/ir/cost.h"
+#include "lib/ir/remark.h"
+#include "lib/ops/gather.h"
+#include "lib/ops/shape.h"
+#include "passes/lower/lower.h"
+
+/* Which operations are late -------------------------------------------------------------------- */
+
+typedef struct fusion_finder {
+    lowering *l;
+    const tile_function *f;
+    bool *needed_whole;        /* by value: it is needed whole */
+    const tile_layout **whole; /* by late operation: the layout of the tiles that are stored */
+    tile_op *last;             /* by late operation: the last store that needs it */
+    uint32_t *place;           /* by operation: the later ones have the smaller numbers */
+    uint32_t places;
+} fusion_finder;
+
+static bool is_sink(const tile_function *f, tile_op op) {
+    return tile_op_opcode(f, op) == TILE_OP_store_async;
+}
+
+/* How a value is held that goes into a tile held as `whole` says. */
+static tile_layout layout_within(const tile_type *type, const tile_layout *whole) {
+    bool full = type->rank == whole->rank;
+    for (unsigned d = 0; d < type->rank && full; d++)
+        full = (uint32_t)tile_type_dim(type, d) == tile_layout_extent(whole, d);
+    return full ? *whole : tile_broadcast_layout(type, whole);
+}
+
+static bool is_held_within(const tile_function *f, tile_value value, const tile_layout *whole) {
+    const tile_type *type = tile_value_type(f, value);
+    if (type->kind != TILE_TYPE_TILE) return true;
+    tile_layout layout = layout_within(type, whole);
+    return type->layout && tile_layout_equal(&layout, type->layout);
+}
+
+/* Whether both have the elements at one place of one view. */
+static bool is_same_element(const tile_function *f, tile_op load, tile_op store) {
+    tile_opcode opcode = tile_op_opcode(f, store);
+    if (opcode != TILE_OP_store && opcode != TILE_OP_store_async) return false;
+    if (!tile_is_plain_access(f, load) || !tile_is_plain_access(f, store)) return false;
+    const tile_values from = tile_operands_src(f, load), to = tile_operands_dst(f, store);
+    const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0)),
+                    *stored = tile_value_type(f, tile_operand_src(f, store));
+    bool same = from.count == to.count && tile->rank == stored->rank;
+    for (unsigned i = 0; i < from.count && same; i++) same = from.at[i].id == to.at[i].id;
+    for (unsigned d = 0; d < tile->rank && same; d++) same = tile->dims[d] == stored->dims[d];
+    return same;
+}
+
+/* Whether the kernel writes what the load reads, but for stores at its own place. */
+static bool is_written(const tile_function *f, tile_op load, tile_value view) {
+    bool written = false;
+    for (uint32_t id = 1; id < f->op_count && !written; id++)
+        written = f->ops[id].opcode && tile_may_write(f, (tile_op){id}, view) &&
+                  !is_same_element(f, load, (tile_op){id});
+    return written;
+}
+
+/* Threads of the block meet at it, and nobody else. */
+static bool is_block_barrier(tile_opcode opcode) {
+    return opcode == TILE_OP_sync || opcode == TILE_OP_sync_arrive ||
+           opcode == TILE_OP_barrier_arrive || opcode == TILE_OP_barrier_wait ||
+           opcode == TILE_OP_fence_async;
+}
+
+/* Whether the load finds behind op what it finds before. */
+static bool can_move_across(const tile_function *f, tile_op load, tile_value view, tile_op op) {
+    const unsigned orders =
+        TILE_EFFECT_BARRIER | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER | TILE_EFFECT_ATOMIC;
+    unsigned effects = tile_op_effects(f, op);
+    if (effects & TILE_EFFECT_REGION || tile_may_write(f, op, view)) return false;
+    if (!(effects & orders)) return true;
+    return is_block_barrier(tile_op_opcode(f, op)) && !is_written(f, load, view);
+}
+
+static bool can_fuse_load(const fusion_finder *s, tile_op load) {
+    const tile_function *f = s->f;
+    tile_value view = tile_operand_src(f, load);
+    tile_op last = s->last[load.id], op = tile_op_next(f, load);
+    if (tile_value_type(f, view)->kind != TILE_TYPE_VIEW || tile_value_type(f, view)->layout ||
+        !tile_is_plain_access(f, load))
+        return false;
+    while (op.id != last.id && can_move_across(f, load, view, op)) op = tile_op_next(f, op);
+    return op.id == last.id && (!tile_may_write(f, last, view) || is_same_element(f, load, last));
+}
+
+/* Tiles of arguments as large as what is stored are worth a word. */
+static void remark_not_fused(const fusion_finder *s, tile_op load) {
+    const tile_function *f = s->f;
+    const tile_type *tile = tile_value_type(f, tile_op_result(f, load, 0));
+    const tile_type *stored = tile_value_type(f, tile_operand_src(f, s->last[load.id]));
+    tile_value root = tile_memory_root(f, tile_operand_src(f, load));
+    bool is_argument = root.id && tile_value_at(f, root)->kind == TILE_VALUE_ARG;
+    if (is_argument && tile_type_elements(tile) == tile_type_elements(stored))
+        tile_missed_at(f, load, "not loaded piece by piece",
+                       "say `noalias` of the argument, or load what is stored to the same "
+                       "place right before the store",
+                       "the kernel may write it before the last piece is stored");
+}
+
+/* Whether it computes one element for a row, which all pieces of the row would compute again. */
+static bool is_of_row(const tile_function *f, tile_op op, const tile_layout *whole) {
+    const tile_type *type = tile_value_type(f, tile_op_result(f, op, 0));
+    return type->rank && tile_type_dim(type, type->rank - 1) == 1 &&
+           tile_layout_extent(whole, whole->rank - 1u) > 1;
+}
+
+/* What is costly is not computed again by each of two stores, or by each piece of a row. */
+static bool can_fuse(const fusion_finder *s, tile_op op) {
+    const tile_function *f = s->f;
+    tile_opcode opcode = tile_op_opcode(f, op);
+    const tile_layout *whole = s->whole[op.id];
+    bool load = opcode == TILE_OP_load;
+    if (!whole || tile_op_result_count(f, op) != 1 ||
+        s->needed_whole[tile_op_result(f, op, 0).id] ||
+        (tile_op_is_costly(opcode) && is_of_row(f, op, whole)))
+        return false;
+    tile_dims dims = tile_op_dims(opcode);
+    if (!load && dims != TILE_DIMS_counted && dims != TILE_DIMS_stretched &&
+        !tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE))
+        return false;
+    bool held = is_held_within(f, tile_op_result(f, op, 0), whole);
+    for (unsigned i = 0; i < tile_op_operand_count(f, op) && held && !load; i++)
+        held = is_held_within(f, tile_op_operand(f, op, i), whole);
+    if (!held || !load) return held;
+    bool can = can_fuse_load(s, op);
+    if (!can) remark_not_fused(s, op);
+    return can;
+}
+
+/* The user, late or a store, needs the value piece by piece. */
+static void need_per_piece(fusion_finder *s, tile_op user, tile_value value,
+                           const tile_layout *whole, tile_op last) {
+    const tile_function *f = s->f;
+    tile_op def = tile_value_def(f, value);
+    if (!def.id || tile_value_type(f, value)->kind != TILE_TYPE_TILE) return;
+    const tile_layout *other = s->whole[def.id];
+    if (tile_op_at(f, def)->parent.id != tile_op_at(f, user)->parent.id ||
+        (other && !tile_layout_equal(other, whole)) ||
+        (other && s->last[def.id].id != last.id && tile_op_is_costly(tile_op_opcode(f, def))))
+        s->needed_whole[value.id] = true;
+    if (!other || s->place[last.id] < s->place[s->last[def.id].id]) s->last[def.id] = last;
+    s->whole[def.id] = whole;
+}
+
+static void need_whole(fusion_finder *s, tile_op op) {
+    for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
+        s->needed_whole[tile_op_operand(s->f, op, i).id] = true;
+}
+
+static void find_in(fusion_finder *s, tile_region region);
+
+static void visit(fusion_finder *s, tile_op op) {
+    const tile_function *f = s->f;
+    s->place[op.id] = ++s->places;
+    for (unsigned r = 0; r < tile_op_at(f, op)->region_count; r++)
+        find_in(s, tile_op_region(f, op, r));
+    if (is_sink(f, op)) {
+        tile_value tile = tile_operand_src(f, op);
+        need_per_piece(s, op, tile, tile_value_type(f, tile)->layout, op);
+    } else if (can_fuse(s, op)) {
+        s->l->fused[op.id] = true;
+        for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
+            need_per_piece(s, op, tile_op_operand(f, op, i), s->whole[op.id], s->last[op.id]);
+    } else {
+        need_whole(s, op);
+    }
+}
+
+/* From the last operation to the first one, so that all users of what one computes are known. */
+static void find_in(fusion_finder *s, tile_region region) {
+    for (tile_op op = tile_region_at(s->f, region)->last, before; op.id; op = before) {
+        before = tile_op_at(s->f, op)->prev;
+        visit(s, op);
+    }
+}
+
+void lower_find_store_fused(lowering *l) {
+    tile_arena *scratch = l->pass->scratch;
+    const tile_function *f = &l->old;
+    bool any = false;
+    l->fused = TILE_NEW_ARRAY(scratch, bool, f->op_count);
+    for (uint32_t id = 1; id < f->op_count && !any; id++)
+        any = f->ops[id].opcode && is_sink(f, (tile_op){id});
+    if (!any) return;
+    fusion_finder s = {.l = l, .f = f};
+    s.needed_whole = TILE_NEW_ARRAY(scratch, bool, f->value_count);
+    s.whole = TILE_NEW_ARRAY(scratch, const tile_layout *, f->op_count);
+    s.last = TILE_NEW_ARRAY(scratch, tile_op, f->op_count);
+    s.place = TILE_NEW_ARRAY(scratch, uint32_t, f->op_count);
+    find_in(&s, f->body);
+}
+
+/* Pieces --------------------------------------------------------------------------------------- */
+
+lower_store_fusion lower_start_store_fusion(lowering *l, tile_op op, const tile_pieces *pieces) {
+    const tile_function *f = &l->old;
+    tile_value tile = tile_operand_src(f, op);
+    lower_store_fusion fused = {.tile = tile, .pieces = pieces};
+    bool *needed = TILE_NEW_ARRAY(l->pass->scratch, bool, f->value_count);
+    fused.whole = tile_value_type(f, tile)->layout;
+    fused.ops = TILE_NEW_ARRAY(l->pass->scratch, tile_op, f->op_count);
+    fused.values = f->value_count;
+    needed[tile.id] = true;
+    for (tile_op at = tile_op_at(f, op)->prev; at.id; at = tile_op_at(f, at)->prev) {
+        if (!l->fused[at.id] || !needed[tile_op_result(f, at, 0).id]) continue;
+        fused.ops[fused.count++] = at;
+        fused.is_long |= tile_op_is_costly(tile_op_opcode(f, at));
+        for (unsigned i = 0; i < tile_op_operand_count(f, at); i++)
+            needed[tile_op_operand(f, at, i).id] = true;
+    }
+    return fused;
+}
+
+lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,
+                              const tile_value *ahead) {
+    lower_piece piece = {.fused = fused, .index = index};
+    for (unsigned d = 0; d < fused->whole->rank; d++) piece.ahead[d] = ahead[d];
+    piece.known = TILE_NEW_ARRAY(l->pass->scratch, tile_value, fused->values);
+    return piece;
+}
+
+/* Of a piece of a value that goes into the tile. */
+static const tile_type *type_of_piece(const lowering *l, const lower_store_fusion *fused,
+                                      tile_value old) {
+    const tile_type *type = tile_value_type(&l->old, old);
+    const tile_layout *piece = &fused->pieces->piece;
+    tile_context *context = tile_function_context(l->f);
+    tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = type->scalar, .rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++) {
+        uint32_t extent = tile_layout_extent(piece, piece->rank - type->rank + d);
+        draft.dims[d] = tile_expr_int(context, tile_type_dim(type, d) == 1 ? 1 : extent);
+    }
+    tile_layout layout = layout_within(&draft, piece);
+    draft.layout = &layout;
+    return tile_type_get(context, &draft);
+}
+
+static const tile_type *vector_of(const lowering *l, const tile_type *piece) {
+    return tile_type_vector(tile_function_context(l->f), piece->scalar, tile_type_registers(piece));
+}
+
+/* The registers of a value that are the piece's: order[i] is register i of it. */
+static void find_registers(const lowering *l, const lower_piece *piece, tile_value old,
+                           const tile_layout *part, int64_t *order) {
+    const lower_store_fusion *fused = piece->fused;
+    const tile_layout *wide = &fused->pieces->piece, *held = tile_value_type(&l->old, old)->layout;
+    bool whole = tile_layout_equal(part, wide);
+    for (uint32_t i = tile_layout_registers(wide); i-- > 0;) {
+        uint32_t from = tile_pieces_register(fused->pieces, fused->whole, piece->index, i);
+        if (whole)
+            order[i] = from;
+        else
+            order[tile_layout_narrow_register(wide, part, i)] =
+                tile_layout_narrow_register(fused->whole, held, from);
+    }
+}
+
+static tile_value extract_registers(lowering *l, const lower_piece *piece, tile_value old) {
+    const tile_type *part = type_of_piece(l, piece->fused, old), *vector = vector_of(l, part);
+    tile_value fragment = lower_mapped(l, old);
+    unsigned count = tile_type_registers(part);
+    int64_t *order = TILE_NEW_ARRAY(l->pass->scratch, int64_t, count);
+    bool neighbours = true;
+    if (tile_value_type(l->f, fragment) == vector) return fragment;
+    find_registers(l, piece, old, part->layout, order);
+    for (unsigned i = 0; i < count; i++) neighbours &= order[i] == order[0] + i;
+    if (neighbours)
+        return tile_build_extract(&l->builder, fragment, lower_int(l, order[0]), vector);
+    tile_value taken = tile_build_permute(&l->builder, fragment, vector);
+    tile_op_set_list(l->f, tile_value_def(l->f, taken), TILE_ATTR_order, order, count);
+    return taken;
+}
+
+static tile_value piece_of(lowering *l, const lower_piece *piece, tile_value old) {
+    if (tile_value_type(&l->old, old)->kind != TILE_TYPE_TILE) return lower_mapped(l, old);
+    tile_value *known = &piece->known[old.id];
+    if (!known->id) *known = extract_registers(l, piece, old);
+    return *known;
+}
+
+/* Where the piece begins behind the value's first element, by the value's dims. */
+static void find_ahead(lowering *l, const lower_piece *piece, const tile_type *type,
+                       tile_value *ahead) {
+    unsigned missing = piece->fused->whole->rank - type->rank;
+    for (unsigned d = 0; d < type->rank; d++)
+        ahead[d] = tile_type_dim(type, d) == 1 ? lower_int(l, 0) : piece->ahead[missing + d];
+}
+
+static tile_value copy_op(lowering *l, tile_op op, const tile_value *operands,
+                          const tile_type *vector) {
+    const tile_op_data *data = tile_op_at(&l->old, op);
+    tile_op copy = tile_add_op(&l->builder, (tile_opcode)data->opcode, operands,
+                               data->operand_count, data->segment, &vector, 1);
+    tile_op_at(l->f, copy)->attrs = data->attrs;
+    tile_op_at(l->f, copy)->attr_count = data->attr_count;
+    return tile_op_result(l->f, copy, 0);
+}
+
+static void compute_op(lowering *l, const lower_piece *piece, tile_op op) {
+    tile_value ahead[TILE_MAX_RANK], operands[TILE_MAX_OPERANDS];
+    tile_value old = tile_op_result(&l->old, op, 0), operand;
+    const tile_type *type = type_of_piece(l, piece->fused, old);
+    tile_opcode opcode = tile_op_opcode(&l->old, op);
+    tile_loc loc = l->builder.loc;
+    l->builder.loc = tile_op_loc(&l->old, op);
+    find_ahead(l, piece, tile_value_type(&l->old, old), ahead);
+    if (opcode == TILE_OP_load) {
+        const tile_values element = tile_operands_src(&l->old, op);
+        piece->known[old.id] = lower_load_piece(l, op, element.at, type, ahead);
+    } else if (opcode == TILE_OP_iota) {
+        piece->known[old.id] = lower_count(l, op, type, ahead);
+    } else if (opcode == TILE_OP_broadcast) {
+        operand = tile_operand_src(&l->old, op);
+        piece->known[old.id] = lower_repeat(l, piece_of(l, piece, operand),
+                                            type_of_piece(l, piece->fused, operand), type);
+    } else {
+        for (unsigned i = 0; i < tile_op_operand_count(&l->old, op); i++)
+            operands[i] = piece_of(l, piece, tile_op_operand(&l->old, op, i));
+        piece->known[old.id] = copy_op(l, op, operands, vector_of(l, type));
+    }
+    l->builder.loc = loc;
+}
+
+unsigned lower_store_fused_load_bytes(const lowering *l, const lower_store_fusion *fused) {
+    unsigned bytes = 0;
+    for (unsigned i = 0; i < fused->count; i++) {
+        if (tile_op_opcode(&l->old, fused->ops[i]) != TILE_OP_load) continue;
+        const tile_type *type = type_of_piece(l, fused, tile_op_result(&l->old, fused->ops[i], 0));
+        bytes += tile_type_registers(type) * tile_scalar_bytes(type->scalar);
+    }
+    return bytes;
+}
+
+void lower_load_store_fused(lowering *l, const lower_piece *piece) {
+    for (unsigned i = piece->fused->count; i-- > 0;)
+        if (tile_op_opcode(&l->old, piece->fused->ops[i]) == TILE_OP_load)
+            compute_op(l, piece, piece->fused->ops[i]);
+}
+
+tile_value lower_compute_store_fused(lowering *l, const lower_piece *piece) {
+    for (unsigned i = piece->fused->count; i-- > 0;)
+        if (tile_op_opcode(&l->old, piece->fused->ops[i]) != TILE_OP_load)
+            compute_op(l, piece, piece->fused->ops[i]);
+    return piece_of(l, piece, piece->fused->tile);
+}

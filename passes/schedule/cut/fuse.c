@@ -1,0 +1,239 @@
+/* Walks that fold what the finder finds (classify.c): the reduction or product that a walk
+ * ends in, others of the same rows, and two walks as one. */
+#include "passes/schedule/cut/classify.h"
+
+#include "lib/ir/remark.h"
+
+/* Where nothing would be corrected several kernels may be as fast. */
+static bool reject_online(online_classifier *f, tile_op op, const char *why, const char *remedy) {
+    if (f->o->exp_count) tile_missed_at(f->s->compute, op, "not online", remedy, "%s", why);
+    return false;
+}
+
+static bool is_product(const schedule *s, tile_op op) {
+    return tile_op_opcode(s->compute, op) == TILE_OP_matmul;
+}
+
+/* What the walk multiplies: where its own mask hides keys, all values. */
+static tile_value values_of(online_classifier *f, const sched_carried_reduction *fold,
+                            tile_value rhs) {
+    tile_value all = sched_original_operand(f->s, rhs);
+    return all.id && sched_mask_covers_source(f->s, f->o, fold->source) ? all : rhs;
+}
+
+/* The last product: what is folded of it is wide. */
+static bool fuse_product(online_classifier *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    unsigned rank = f->domain->rank;
+    tile_value lhs = tile_operand_lhs(s->compute, op), rhs = tile_operand_rhs(s->compute, op);
+    const tile_type *type = sched_type(s, lhs);
+    sched_map identity = sched_identity(f->domain);
+    sched_carried_reduction fold = {.op = op, .map = identity, .product = true};
+    if (tile_op_has_attr(s->compute, op, TILE_ATTR_trans_lhs) || type->rank != rank ||
+        tile_expr_is(f->domain->extents[rank - 1], 1) ||
+        !online_is_supported(sched_element(s, tile_op_result(s->compute, op, 0))))
+        return false;
+    o->extent = sched_dim(s, type, rank - 1);
+    for (unsigned d = 0; d + 1 < rank; d++)
+        if (sched_dim(s, type, d) != f->domain->extents[d]) return false;
+    fold.source = (sched_mapped_value){lhs, identity};
+    fold.source.map.at[rank - 1] = sched_dim_coordinate(o->n);
+    fold.rhs.row = o->n, fold.rhs.column = rank - 1;
+    bool transposed = tile_op_has_attr(s->compute, op, TILE_ATTR_trans_rhs);
+    sched_form form = online_classify(f, lhs, &fold.source.map).form;
+    if ((form != SCHED_PER_ELEMENT && form != SCHED_RESCALED) ||
+        !online_is_supported(sched_element(s, lhs)) ||
+        !online_place_operand(f, &fold.rhs, values_of(f, &fold, rhs), &identity, rank,
+                              transposed ? rank - 1 : o->n, transposed ? o->n : rank - 1) ||
+        o->fold_count == SCHED_MAX_CARRIED)
+        return false;
+    fold.rescaled = form == SCHED_RESCALED;
+    o->folds[o->fold_count++] = fold;
+    return true;
+}
+
+static bool fuse_reduction(online_classifier *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
+    unsigned rank = f->domain->rank;
+    sched_map identity = sched_identity(f->domain);
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || sched_axis(s, op) != rank - 1 ||
+        tile_expr_is(f->domain->extents[o->m], 1))
+        return false;
+    o->extent = sched_dim(s, type, rank - 1);
+    return online_add_reduction(f, op, &identity);
+}
+
+/* Extents along which a block has all: those of the heads. */
+static bool check_extents(online_classifier *f, tile_op op) {
+    schedule *s = f->s;
+    sched_online *o = f->o;
+    enum { WIDEST = 256 };
+    static const char remedy[] =
+        "give the extent, as in schedule{d=128}, at most 256; otherwise several kernels remain";
+    o->deep = o->wide = 1;
+    for (unsigned i = 0; i < o->inner_count; i++) {
+        const tile_value lhs = tile_operand_lhs(s->compute, o->inner[i].op);
+        const tile_type *type = sched_type(s, lhs);
+        bool transposed = tile_op_has_attr(s->compute, o->inner[i].op, TILE_ATTR_trans_lhs);
+        int64_t deep = sched_constant(sched_dim(s, type, type->rank - (transposed ? 2 : 1)));
+        if (deep < 1 || deep > WIDEST)
+            return reject_online(f, o->inner[i].op,
+                                 deep < 1 ? "it is not known how many elements a block has of the "
+                                            "axis along which this one adds up"
+                                          : "a block has all of the axis along which this one adds "
+                                            "up, up to 256 elements",
+                                 remedy);
+        if (deep > o->deep) o->deep = deep;
+    }
+    if (tile_op_opcode(s->compute, op) != TILE_OP_matmul) return true;
+    o->wide = sched_constant(f->domain->extents[f->domain->rank - 1]);
+    if (o->wide < 1 || o->wide > WIDEST)
+        return reject_online(f, op,
+                             o->wide < 1 ? "it is not known how many columns it has"
+                                         : "a block has all of its columns, up to 256",
+                             remedy);
+    return true;
+}
+
+/* What asks for kernels of their own. */
+static bool needs_own_kernel(schedule *s, const sched_online *o, tile_op op) {
+    static const tile_attr_id user_attr[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    bool given = false;
+    for (unsigned i = 0; i < sizeof user_attr / sizeof *user_attr; i++) {
+        given |= tile_op_has_attr(s->compute, op, user_attr[i]);
+        for (unsigned n = 0; n < o->inner_count; n++)
+            given |= tile_op_has_attr(s->compute, o->inner[n].op, user_attr[i]);
+    }
+    return given;
+}
+
+/* What its attributes say of the rows and columns that are walked, of stages and warps; NULL:
+ * nothing. Of the first products the tile is [m, n], of the last one [m, its columns, n]. */
+enum { USER_VALUES = 4 };
+static void read_user_tile(schedule *s, tile_op op, bool last,
+                           const tile_expr *user_attr[USER_VALUES]) {
+    const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
+    const tile_attr *stages = tile_op_attr(s->compute, op, TILE_ATTR_stages);
+    const tile_attr *warps = tile_op_attr(s->compute, op, TILE_ATTR_warps);
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned at = last ? 2 * i : i;
+        bool given = tile && at < tile->count;
+        user_attr[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
+    }
+    user_attr[2] = stages ? sched_resolved(s, stages->expr) : NULL;
+    user_attr[3] = warps ? sched_resolved(s, warps->expr) : NULL;
+}
+
+/* Whether one kernel can have what the products' attributes say. */
+static bool user_tiles_agree(schedule *s, const sched_online *o, tile_op root) {
+    const tile_expr *all[USER_VALUES] = {NULL}, *own[USER_VALUES];
+    bool agree = true;
+    for (unsigned i = 0; i <= o->inner_count; i++) {
+        bool last = i == o->inner_count;
+        if (last && !is_product(s, root)) break;
+        read_user_tile(s, last ? root : o->inner[i].op, last, own);
+        for (unsigned n = 0; n < USER_VALUES; n++) {
+            agree &= !all[n] || !own[n] || all[n] == own[n];
+            if (own[n]) all[n] = own[n];
+        }
+    }
+    return agree;
+}
+
+/* Other reductions of the same rows that the value needs. */
+static void fuse_siblings(online_classifier *f, tile_value value, const sched_map *map) {
+    sched_traversal w = {.s = f->s};
+    sched_traverse_value(&w, value, map, true);
+    for (size_t i = 0; i < w.stop_count; i++) {
+        tile_op op = tile_value_def(f->s->compute, w.stops[i].value);
+        if (op.id && !w.stops[i].own_domain && tile_op_opcode(f->s->compute, op) == TILE_OP_reduce)
+            online_add_reduction(f, op, &w.stops[i].map);
+    }
+}
+
+static bool fuse_root(online_classifier *f, tile_op op) {
+    *f->o = (sched_online){.latest = TILE_NEW_ARRAY(f->s->arena, sched_last_entries, 1),
+                           .m = f->domain->rank - 2,
+                           .n = f->domain->rank,
+                           .depth = f->domain->rank + 1};
+    return is_product(f->s, op) ? fuse_product(f, op) : fuse_reduction(f, op);
+}
+
+/* Why the root is none although exponentials were found. */
+static bool explain_root(online_classifier *f) {
+    if (f->guard.id)
+        return reject_online(
+            f, f->guard,
+            "where this select chooses 0, the factor that corrects the row may be NaN, such as "
+            "exp(-inf - -inf) or 0 / 0",
+            "subtract max(.., -1.0e30) of the maximum, divide by max(.., 1.0e-30), or several "
+            "kernels remain");
+    return f->uncast.id &&
+           reject_online(
+               f, f->uncast,
+               "this type may not hold what is cast before it is divided: what is subtracted "
+               "may be far above the row's largest element, or a factor large",
+               "subtract the row's maximum alone, add exp(%sink - %top) to the divisor for "
+               "all that %top is a maximum of, or multiply as f32 and cast the product");
+}
+
+bool sched_fuse_online(schedule *s, sched_group *g, tile_op op, const sched_domain *domain,
+                       tile_value value, const sched_map *map) {
+    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
+    online_classifier f = {.s = s, .o = o, .domain = domain};
+    if (domain->rank < 2) return false;
+    if (!fuse_root(&f, op)) return explain_root(&f);
+    if (!o->inner_count || tile_expr_is(o->extent, 1)) return false;
+    if (needs_own_kernel(s, o, op))
+        return reject_online(&f, op, "its attributes ask for a separate kernel",
+                             "leave out `split`, `strategy` and `raster`");
+    if (!o->exp_count && !user_tiles_agree(s, o, op)) return false;
+    fuse_siblings(&f, value, map);
+    if (!check_extents(&f, op)) return false;
+    sched_find_masked_inputs(s, o);
+    sched_find_nan(s, o);
+    *g = (sched_group){.kind = SCHED_ONLINE, .domain = *domain, .root = op, .online = o};
+    g->domain.extents[o->n] = o->extent;
+    return true;
+}
+
+/* Walks of the same rows ----------------------------------------------------------------------- */
+
+static bool has_folds(const sched_online *o, const sched_group *g) {
+    for (unsigned i = 0; i < g->online->fold_count; i++)
+        if (!sched_find_carried_reduction(o, g->online->folds[i].op)) return false;
+    return true;
+}
+
+bool sched_merge_online(schedule *s, sched_group *to, const sched_group *from) {
+    if (to->kind != SCHED_ONLINE || to->domain.rank != from->domain.rank ||
+        to->online->extent != from->online->extent)
+        return false;
+    for (unsigned d = 0; d + 1 < to->domain.rank; d++)
+        if (to->domain.extents[d] != from->domain.extents[d]) return false;
+    if (is_product(s, to->root) && is_product(s, from->root) && to->root.id != from->root.id)
+        return false;
+    const sched_group *wide = is_product(s, from->root) ? from : to, *both[] = {to, from};
+    const tile_op root = wide->root;
+    const sched_domain domain = wide->domain;
+    sched_online *o = TILE_NEW_ARRAY(s->arena, sched_online, 1);
+    online_classifier f = {.s = s, .o = o, .domain = &domain, .groups = {to, from}};
+    if (!fuse_root(&f, root)) return false;
+    for (unsigned g = 0; g < 2; g++)
+        for (size_t i = 0; i < both[g]->output_count; i++) {
+            const sched_output *output = &both[g]->outputs[i];
+            fuse_siblings(&f, s->arrays[output->array].value, &output->map);
+        }
+    if (!has_folds(o, to) || !has_folds(o, from) || !check_extents(&f, root) ||
+        (!o->exp_count && !user_tiles_agree(s, o, root)))
+        return false;
+    sched_find_masked_inputs(s, o);
+    sched_find_nan(s, o);
+    to->domain = domain;
+    to->root = root;
+    to->online = o;
+    return true;
+}

@@ -1,0 +1,302 @@
+/* Looking through what values are computed of, up to what is in memory or must be. */
+#include "passes/schedule/cut/online.h"
+
+#include "lib/ir/cost.h"
+
+int sched_array_of(const schedule *s, tile_value value) {
+    for (size_t i = 0; i < s->array_count; i++)
+        if (s->arrays[i].value.id == value.id) return (int)i;
+    return -1;
+}
+
+bool sched_is_tensor(const schedule *s, tile_value value) {
+    return sched_type(s, value)->kind == TILE_TYPE_TENSOR;
+}
+
+sched_domain sched_domain_of(schedule *s, tile_value value) {
+    const tile_type *type = sched_type(s, value);
+    sched_domain domain = {.rank = type->rank};
+    for (unsigned d = 0; d < type->rank; d++) domain.extents[d] = sched_dim(s, type, d);
+    return domain;
+}
+
+/* Walking -------------------------------------------------------------------------------------- */
+
+static void add_stop(sched_traversal *w, tile_value value, const sched_map *map) {
+    w->stops =
+        tile_arena_grow(w->s->arena, w->stops, w->stop_count, &w->stop_capacity, sizeof *w->stops);
+    w->stops[w->stop_count++] = (sched_mapped_stop){value, *map, w->own_domain};
+}
+
+/* What is read as an array, at places of its own. */
+static void add_stop_with_own_domain(sched_traversal *w, tile_value value, const sched_map *map) {
+    bool own_domain = w->own_domain;
+    w->own_domain = true;
+    add_stop(w, value, map);
+    w->own_domain = own_domain;
+}
+
+/* At all of its elements. */
+static void add_whole(sched_traversal *w, tile_value value) {
+    sched_domain own = sched_domain_of(w->s, value);
+    sched_map at = sched_identity(&own);
+    add_stop_with_own_domain(w, value, &at);
+}
+
+/* A reshape of what the group has, wanted in the shape in which it has it. */
+static bool is_identity_reshape(schedule *s, tile_op op, const sched_map *map) {
+    const tile_type *to = sched_type(s, tile_op_result(s->compute, op, 0));
+    sched_map at;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reshape) return false;
+    const tile_type *from = sched_type(s, tile_operand_src(s->compute, op));
+    return sched_reshaped(s, from, to, map, &at) && !sched_is_computed(from->rank, &at);
+}
+
+static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map);
+static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map);
+
+static void push(sched_traversal *w, tile_value value, const sched_map *map) {
+    w->pending = tile_arena_grow(w->s->arena, w->pending, w->pending_count, &w->pending_capacity,
+                                 sizeof *w->pending);
+    w->pending[w->pending_count++] = (sched_mapped_stop){value, *map, w->own_domain};
+}
+
+/* One value; what it is computed of becomes pending, the first operand last. */
+static void traverse_one(sched_traversal *w, tile_value value, const sched_map *map, bool outer) {
+    schedule *s = w->s;
+    tile_op op = tile_value_def(s->compute, value);
+    if (!sched_is_tensor(s, value) || !sched_visit_first(s, &w->done, value, map)) return;
+    if (op.id && is_absorbed(w, op, map)) return;
+    bool in_memory = sched_array_of(s, value) >= 0 && !outer;
+    if (in_memory || !op.id || (!sched_is_inline(s, op) && !is_identity_reshape(s, op, map))) {
+        add_stop(w, value, map);
+        return;
+    }
+    unsigned result = value.id - tile_op_result(s->compute, op, 0).id, first = 0;
+    if (tile_op_opcode(s->compute, op) == TILE_OP_gather) {
+        add_whole(w, tile_operand_src(s->compute, op));
+        first = 1;
+    }
+    if (tile_op_opcode(s->compute, op) == TILE_OP_window) {
+        traverse_windowed(w, op, map);
+        return;
+    }
+    for (unsigned i = tile_op_operand_count(s->compute, op); i-- > first;) {
+        sched_map at = sched_operand_map(s, op, result, i, map);
+        push(w, tile_op_operand(s->compute, op, i), &at);
+    }
+}
+
+void sched_traverse_value(sched_traversal *w, tile_value value, const sched_map *map, bool outer) {
+    size_t before = w->pending_count;
+    traverse_one(w, value, map, outer);
+    while (w->pending_count > before) {
+        sched_mapped_stop next = w->pending[--w->pending_count];
+        traverse_one(w, next.value, &next.map, false);
+    }
+}
+
+sched_mapped_value sched_skip_broadcasts(schedule *s, sched_mapped_value at) {
+    tile_op op;
+    while ((op = tile_value_def(s->compute, at.value)).id &&
+           tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_stretched)
+        at = sched_mapped_operand(s, op, 0, &at.map);
+    return at;
+}
+
+/* Whether `value` is computed from `from`, or is it. */
+static bool depends(const schedule *s, tile_value value, tile_value from, bool *visited) {
+    tile_op op = tile_value_def(s->compute, value);
+    if (value.id == from.id) return true;
+    if (!op.id || visited[value.id]) return false;
+    visited[value.id] = true;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++)
+        if (depends(s, tile_op_operand(s->compute, op, i), from, visited)) return true;
+    return false;
+}
+
+bool sched_is_computed_from(const schedule *s, tile_value value, tile_value from) {
+    return depends(s, value, from, TILE_NEW_ARRAY(s->arena, bool, s->compute->value_count));
+}
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+bool sched_is_reduction(const schedule *s, tile_op op) {
+    return tile_op_dims(tile_op_opcode(s->compute, op)) == TILE_DIMS_folded ||
+           sched_is_along(s, op);
+}
+
+bool sched_same_domain(const sched_domain *a, const sched_domain *b) {
+    if (a->rank != b->rank) return false;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->extents[d] != b->extents[d]) return false;
+    return true;
+}
+
+bool sched_is_chunked_scan(schedule *s, tile_op op) {
+    if (tile_op_opcode(s->compute, op) != TILE_OP_scan) return false;
+    int64_t axis = sched_axis(s, op);
+    const tile_type *type = sched_type(s, tile_operand_src(s->compute, op));
+    if (axis < 0 || axis >= type->rank) return false;
+    int64_t known = sched_constant(sched_dim(s, type, (unsigned)axis));
+    return known < 0 || known > TILE_MAX_SORTED_ROW;
+}
+
+/* A reduction of the group's rows: of an array with the domain's extents along its axis, wanted for
+ * the rows at which the tile is. */
+static bool reduces_rows(const schedule *s, const sched_group *g, tile_op op,
+                         const sched_map *map) {
+    if (!sched_is_reduction(s, op) || sched_axis(s, op) != g->axis) return false;
+    sched_domain source =
+        sched_domain_of((schedule *)(uintptr_t)s, tile_operand_src(s->compute, op));
+    sched_map identity = sched_identity(&g->domain);
+    if (!sched_same_domain(&source, &g->domain)) return false;
+    for (unsigned d = 0; d < source.rank; d++)
+        if ((d != g->axis || sched_is_along(s, op)) &&
+            !sched_same_coordinate(&map->at[d], &identity.at[d]))
+            return false;
+    return true;
+}
+
+void sched_add_reduction(schedule *s, sched_group *g, tile_op op) {
+    for (size_t i = 0; i < g->reduction_count; i++)
+        if (g->reductions[i].id == op.id) return;
+    g->reductions = tile_arena_grow(s->arena, g->reductions, g->reduction_count,
+                                    &g->reduction_capacity, sizeof *g->reductions);
+    g->reductions[g->reduction_count++] = op;
+}
+
+/* Where a block has the sums of a product, what is computed for each element of an operand is
+ * computed again for each tile: casts, scales and the like of one array. What only moves elements
+ * (sched_is_inline) costs nothing, but gather, which loads each of them from anywhere. */
+static bool is_cheap(tile_opcode opcode) {
+    return opcode != TILE_OP_gather && !tile_op_is_costly(opcode);
+}
+
+/* How many results an element may be computed of, again wherever it is wanted: windows of windows
+ * of n levels are made of some n * n / 2. */
+enum { MAX_REPEATED = 64 };
+
+typedef enum repetition { ALWAYS_REPEATED, REPEATED_IF_CHEAP, NEVER_REPEATED } repetition;
+
+/* What was found for a value while there were so many arrays; 0: nothing yet. */
+typedef struct sched_repeat {
+    size_t arrays;
+    repetition found;
+} sched_repeat;
+
+static bool stops_at(const sched_traversal *w, tile_value value) {
+    for (size_t n = 0; n < w->stop_count; n++)
+        if (w->stops[n].value.id == value.id) return true;
+    return false;
+}
+
+/* No more than one of the arrays is more than a row. */
+static bool reads_little(const sched_traversal *w) {
+    schedule *s = w->s;
+    unsigned large = 0;
+    for (size_t i = 0; i < w->stop_count; i++) {
+        const tile_type *type = sched_type(s, w->stops[i].value);
+        unsigned extents = 0;
+        tile_value read = sched_skip_reshapes(s, w->stops[i].value, TILE_NO_VALUE);
+        if (sched_array_of(s, read) < 0) return false;
+        for (unsigned d = 0; d < type->rank; d++)
+            extents += !tile_expr_is(sched_dim(s, type, d), 1);
+        large += extents > 1;
+    }
+    return large <= 1;
+}
+
+static repetition measure_repetition(const sched_traversal *w) {
+    schedule *s = w->s;
+    unsigned computed = 0;
+    for (size_t i = 0; i < w->done.count; i++) {
+        tile_op op = tile_value_def(s->compute, w->done.items[i].value);
+        if (!op.id || stops_at(w, w->done.items[i].value)) continue;
+        tile_opcode opcode = tile_op_opcode(s->compute, op);
+        if (!is_cheap(opcode)) return NEVER_REPEATED;
+        computed += tile_op_has_trait(opcode, TILE_TRAIT_ELEMENTWISE);
+    }
+    if (!reads_little(w)) return NEVER_REPEATED;
+    return computed > MAX_REPEATED ? REPEATED_IF_CHEAP : ALWAYS_REPEATED;
+}
+
+static repetition find_repetition(schedule *s, tile_value value) {
+    if (!s->repeats) s->repeats = TILE_NEW_ARRAY(s->arena, sched_repeat, s->compute->value_count);
+    if (s->repeats[value.id].arrays != s->array_count) {
+        sched_traversal alone = {.s = s};
+        sched_domain own = sched_domain_of(s, value);
+        sched_map at = sched_identity(&own);
+        sched_traverse_value(&alone, value, &at, false);
+        s->repeats[value.id] = (sched_repeat){s->array_count, measure_repetition(&alone)};
+    }
+    return s->repeats[value.id].found;
+}
+
+/* Whether what the value is computed of is in memory, and the rest may be computed again. */
+static bool may_repeat(schedule *s, tile_value value) {
+    return find_repetition(s, value) == ALWAYS_REPEATED;
+}
+
+bool sched_is_expensive_to_repeat(schedule *s, tile_value value) {
+    return find_repetition(s, value) == REPEATED_IF_CHEAP;
+}
+
+/* Each element of src is in several windows: what is not cheap is put into memory. */
+static void traverse_windowed(sched_traversal *w, tile_op op, const sched_map *map) {
+    tile_value src = tile_operand_src(w->s->compute, op);
+    sched_map at = sched_operand_map(w->s, op, 0, 0, map);
+    if (may_repeat(w->s, src))
+        sched_traverse_value(w, src, &at, false);
+    else
+        add_stop_with_own_domain(w, src, &at);
+}
+
+/* Its coordinates are [.., m, k] or [.., k, n], not the product's. What is not cheap is put into
+ * memory. */
+static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index) {
+    schedule *s = w->s;
+    tile_value operand = tile_op_operand(s->compute, matmul, index);
+    sched_domain own = sched_domain_of(s, operand);
+    sched_map at = sched_identity(&own);
+    w->own_domain = true;
+    bool masked =
+        sched_original_operand(s, operand).id != 0; /* a copy of it is multiplied as it is */
+    if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
+        sched_traverse_value(w, operand, &at, false);
+    else
+        add_stop(w, sched_array_of(s, operand) < 0 ? sched_multiplied(s, matmul, index) : operand,
+                 &at);
+    w->own_domain = false;
+}
+
+static bool is_folded(sched_traversal *w, tile_op op) {
+    const sched_inner_product *inner = sched_find_inner(w->g->online, op);
+    const sched_carried_reduction *fold = sched_find_carried_reduction(w->g->online, op);
+    for (unsigned i = 0; inner && i < 2; i++) add_whole(w, inner->sides[i].from.value);
+    if (fold) sched_traverse_value(w, fold->source.value, &fold->source.map, false);
+    if (fold && fold->product) add_whole(w, fold->rhs.from.value);
+    return inner || fold;
+}
+
+/* Operations that the group itself computes; what they are computed from is walked, too. */
+static bool is_absorbed(sched_traversal *w, tile_op op, const sched_map *map) {
+    schedule *s = w->s;
+    sched_group *g = w->g;
+    if (!g || w->own_domain) return false;
+    if (g->kind == SCHED_ONLINE) return is_folded(w, op);
+    if (g->kind == SCHED_MATMUL && op.id == g->root.id) {
+        for (unsigned i = 0; i < 2; i++) traverse_operand(w, op, i);
+        return true;
+    }
+    if (g->kind != SCHED_ROWS || (g->own_domain && w->inside) || !reduces_rows(s, g, op, map))
+        return false;
+    if (g->chains ? op.id != g->root.id : sched_is_chunked_scan(s, op)) return false;
+    sched_map at = sched_identity(&g->domain);
+    bool inside = w->inside;
+    w->inside = true;
+    sched_traverse_value(w, tile_operand_src(s->compute, op), &at, false);
+    w->inside = inside;
+    sched_add_reduction(s, g, op);
+    return true;
+}

@@ -1,0 +1,338 @@
+/* Which reductions of rows that no tile holds need no walk of their own.
+ *
+ * A reduction that needs another one of the same rows would have to wait for it, and read the rows
+ * again. But what is added up may be put right behind the walk that computes both:
+ *
+ *   exp(x - t), t the largest x, is taken with the largest one so far, and what was summed before
+ *   is multiplied by exp(old - new). Each place of the tile has its own largest one, so that no
+ *   thread waits for another; places are corrected when they are put together.
+ *   x - m, m the mean of x, is taken as x - c, c the element of the row's first tile that is next
+ *   to that tile's mean:
+ *     sum of g (x - m)         = sum of g (x - c) + (c - m) sum of g
+ *     sum of g (x - m) (y - l) = sum of g (x - c) (y - d) + (d - l) sum of g (x - c)
+ *                                + (c - m) (sum of g (y - d) + (d - l) sum of g)
+ *   A factor that is the same for the whole row comes after the sum.
+ *
+ * Squares about c are more than those about m by n (c - m)^2, of which the result loses as many
+ * digits. The nearest element is no farther from the tile's mean than the tile's own deviation, and
+ * a tile that is f of the row, however far it is from the rest, is a part of it: the variance is at
+ * least f / (1 - f) of its distance, squared. So the error grows by about 1 / f at most, and by
+ * nothing to speak of where rows have no such beginning. With c = 0 there would be no such bound.
+ *
+ * So a late sum is a product of what is known of the elements, one exponential, up to two
+ * differences from means and factors of the row. What is none goes along the row once more. */
+#include "passes/schedule/rows/rows.h"
+
+#include "lib/ir/remark.h"
+#include "lib/ir/syntax.h"
+
+typedef struct finder {
+    rows *r;
+    unsigned loop_index;
+    const tile_type *type; /* that is computed in */
+    rows_online_sum *online_sum;
+} finder;
+
+static tile_op def_of(const finder *f, tile_value value, tile_opcode opcode) {
+    const tile_function *compute = f->r->k.s->compute;
+    tile_op op = tile_value_def(compute, value), none = {0};
+    return op.id && tile_op_opcode(compute, op) == opcode ? op : none;
+}
+
+static sched_mapped_value operand_of(const finder *f, tile_op op, unsigned i,
+                                     const sched_map *map) {
+    return sched_mapped_operand(f->r->k.s, op, i, map);
+}
+
+/* What values need ----------------------------------------------------------------------------- */
+
+/* The last walk of a reduction that the value is computed from; 0: of none. */
+static unsigned depth_of(rows *r, tile_value value) {
+    schedule *s = r->k.s;
+    tile_op op = tile_value_def(s->compute, value);
+    int reduction = rows_find(r, value);
+    unsigned depth = 0;
+    if (reduction >= 0) return r->loops[reduction];
+    if (!op.id || sched_find_input(s, r->k.g, value) >= 0) return 0;
+    if (r->depths[value.id]) return r->depths[value.id] - 1;
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        unsigned own = depth_of(r, tile_op_operand(s->compute, op, i));
+        if (own > depth) depth = own;
+    }
+    r->depths[value.id] = depth + 1;
+    return depth;
+}
+
+/* Whether it differs from element to element of a row, looking so many operations back. */
+static bool varies(const finder *f, const sched_mapped_value *at, unsigned steps) {
+    rows *r = f->r;
+    schedule *s = r->k.s;
+    tile_op op = tile_value_def(s->compute, at->value);
+    if (!sched_is_tensor(s, at->value)) return false;
+    unsigned rank = sched_type(s, at->value)->rank;
+    bool along = false;
+    for (unsigned d = 0; d < rank; d++) along |= sched_depends(&at->map.at[d], r->axis);
+    if (!along) return false;
+    if (!op.id || !steps || rows_find(r, at->value) >= 0 ||
+        sched_find_input(s, r->k.g, at->value) >= 0)
+        return true;
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_iota: return sched_depends(&at->map.at[sched_axis(s, op)], r->axis);
+    case TILE_OP_window:
+    case TILE_OP_gather: return true;
+    default: break;
+    }
+    for (unsigned i = 0; i < tile_op_operand_count(s->compute, op); i++) {
+        sched_mapped_value of = operand_of(f, op, i, &at->map);
+        if (varies(f, &of, steps - 1)) return true;
+    }
+    return false;
+}
+
+static bool is_known_early(const finder *f, const sched_mapped_value *at) {
+    return depth_of(f->r, at->value) < f->loop_index;
+}
+
+enum { STEPS = 12 };
+
+/* Of the row, and not known before the walk's end. */
+static bool is_per_row(const finder *f, const sched_mapped_value *at) {
+    return !is_known_early(f, at) && !varies(f, at, STEPS);
+}
+
+static bool is_invariant(const finder *f, const sched_mapped_value *at) {
+    return is_known_early(f, at) && !varies(f, at, STEPS);
+}
+
+static tile_op reduction_of(const finder *f, const sched_mapped_value *at, tile_word kind) {
+    tile_op op = def_of(f, at->value, TILE_OP_reduce), none = {0};
+    const tile_function *compute = f->r->k.s->compute;
+    bool fits = op.id && rows_find(f->r, at->value) >= 0 &&
+                tile_op_word(compute, op, TILE_ATTR_kind) == kind &&
+                !tile_op_has_attr(compute, op, TILE_ATTR_nan);
+    return fits ? op : none;
+}
+
+static bool reduces(const finder *f, tile_op op, tile_value x) {
+    const tile_function *compute = f->r->k.s->compute;
+    return op.id && rows_is_equal(compute, tile_operand_src(compute, op), x, 4);
+}
+
+/* Differences from means ----------------------------------------------------------------------- */
+
+/* A sum of x, times what is the same for the row: where an x is infinite it is no number less. */
+static bool is_mean(const finder *f, sched_mapped_value row, tile_value x) {
+    row = sched_skip_broadcasts(f->r->k.s, row);
+    tile_op op = tile_value_def(f->r->k.s->compute, row.value);
+    if (reduces(f, reduction_of(f, &row, TILE_WORD_kind_add), x)) return true;
+    if (!op.id || tile_op_at(f->r->k.s->compute, op)->attr_count) return false;
+    switch (tile_op_opcode(f->r->k.s->compute, op)) {
+    case TILE_OP_div: {
+        sched_mapped_value by = operand_of(f, op, 1, &row.map);
+        return is_invariant(f, &by) && is_mean(f, operand_of(f, op, 0, &row.map), x);
+    }
+    case TILE_OP_mul:
+        for (unsigned i = 0; i < 2; i++) {
+            sched_mapped_value by = operand_of(f, op, i, &row.map);
+            if (is_invariant(f, &by) && is_mean(f, operand_of(f, op, 1 - i, &row.map), x))
+                return true;
+        }
+        return false;
+    default: return false;
+    }
+}
+
+static bool same_mapped_value(const finder *f, const sched_mapped_value *a,
+                              const sched_mapped_value *b) {
+    return a->value.id == b->value.id &&
+           sched_same_map(&a->map, &b->map, sched_type(f->r->k.s, a->value)->rank);
+}
+
+static bool add_centre(finder *f, const sched_mapped_value *x, const sched_mapped_value *mean) {
+    rows *r = f->r;
+    unsigned i = 0;
+    while (i < r->centre_count && !(same_mapped_value(f, &r->centres[i].x, x) &&
+                                    same_mapped_value(f, &r->centres[i].mean, mean)))
+        i++;
+    if (i == ROWS_MAX_ONLINE_SUMS || f->online_sum->centre_count == ROWS_MAX_CENTRES) return false;
+    if (i == r->centre_count) r->centres[r->centre_count++] = (rows_centered){*x, *mean};
+    f->online_sum->centres[f->online_sum->centre_count++] = (int)i;
+    return true;
+}
+
+static bool plan_difference(finder *f, tile_op op, const sched_map *map) {
+    sched_mapped_value side[2] = {operand_of(f, op, 0, map), operand_of(f, op, 1, map)};
+    for (unsigned i = 0; i < 2; i++) {
+        if (!is_known_early(f, &side[i]) || !is_per_row(f, &side[1 - i])) continue;
+        sched_mapped_value x = sched_skip_broadcasts(f->r->k.s, side[i]),
+                           mean = sched_skip_broadcasts(f->r->k.s, side[1 - i]);
+        f->online_sum->negative ^= i == 1;
+        return is_mean(f, mean, x.value) && add_centre(f, &x, &mean);
+    }
+    return false;
+}
+
+/* Exponentials --------------------------------------------------------------------------------- */
+
+/* Whether the row's value is the largest x, or larger. */
+static bool is_upper_bound(const finder *f, sched_mapped_value row, tile_value x) {
+    row = sched_skip_broadcasts(f->r->k.s, row);
+    tile_op op = def_of(f, row.value, TILE_OP_max);
+    for (unsigned i = 0; op.id && i < 2; i++) {
+        sched_mapped_value other = operand_of(f, op, i, &row.map);
+        if (tile_op_at(f->r->k.s->compute, op)->attr_count) return false;
+        if (is_invariant(f, &other) && is_upper_bound(f, operand_of(f, op, 1 - i, &row.map), x))
+            return true;
+    }
+    return reduces(f, reduction_of(f, &row, TILE_WORD_kind_max), x);
+}
+
+static bool find_exponent(const finder *f, sched_mapped_value at, rows_exponential *out) {
+    at = sched_skip_broadcasts(f->r->k.s, at);
+    tile_op op = def_of(f, at.value, TILE_OP_mul);
+    for (unsigned i = 0; op.id && !out->by.value.id && i < 2; i++) {
+        sched_mapped_value by = operand_of(f, op, i, &at.map);
+        if (!is_invariant(f, &by) || !sched_is_positive(f->r->k.s, by.value, 8)) continue;
+        out->by = by;
+        return find_exponent(f, operand_of(f, op, 1 - i, &at.map), out);
+    }
+    if (!(op = def_of(f, at.value, TILE_OP_sub)).id) return false;
+    out->x = sched_skip_broadcasts(f->r->k.s, operand_of(f, op, 0, &at.map));
+    out->top = sched_skip_broadcasts(f->r->k.s, operand_of(f, op, 1, &at.map));
+    return is_known_early(f, &out->x) && is_per_row(f, &out->top) &&
+           is_upper_bound(f, out->top, out->x.value);
+}
+
+static bool take_exp(finder *f, tile_op op, const sched_map *map) {
+    rows *r = f->r;
+    rows_exponential out = {.op = op};
+    unsigned i = 0;
+    if (f->online_sum->exp >= 0 || !find_exponent(f, operand_of(f, op, 0, map), &out)) return false;
+    while (i < r->exp_count && r->exps[i].op.id != op.id) i++;
+    if (i == ROWS_MAX_ONLINE_SUMS) return false;
+    if (i == r->exp_count) r->exps[r->exp_count++] = out;
+    f->online_sum->exp = (int)i;
+    return true;
+}
+
+/* Products ------------------------------------------------------------------------------------- */
+
+static bool add_factor(finder *f, const sched_mapped_value *at, bool divides) {
+    rows_online_sum *online_sum = f->online_sum;
+    if (is_known_early(f, at)) {
+        if (online_sum->factor_count == ROWS_MAX_FACTORS) return false;
+        online_sum->factors[online_sum->factor_count++] = (sched_deferred_factor){*at, divides};
+        return true;
+    }
+    if (!is_per_row(f, at) || online_sum->deferred_count == SCHED_MAX_DEFERRED) return false;
+    online_sum->deferred[online_sum->deferred_count++] = (sched_deferred_factor){*at, divides};
+    return true;
+}
+
+static bool plan_term(finder *f, sched_mapped_value at);
+
+static bool is_computed_so(const finder *f, tile_value value) {
+    schedule *s = f->r->k.s;
+    return sched_compute_type(s, sched_element(s, value)) == f->type;
+}
+
+/* A cast that rounds nothing. */
+static bool keeps_all_elements(const finder *f, tile_op op) {
+    schedule *s = f->r->k.s;
+    return !tile_op_at(s->compute, op)->attr_count &&
+           sched_element(s, tile_op_result(s->compute, op, 0)) == f->type &&
+           is_computed_so(f, tile_first_operand(s->compute, op));
+}
+
+/* Of it or 0: NaN of what is chosen must not be put right behind the walk, where it would not be
+ * hidden any more. */
+static bool plan_select(finder *f, tile_op op, const sched_map *map) {
+    schedule *s = f->r->k.s;
+    sched_mapped_value seen = operand_of(f, op, 0, map), shown = operand_of(f, op, 1, map);
+    double otherwise;
+    if (f->online_sum->seen.value.id || !is_known_early(f, &seen) ||
+        !sched_is_number(s, tile_operand_no(s->compute, op), &otherwise) || otherwise != 0 ||
+        f->online_sum->exp >= 0 || f->online_sum->centre_count || f->online_sum->deferred_count)
+        return false;
+    f->online_sum->seen = seen;
+    return plan_term(f, shown) && !f->online_sum->centre_count && !f->online_sum->deferred_count &&
+           (f->online_sum->exp < 0 || sched_has_floor(s, f->r->exps[f->online_sum->exp].top.value));
+}
+
+static bool plan_term(finder *f, sched_mapped_value at) {
+    schedule *s = f->r->k.s;
+    tile_op op = tile_value_def(s->compute, at.value);
+    if (!is_computed_so(f, at.value)) return false;
+    if (is_known_early(f, &at) || is_per_row(f, &at)) return add_factor(f, &at, false);
+    if (!op.id || rows_find(f->r, at.value) >= 0) return false;
+    sched_mapped_value first = operand_of(f, op, 0, &at.map);
+    switch (tile_op_opcode(s->compute, op)) {
+    case TILE_OP_cast: return keeps_all_elements(f, op) && plan_term(f, first);
+    case TILE_OP_broadcast:
+    case TILE_OP_transpose: return plan_term(f, first);
+    case TILE_OP_neg: f->online_sum->negative ^= true; return plan_term(f, first);
+    case TILE_OP_mul: return plan_term(f, first) && plan_term(f, operand_of(f, op, 1, &at.map));
+    case TILE_OP_div: {
+        sched_mapped_value by = operand_of(f, op, 1, &at.map);
+        return add_factor(f, &by, true) && plan_term(f, first);
+    }
+    case TILE_OP_select: return plan_select(f, op, &at.map);
+    case TILE_OP_sub: return plan_difference(f, op, &at.map);
+    case TILE_OP_exp:
+    case TILE_OP_exp2: return take_exp(f, op, &at.map);
+    default: return false;
+    }
+}
+
+/* Walks ---------------------------------------------------------------------------------------- */
+
+static bool plan_online_sum(rows *r, size_t index, unsigned loop_index) {
+    schedule *s = r->k.s;
+    tile_op op = rows_op(r, index);
+    const rows before = *r;
+    rows_online_sum online_sum = {.is_online = true, .exp = -1};
+    finder f = {r, loop_index, rows_type(r, index), &online_sum};
+    sched_mapped_value source = {rows_source(r, index), sched_identity(&r->k.g->domain)};
+    bool floats = f.type->scalar == TILE_f32 || f.type->scalar == TILE_f64;
+    if (tile_op_opcode(s->compute, op) != TILE_OP_reduce || !floats ||
+        rows_kind(r, index) != TILE_WORD_kind_add || rows_propagates_nan(r, index) ||
+        r->online_sum_count == ROWS_MAX_ONLINE_SUMS)
+        return false;
+    if (!plan_term(&f, source)) {
+        *r = before;
+        return false;
+    }
+    r->online_sum[index] = online_sum;
+    r->online_sum_count++;
+    return true;
+}
+
+void rows_assign_loops(rows *r) {
+    schedule *s = r->k.s;
+    size_t count = r->k.g->reduction_count;
+    r->loops = TILE_NEW_ARRAY(s->arena, unsigned, count + 1);
+    r->online_sum = TILE_NEW_ARRAY(s->arena, rows_online_sum, count + 1);
+    r->depths = TILE_NEW_ARRAY(s->arena, unsigned, s->compute->value_count);
+    for (unsigned level = 1; level <= r->last; level++)
+        for (size_t i = 0; i < count; i++) {
+            if (r->levels[i] != level) continue;
+            unsigned needs = depth_of(r, rows_source(r, i));
+            r->loops[i] = needs && plan_online_sum(r, i, needs) ? needs : needs + 1;
+            if (r->loops[i] > r->last_loop) r->last_loop = r->loops[i];
+        }
+}
+
+bool rows_is_of_loop(rows *r, unsigned exp, unsigned loop_index) {
+    return depth_of(r, r->exps[exp].top.value) == loop_index;
+}
+
+void rows_remark_loops(rows *r) {
+    for (size_t i = 0; i < r->k.g->reduction_count; i++)
+        if (r->loops[i] > 1)
+            tile_missed_at(
+                r->k.s->compute, rows_op(r, i), "not in one walk",
+                "sums of products of exp(x - reduce_max(x)), differences from the mean and factors "
+                "of the row need not wait",
+                "it needs the result of another reduction of the same rows, so the rows are read "
+                "again");
+}
