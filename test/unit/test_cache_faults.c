@@ -216,7 +216,7 @@ Test(cache_faults, a_stuck_process) {
     }
     since = tile_seconds_now() - since;
     cr_expect(since > 0.2 && since < 3, "%g s", since);
-    cr_expect(strstr(x.messages, "it stays locked by another process"), "%s", x.messages);
+    cr_expect(strstr(x.messages, "another process keeps it locked"), "%s", x.messages);
     cr_expect_eq(strchr(x.messages, '\n')[1], 0, "said once: %s", x.messages);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
