@@ -206,7 +206,7 @@ ROWS = {3: [
     ("a turn at another barrier", r"sync_arrive ([1-9]), ", add(1, 2), MEET + "|" + STUCK),
     ("a turn is given at the end, too", r"if %\w+ (\{\n *if %\w+ \{\n *sync_arrive)", r"if true \1", MEET),
     ("no turn is given", r"if %\w+ (\{\n *if %\w+ \{\n *sync_arrive)", r"if false \1", STUCK),
-    ("more registers than there are", r"registers 232", "registers 248", "registers together"),
+    ("more registers than there are", r"registers 232", "registers 248", "registers in total"),
     ("the buffers overlap", r"alloc_shared \{offset = (\d{5,})\} : shared<f16", add(1, -1024),
      "|".join((LANDS, READS, RACE, "overlap"))),
     ("a buffer over the barriers", r"%full = alloc_shared \{offset = (\d+)", add(1, -128),
