@@ -150,8 +150,8 @@ struct tile_function {
     const tile_expr *cost;          /* of a tile; NULL: all alike */
     bool sync_explicit;
     const char *instance_of; /* the kernel that a plan's launch made this one of; NULL: none */
-    const char *point; /* what its parameters were, as "name = value, .."; NULL: it had none */
-    const char *reference;   /* of @reference<values>; NULL: none */
+    const char *point;     /* what its parameters were, as "name = value, .."; NULL: it had none */
+    const char *reference; /* of @reference<values>; NULL: none */
     tile_param_value *reference_values;
     size_t reference_count;
     tile_loc reference_loc;

@@ -50,7 +50,8 @@ Test(cpu_wgmma, a_product) {
 }
 
 Test(cpu_wgmma, the_async_proxy) {
-    static const char words[] = "reads data that no fence_async has made visible to the async proxy";
+    static const char words[] =
+        "reads data that no fence_async has made visible to the async proxy";
     static const char note[] = "written here: st_shared, by warp ";
     expect_with(KERNEL(4, STORE "  sync\n" START WAIT KEEP), words, note);
     expect_with(KERNEL(4, "  fence_async\n" STORE "  sync\n" START WAIT KEEP), words, note);

@@ -98,7 +98,8 @@ static bool add_binding(options *o, const char *text) {
 
 static bool add_argument(options *o, const char *text) {
     if (o->argument_count == TILE_MAX_ARGUMENTS)
-        return !fail(text, "it is one argument more than a kernel may have (tile-opt --manual=limits)");
+        return !fail(text,
+                     "it is one argument more than a kernel may have (tile-opt --manual=limits)");
     run_argument *added = &o->arguments[o->argument_count];
     if (!argument_parse(text, added)) return false;
     if (arguments_find(o->arguments, o->argument_count, added->name, strlen(added->name)))
