@@ -167,10 +167,10 @@ bool tile_backend_has_ptx(unsigned version) {
     return memchr(versions, (int)(version & 0xff), sizeof versions) && version <= 0xff;
 }
 
-/* LLVM starts once for the process, and its constructors cannot be left half-way: that there is
- * memory for them is asked before. */
+/* LLVM starts once for the process, and its initializers cannot be abandoned half-way. So memory
+ * that is more than enough for them is requested first: where there is none, that fails. */
 static void start_llvm_once(void) {
-    enum { START_BYTES = 4 << 20 }; /* LLVM 22 takes less than 2 MiB */
+    enum { START_BYTES = 4 << 20 }; /* generous; test/exec/memory.test tries every limit */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_bool has_started;
     if (!atomic_load(&has_started)) free(tile_malloc(START_BYTES));

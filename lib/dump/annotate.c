@@ -20,7 +20,7 @@ typedef struct dump_form {
     const char *instruction; /* what instructions begin with, but for those of `others` */
     const char *others[6];   /* what other lines begin with */
     const char *belongs[6];  /* those of them that belong to the instruction behind them */
-    const char *meets[12];   /* what instructions that meet or wait hold */
+    const char *syncs[12];   /* what instructions that synchronize contain */
 } dump_form;
 
 static const dump_form forms[] = {
@@ -176,9 +176,9 @@ static void put_source(annotator *a, tile_loc loc) {
     tile_text_format(a->to, "%s %u: %.*s\n", a->form->mark, loc.line, (int)length, at);
 }
 
-static bool meets(const dump_form *form, const line *l) {
-    for (size_t i = 0; i < sizeof form->meets / sizeof *form->meets && form->meets[i]; i++)
-        if (memmem(l->text, l->length, form->meets[i], strlen(form->meets[i]))) return true;
+static bool synchronizes(const dump_form *form, const line *l) {
+    for (size_t i = 0; i < sizeof form->syncs / sizeof *form->syncs && form->syncs[i]; i++)
+        if (memmem(l->text, l->length, form->syncs[i], strlen(form->syncs[i]))) return true;
     return false;
 }
 
@@ -194,8 +194,8 @@ static void put_instruction(annotator *a, const lines *code, size_t first, size_
     }
     put_lines(a, code, first, i);
     tile_text_append(l->text, l->length, a->to);
-    if (label && label->meeting && meets(a->form, l))
-        tile_text_format(a->to, "  %s %s", a->form->mark, label->meeting);
+    if (label && label->sync && synchronizes(a->form, l))
+        tile_text_format(a->to, "  %s %s", a->form->mark, label->sync);
     tile_text_append("\n", 1, a->to);
 }
 

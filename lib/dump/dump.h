@@ -20,7 +20,7 @@ tile_dump_role *tile_dump_roles(const tile_function *kernel, tile_arena *arena, 
 /* What stands at an operation's instructions. */
 typedef struct tile_dump_label {
     const char *section; /* its role and stage; equal ones are the same pointer */
-    const char *meeting; /* the barrier, or what is waited for; NULL: neither */
+    const char *sync;    /* the barrier, or what is waited for; NULL: neither */
 } tile_dump_label;
 
 /* By operation id; entry 0 is the kernel's before its body. In the arena. */

@@ -13,6 +13,8 @@ typedef struct head {
     const char *mark;
     tile_text *to;
     tile_arena *arena;
+    const tile_dump_role *roles;
+    unsigned role_count;
 } head;
 
 /* Between the pieces of a line; nothing before the first one. */
@@ -170,13 +172,12 @@ static void put_parameters(const head *h) {
 
 /* Who does something to the barriers of this buffer, by effect, as ", NAMES WORD". */
 static void put_users(const head *h, tile_value buffer, tile_effect effect, const char *word) {
-    unsigned count, listed = 0;
-    const tile_dump_role *roles = tile_dump_roles(h->f, h->arena, &count);
-    for (unsigned i = 0; i < count; i++) {
+    unsigned listed = 0;
+    for (unsigned i = 0; i < h->role_count; i++) {
         bool uses = false;
-        TILE_FOR_EACH_OP_INSIDE (h->f, op, roles[i].region)
+        TILE_FOR_EACH_OP_INSIDE (h->f, op, h->roles[i].region)
             uses |= tile_op_effects(h->f, op) & effect && tile_op_uses(h->f, op, buffer);
-        if (uses) tile_text_format(h->to, "%s%s", listed++ ? " and " : ", ", roles[i].name);
+        if (uses) tile_text_format(h->to, "%s%s", listed++ ? " and " : ", ", h->roles[i].name);
     }
     if (listed) tile_text_format(h->to, " %s", word);
 }
@@ -230,20 +231,19 @@ static void put_shared(const head *h) {
 /* Warps ---------------------------------------------------------------------------------------- */
 
 static void put_warps(const head *h) {
-    unsigned count;
-    const tile_dump_role *roles = tile_dump_roles(h->f, h->arena, &count);
     bool sets = tile_target_has(h->target, TILE_FEATURE_setmaxnreg);
-    if (count) begin_table(h, "warps");
-    for (unsigned i = 0; i < count; i++) {
-        const tile_executors *who = &roles[i].who;
+    if (h->role_count) begin_table(h, "warps");
+    for (unsigned i = 0; i < h->role_count; i++) {
+        const tile_dump_role *role = &h->roles[i];
+        const tile_executors *who = &role->who;
         unsigned last = who->first + who->warps * who->groups - 1;
         begin_line(h, last > who->first
                           ? tile_arena_format(h->arena, "  %u to %u", who->first, last)
                           : tile_arena_format(h->arena, "  %u", last));
-        tile_text_format(h->to, "%s", roles[i].name);
+        tile_text_format(h->to, "%s", role->name);
         if (who->groups > 1) tile_text_format(h->to, ", %u groups of %u", who->groups, who->warps);
-        if (roles[i].registers && sets)
-            tile_text_format(h->to, ", %u registers a thread", roles[i].registers);
+        if (role->registers && sets)
+            tile_text_format(h->to, ", %u registers a thread", role->registers);
     }
 }
 
@@ -251,7 +251,8 @@ void tile_dump_head(const tile_function *f, const tile_abi *abi, const tile_targ
                     const char *mark, tile_text *to) {
     static void (*const parts[])(const head *h) = {
         put_kernel, put_point, put_variant, put_launch, put_parameters, put_shared, put_warps};
-    const head h = {f, abi, target, mark, to, to->arena};
+    head h = {f, abi, target, mark, to, to->arena, NULL, 0};
+    h.roles = tile_dump_roles(f, h.arena, &h.role_count);
     for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) parts[i](&h);
     tile_text_format(to, "\n\n");
 }

@@ -1,5 +1,5 @@
 /* What stands at the instructions of an operation: the role and the stage of the pipeline that they
- * belong to, and the barrier at which warps meet there.
+ * belong to, and the barrier at which warps synchronize there.
  *
  * At level 3 nothing says any more which operations a pass has moved out of a loop: their places in
  * the source do. Before a loop its prologue begins at the first asynchronous copy or wait that the
@@ -27,7 +27,7 @@ typedef struct labeler {
 
 enum {
     WAITS = TILE_EFFECT_WAIT | TILE_EFFECT_ACQUIRE | TILE_EFFECT_BARRIER,
-    MEETS = WAITS | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER,
+    SYNCS = WAITS | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER,
 };
 
 static bool is_flow(const tile_function *f, tile_op op) {
@@ -37,7 +37,7 @@ static bool is_flow(const tile_function *f, tile_op op) {
 /* It starts what goes on in the background, or waits for it. */
 static bool is_pipelined(const tile_function *f, tile_op op) {
     bool now = tile_op_get_info(tile_op_opcode(f, op))->completion == TILE_COMPLETION_NOW;
-    return !is_flow(f, op) && (!now || tile_op_effects(f, op) & MEETS);
+    return !is_flow(f, op) && (!now || tile_op_effects(f, op) & SYNCS);
 }
 
 static bool is_wait(const tile_function *f, tile_op op) {
@@ -159,7 +159,7 @@ static const char *section_of(labeler *l, tile_op op) {
     return keep(l, tile_arena_format(l->arena, "%s%s", who, stage));
 }
 
-/* Meetings ------------------------------------------------------------------------------------- */
+/* Synchronization ------------------------------------------------------------------------------ */
 
 static const char *barrier_text(labeler *l, tile_op op) {
     const tile_function *f = l->f;
@@ -177,7 +177,7 @@ static const char *barrier_text(labeler *l, tile_op op) {
 }
 
 /* The operation with the names of the shared buffers in it. */
-static const char *meeting_of(labeler *l, tile_op op) {
+static const char *sync_of(labeler *l, tile_op op) {
     const tile_function *f = l->f;
     tile_opcode opcode = tile_op_opcode(f, op);
     const char *text = tile_op_name(f, op), *separator = " ";
@@ -207,6 +207,6 @@ tile_dump_label *tile_dump_labels(const tile_function *f, tile_arena *arena) {
         if (tile_repeats(f, op) && !fills(f, op)) mark_loop(&l, op);
     labels[0].section = section_of(&l, TILE_NO_OP);
     TILE_FOR_EACH_OP_INSIDE (f, op, f->body)
-        labels[op.id] = (tile_dump_label){section_of(&l, op), meeting_of(&l, op)};
+        labels[op.id] = (tile_dump_label){section_of(&l, op), sync_of(&l, op)};
     return labels;
 }

@@ -270,50 +270,55 @@ static void print_attributes(const tile_out *out, const tile_op_info *info) {
     }
 }
 
+typedef struct bit_text {
+    unsigned bit;
+    const char *text;
+} bit_text;
+
+/* The texts of the bits that are set, the first one after `before`; what comes before the next one.
+ */
+static const char *print_bits(const tile_out *out, const char *before, const bit_text *texts,
+                              size_t count, unsigned bits) {
+    for (size_t i = 0; i < count; i++)
+        if (bits & texts[i].bit) {
+            tile_out_print(out, "%s%s", before, texts[i].text);
+            before = "; ";
+        }
+    return before;
+}
+
 /* Who executes it, and what it orders: by the columns traits, effects and completion. */
 static void print_effects(const tile_out *out, const tile_op_info *info) {
-    static const struct {
-        unsigned bit;
-        const char *text;
-    } traits[] =
-        {
-            {TILE_TRAIT_WHOLE_SET, "all threads that share the tile execute it together"},
-            {TILE_TRAIT_ONE_THREAD, "one of them accesses the memory for all"},
-            {TILE_TRAIT_UNIFORM, "the result is the same in all threads"},
-            {TILE_TRAIT_DIVERGES, "results differ between threads"},
-        },
-      effects[] = {
-          {TILE_EFFECT_READ_GLOBAL, "reads global memory"},
-          {TILE_EFFECT_WRITE_GLOBAL, "writes global memory"},
-          {TILE_EFFECT_READ_SHARED, "reads shared memory"},
-          {TILE_EFFECT_WRITE_SHARED, "writes shared memory"},
-          {TILE_EFFECT_BARRIER, "threads meet"},
-          {TILE_EFFECT_ACQUIRE, "acquires: later accesses stay after it"},
-          {TILE_EFFECT_RELEASE, "releases: earlier accesses stay before it"},
-          {TILE_EFFECT_COLLECTIVE, "all threads of a warp execute it together"},
-          {TILE_EFFECT_REGION, "its effects are those of its regions"},
-          {TILE_EFFECT_TERMINATOR, "ends its region"},
-          {TILE_EFFECT_ALLOC, "begins or ends a shared buffer"},
-          {TILE_EFFECT_CLUSTER, "concerns all blocks of the cluster"},
-          {TILE_EFFECT_ATOMIC, "atomic"},
-          {TILE_EFFECT_REPORT, "tells the host or the caches something"},
-          {TILE_EFFECT_WARPGROUP, "a whole warpgroup executes it"},
-      };
+    static const bit_text traits[] = {
+        {TILE_TRAIT_WHOLE_SET, "all threads that share the tile execute it together"},
+        {TILE_TRAIT_ONE_THREAD, "one of them accesses the memory for all"},
+        {TILE_TRAIT_UNIFORM, "the result is the same in all threads"},
+        {TILE_TRAIT_DIVERGES, "results differ between threads"},
+    };
+    static const bit_text effects[] = {
+        {TILE_EFFECT_READ_GLOBAL, "reads global memory"},
+        {TILE_EFFECT_WRITE_GLOBAL, "writes global memory"},
+        {TILE_EFFECT_READ_SHARED, "reads shared memory"},
+        {TILE_EFFECT_WRITE_SHARED, "writes shared memory"},
+        {TILE_EFFECT_BARRIER, "threads meet"},
+        {TILE_EFFECT_ACQUIRE, "acquires: later accesses stay after it"},
+        {TILE_EFFECT_RELEASE, "releases: earlier accesses stay before it"},
+        {TILE_EFFECT_COLLECTIVE, "all threads of a warp execute it together"},
+        {TILE_EFFECT_REGION, "its effects are those of its regions"},
+        {TILE_EFFECT_TERMINATOR, "ends its region"},
+        {TILE_EFFECT_ALLOC, "begins or ends a shared buffer"},
+        {TILE_EFFECT_CLUSTER, "concerns all blocks of the cluster"},
+        {TILE_EFFECT_ATOMIC, "atomic"},
+        {TILE_EFFECT_REPORT, "tells the host or the caches something"},
+        {TILE_EFFECT_WARPGROUP, "a whole warpgroup executes it"},
+    };
     static const char *const completions[] = {
         [TILE_COMPLETION_STARTS] = "asynchronous: its accesses end at a later wait",
         [TILE_COMPLETION_COMMITS] = "closes a group of asynchronous operations",
         [TILE_COMPLETION_WAITS] = "waits for asynchronous operations"};
     const char *before = "\n**Effects:** ";
-    for (unsigned i = 0; i < sizeof traits / sizeof *traits; i++)
-        if (info->traits & traits[i].bit) {
-            tile_out_print(out, "%s%s", before, traits[i].text);
-            before = "; ";
-        }
-    for (unsigned i = 0; i < sizeof effects / sizeof *effects; i++)
-        if (info->effects & effects[i].bit) {
-            tile_out_print(out, "%s%s", before, effects[i].text);
-            before = "; ";
-        }
+    before = print_bits(out, before, traits, sizeof traits / sizeof *traits, info->traits);
+    before = print_bits(out, before, effects, sizeof effects / sizeof *effects, info->effects);
     if (completions[info->completion])
         tile_out_print(out, "%s%s", before, completions[info->completion]);
     else if (before[0] == '\n')

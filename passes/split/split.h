@@ -156,7 +156,7 @@ tile_builder split_open_pieces(const split *s, const split_pieces *pieces, tile_
                                tile_value part, tile_value *first);
 const tile_type *split_piece_type(const split *s, const split_pieces *pieces,
                                   const tile_type *type);
-/* Copies what comes after the loop, and what it needs by pieces of what stands before it, for the
+/* Copies what comes after the loop, and what it needs of the code before it, by pieces, for the
  * piece that begins at the coordinate `first` of the axis; sums[i] is the piece of carried value i.
  */
 void split_copy_pieces(split *s, const split_pieces *pieces, tile_builder *b,

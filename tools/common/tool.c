@@ -234,20 +234,31 @@ static size_t common_length(const char *a, const char *b) {
     return length;
 }
 
-bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help) {
-    enum { ENOUGH = 5 }; /* equal characters of an option that was perhaps meant */
-    const char *word = tool_current(arguments), *best = NULL;
-    size_t own = strcspn(word, "="), most = ENOUGH - 1;
+/* The option of the help that the word names, whose value is wrong or missing; NULL: none. */
+static const char *find_option(const char *help, const char *word) {
+    size_t length = strcspn(word, "=");
+    for (const char *at = next_option(help); at; at = next_option(at + 1))
+        if (strcspn(at, "= ,\n|[") == length && common_length(word, at) == length) return at;
+    return NULL;
+}
+
+/* The option of the help that was perhaps meant: the first of those with most equal characters. */
+static const char *guess_option(const char *help, const char *word) {
+    size_t most = 4; /* fewer are no likeness */
+    const char *best = NULL;
     for (const char *at = next_option(help); at; at = next_option(at + 1)) {
-        size_t name = strcspn(at, "= ,\n|["), common = common_length(word, at);
-        if (name == own && common == own) most = SIZE_MAX - 1; /* its value is wrong or missing */
-        if (common <= most && most != SIZE_MAX - 1) continue;
-        most = most == SIZE_MAX - 1 ? SIZE_MAX : common;
+        size_t common = common_length(word, at);
+        if (common <= most) continue;
+        most = common;
         best = at;
-        if (most == SIZE_MAX) break;
     }
-    bool incomplete = most == SIZE_MAX;
-    if (incomplete)
+    return best;
+}
+
+bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const char *help) {
+    const char *word = tool_current(arguments), *named = find_option(help, word);
+    const char *best = named ? named : guess_option(help, word);
+    if (named)
         fprintf(stderr, "error: option '%s' has another form", word);
     else if (*word != '-')
         fprintf(stderr, "error: '%s' is one file more than %s takes", word, tool);
@@ -257,7 +268,7 @@ bool tool_refuse_option(const tool_arguments *arguments, const char *tool, const
         size_t name = strcspn(best, "= \n|["), form = name + strcspn(best + name, "  \n");
         if (best[name] == ' ' && best[name + 1] != ' ') /* NAME VALUE */
             form = name + 1 + strcspn(best + name + 1, " \n");
-        fprintf(stderr, incomplete ? "; write `%.*s`;" : "; did you mean `%.*s`?", (int)form, best);
+        fprintf(stderr, named ? "; write `%.*s`;" : "; did you mean `%.*s`?", (int)form, best);
     }
     fprintf(stderr, "%s `%s --help` lists the options\n", best ? "" : ";", tool);
     return false;
