@@ -2,8 +2,8 @@
 
 usage: check_words.py FOLDER
 
-banned.txt beside this script has the phrases. lib/ir/renames.def has the words that were renamed, and the forms in which
-the tree must not have them. A phrase may be wrapped: lines are joined without the marks of comments, and without the
+banned.txt beside this script has the phrases. lib/ir/renames.def and renamed_identifiers.def have the words that were
+renamed; renames.def also has the forms in which the tree must not have them. A phrase may be wrapped: lines are joined without the marks of comments, and without the
 quotation marks of C's adjacent strings.
 """
 import bisect
@@ -15,9 +15,9 @@ import sys
 
 OWN = pathlib.Path(__file__).resolve()
 LIST = OWN.parent / "banned.txt"
-RENAMES = "lib/ir/renames.def"
+RENAMES = ("lib/ir/renames.def", "lib/ir/renamed_identifiers.def")
 # The lists themselves, and tests of what they are for.
-EXEMPT = {RENAMES, "test/text/Inputs/banned.txt", "test/text/Inputs/check_words.py",
+EXEMPT = {*RENAMES, "test/text/Inputs/banned.txt", "test/text/Inputs/check_words.py",
           "test/text/words.test", "test/text/renames.tile", "test/tile-opt/migrate.test"}
 SUFFIXES = {".c", ".h", ".def", ".md", ".tile", ".test", ".py", ".txt"}
 MARK = re.compile(r"\s*(/\*+|\*+/|\*|//+|#(?!include|define|if|endif|else|undef|error)|;)?\s*")
@@ -41,9 +41,9 @@ def banned_phrases():
             yield longest_literal(words), re.compile(phrase(words), re.IGNORECASE), None, instead
 
 
-def renamed_words(table):
+def renamed_words(tables):
     """Of each row the forms that its kind names; with the suffixes of files to which they are limited."""
-    text = table.read_text() if table.exists() else ""
+    text = "".join(table.read_text() for table in tables if table.exists())
     kinds = {kind: shlex.split(forms)
              for kind, forms in re.findall(r'^TILE_RENAME_KIND\((\w+), *\w+, *"(.*)"\)', text, re.MULTILINE)}
     for kind, where, old, now in re.findall(r'^TILE_RENAME\((\w+), *"(.*?)", *"(.*?)", *"(.*?)"\)', text, re.MULTILINE):
@@ -81,7 +81,7 @@ def joined(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    rules = [*banned_phrases(), *renamed_words(root / RENAMES)]
+    rules = [*banned_phrases(), *renamed_words([root / table for table in RENAMES])]
     seen = found = 0
     for path in files(root):
         seen += 1
