@@ -238,41 +238,36 @@ static bool emit_llvm(const options *o, const tile_function *f, const tile_modul
     return ok;
 }
 
-/* What --emit=sass and --emit=resources do not find. */
-static bool need_program(const char *what, const char *names, const char *option) {
-    fprintf(stderr,
-            "error: %s: there is no %s on PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; "
-            "install the CUDA toolkit, or name it with %s=PATH\n",
-            what, names, option);
-    return false;
-}
-
 static bool emit_sass(const options *o, tile_context *context, const tile_module *lowered,
                       const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
-    char *found = o->disassembler ? NULL : tool_find_cuda_program("nvdisasm");
-    if (!found && !o->disassembler) found = tool_find_cuda_program("cuobjdump");
-    const char *program = o->disassembler ? o->disassembler : found;
+    char *found;
+    const char *program = tool_find_disassembler(o->disassembler, &found);
     tile_blob sass = {NULL, 0};
     const tile_dump_options dump = {
         .kind = TILE_DUMP_SASS, .abi = made->abi, .ptxas = ptxas, .disassembler = program};
     bool ok =
         program ? tile_disassemble(context, &made->ptx, o->target, ptxas, program, &sass) == TILE_OK
-                : need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
+                : tool_need_program("--emit=sass", "nvdisasm or cuobjdump", "--disassembler");
     ok = ok && put_code(o, dump, lowered, &sass, text);
     tile_blob_destroy(&sass);
     free(found);
     return ok;
 }
 
-static bool emit_resources(const options *o, tile_context *context,
+static bool emit_resources(const options *o, tile_context *context, const tile_module *lowered,
                            const tile_artifact_kernel *made, const char *ptxas, tool_text *text) {
     tile_resources resources;
-    if (!ptxas) return need_program("--emit=resources", "ptxas", "--ptxas");
+    const tile_emit_options emit = emit_options(o);
+    const tile_dump_options dump = {sizeof dump, TILE_DUMP_SASS, NULL,           made->abi,
+                                    &emit,       ptxas,          o->disassembler};
+    if (!ptxas) return tool_need_program("--emit=resources", "ptxas", "--ptxas");
     if (tile_inspect_resources(context, &made->ptx, made->abi, o->target, ptxas, &resources) !=
         TILE_OK)
         return false;
-    tile_resources_print(&resources, o->json, tool_append, text);
-    return true;
+    bool ok = tool_find_spills(&dump, lowered, &made->ptx, &resources);
+    if (ok) tile_resources_print(&resources, o->json, tool_append, text);
+    tile_resources_destroy(&resources);
+    return ok;
 }
 
 /* What a build makes of a module, and the module at level 3 that comments are made from, even where
@@ -295,7 +290,8 @@ static bool emit_code(const options *o, const built *b, unsigned index, tool_tex
     if (is_wanted(o, "ptx"))
         return put_code(o, (tile_dump_options){.kind = TILE_DUMP_PTX, .abi = made->abi}, b->lowered,
                         &made->ptx, text);
-    if (is_wanted(o, "resources")) return emit_resources(o, context, made, b->wanted->ptxas, text);
+    if (is_wanted(o, "resources"))
+        return emit_resources(o, context, b->lowered, made, b->wanted->ptxas, text);
     tool_append(made->cubin.data, made->cubin.size, text);
     return true;
 }
@@ -372,8 +368,9 @@ static bool refuse_variants(const char *plan) {
 static bool build(const options *o, tile_module *module, const char *kernel,
                   const tile_build_options *wanted, tool_text *text) {
     tile_artifact *artifact;
-    bool is_code = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm");
-    bool has_comments = is_code && !o->bare;
+    bool is_read = is_wanted(o, "ptx") || is_wanted(o, "sass") || is_wanted(o, "llvm") ||
+                   is_wanted(o, "resources");
+    bool has_comments = is_read && !o->bare;
     tile_module *lowered =
         has_comments ? tool_lower_copy(module, kernel, wanted, o->remarks) : NULL;
     if (tile_artifact_build(module, kernel, wanted, &artifact) != TILE_OK)

@@ -323,6 +323,9 @@ Test(null, compiling) {
     cr_expect_eq(tile_emit(NULL, TILE_EMIT_PTX, &options, &blob), TILE_INVALID);
     cr_expect_eq(tile_annotate(NULL, &blob, &blob), TILE_INVALID);
     cr_expect_eq(tile_annotate(&(tile_dump_options){0}, NULL, &blob), TILE_INVALID);
+    cr_expect_eq(tile_inspect_spills(NULL, &blob, NULL), TILE_INVALID);
+    cr_expect_eq(tile_inspect_spills(&(tile_dump_options){0}, NULL, NULL), TILE_INVALID);
+    tile_resources_destroy(NULL);
     cr_expect_eq(tile_instantiate(NULL, "k", NULL, 0), TILE_INVALID);
     tile_note_fitting_point(NULL, NULL, NULL, 0, NULL);
     cr_expect_eq(tile_run_passes(NULL, "dce", NULL), TILE_INVALID);

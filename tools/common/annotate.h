@@ -16,4 +16,14 @@ tile_module *tool_lower_copy(const tile_module *module, const char *kernel,
 bool tool_put_code(const tile_dump_options *dump, const tile_module *lowered, const tile_blob *code,
                    tool_text *text);
 
+/* The given program, or else nvdisasm or cuobjdump of the CUDA toolkit; NULL: there is none. The
+ * caller frees *found. */
+const char *tool_find_disassembler(const char *given, char **found);
+
+/* Adds to the resources which parts of the kernel spill, if it spills, the module has the kernel at
+ * level 3, and there is a disassembler. dump: all but the kernel, of SASS. False after a
+ * diagnostic. */
+bool tool_find_spills(const tile_dump_options *dump, const tile_module *lowered,
+                      const tile_blob *ptx, tile_resources *resources);
+
 #endif

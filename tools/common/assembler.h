@@ -15,4 +15,8 @@ bool tool_refuses_cuda(void);
 char *tool_find_cuda_program(const char *name);
 char *tool_find_ptxas(void);
 
+/* Reports that an option takes a program of the CUDA toolkit that was not found, and which option
+ * names it. Returns false. */
+bool tool_need_program(const char *what, const char *names, const char *option);
+
 #endif
