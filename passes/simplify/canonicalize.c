@@ -1,9 +1,9 @@
-/* canonicalize: folds constants, simplifies arithmetic, takes away branches and loops that are
- * decided.
+/* canonicalize: folds constants, simplifies arithmetic, removes branches and loops whose outcome is
+ * known.
  *
- * Instantiated kernels are full of products with 1, of `z > 0` in a grid that has one block along
- * z, of loops that run once: each costs instructions, a branch around a tile costs barriers as
- * well.
+ * Instantiated kernels contain many products with 1, conditions such as `z > 0` in a grid with one
+ * block along z, and loops that run once. Each costs instructions; a branch around a tile also
+ * costs barriers.
  *
  * level: any
  * requires: nothing
@@ -43,9 +43,10 @@
  *     store %t, %g[%from]
  *   }
  *
- * One walk in program order: operands are replaced first, then the operation is folded (fold.c), so
- * that what follows sees the simpler form. Only what loops carry can need another walk. Constants
- * go to the right of commutative operations and comparisons. */
+ * The pass visits operations in program order. It replaces the operands, then folds the operation
+ * (fold.c), so that later operations see the simpler form. Only values carried by loops can need
+ * another round. Constants are moved to the right operand of commutative operations and
+ * comparisons. */
 #include "lib/analysis/assumed.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"

@@ -48,7 +48,7 @@
 typedef struct entry {
     tile_op op;
     uint32_t bucket;
-    uint32_t below; /* the next entry of the bucket, 0 is none */
+    uint32_t below; /* next entry of the bucket, 0: none */
 } entry;
 
 typedef struct table {
@@ -128,7 +128,7 @@ static void replace_results(table *t, const tile_op_data *from, const tile_op_da
     }
 }
 
-/* True if an equal operation was there, whose results the later ones now use. */
+/* True if an equal operation dominates op; later operations then use its results. */
 static bool merge(table *t, tile_op op) {
     const tile_op_data *data = tile_op_at(t->f, op);
     uint32_t bucket = hash_op(t, data) & t->mask;
@@ -146,7 +146,8 @@ static bool merge(table *t, tile_op op) {
 
 static void merge_region(table *t, tile_region region);
 
-/* What is equal outside is another thing for other warps: tiles, a thread's number. */
+/* Tiles and thread numbers mean something else to other warps, so a role does not reuse outer
+ * values. */
 static void merge_role(table *t, tile_region region) {
     uint32_t *outer = t->buckets;
     t->buckets = TILE_NEW_ARRAY(t->scratch, uint32_t, t->mask + 1u);
