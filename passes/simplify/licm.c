@@ -39,9 +39,10 @@
  * Inner loops are processed first, so that an operation moves out as many levels as possible. These
  * operations stay in the loop:
  *
- * - A division whose divisor may be zero: a loop without iterations does not divide. - `splat` and
- *   `iota`: a tile that is live in registers across the loop costs more than filling it again. -
- *   Sums of one value with many constants (the coordinates of a thread's elements), in a loop
+ * - A division whose divisor may be zero: a loop without iterations does not divide.
+ * - `splat` and `iota`: a tile that is live in registers across the loop costs more than filling it
+ *   again.
+ * - Sums of one value with many constants (the coordinates of a thread's elements), in a loop
  *   around another loop, which would keep all of them in registers.
  *
  * From a branch in the loop, which may not be taken, only scalars are moved: they are mostly
