@@ -44,7 +44,7 @@ static sized argument(tile_builder *b, const tile_expr *expr) {
     return (sized){host_value_cast(b, value, is_short(range) ? TILE_i32 : TILE_i64), range};
 }
 
-/* Shifts stay 64 bits wide: the amount is taken modulo the width of the type. */
+/* Shifts are computed in 64 bits: the valid amounts depend on the width of the type. */
 static bool can_be_short(tile_opcode opcode, const sized *args, unsigned count, tile_range result) {
     bool fits = is_short(result) && opcode != TILE_OP_shl && opcode != TILE_OP_shr;
     for (unsigned i = 0; i < count; i++) fits &= is_short(args[i].range);

@@ -90,7 +90,7 @@
  *
  *     before the loop    S0 = first(0); compute(0)
  *     iteration i        S = first(i); O = second(i - 1); wait for S; compute(i); wait for O
- *     behind the loop    O = second(last)
+ *     after the loop     O = second(last)
  *
  * The loop carries the values that the second stage takes from the first one: the tile operand of
  * its dot, and the stage of its other operand in the ring. Broadcasts are recomputed. The tile

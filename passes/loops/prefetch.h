@@ -20,8 +20,7 @@ typedef struct dot_plan {
     tile_op dot;
     int64_t depth; /* elements of k per step */
     int64_t steps;
-    bool last_at_end; /* only the next iteration uses the sum, so the last step can move to the end
-                       */
+    bool last_at_end; /* the last step can move to the end: only the next iteration uses the sum */
     dot_operand operands[2];
 } dot_plan;
 
@@ -33,11 +32,9 @@ typedef struct prefetch {
     size_t value_count;
     tile_op loop;
     tile_region body;
-    tile_op
-        *head_ops; /* waits, barriers, commits and branches with copies at the head of the body */
+    tile_op *head_ops; /* at the head of the body: waits, barriers, commits, copies in branches */
     unsigned head_count;
-    unsigned
-        moved; /* this many of them move to the end; the others are distributed over the steps */
+    unsigned moved; /* so many move to the end; the others are distributed over the steps */
     dot_plan *products;
     unsigned count;
     int64_t sums; /* registers of the accumulators */

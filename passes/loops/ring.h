@@ -11,8 +11,7 @@ typedef struct ring {
     tile_function *f;
     tile_pipeline_plan plan;
     tile_value *buffers; /* by staged copy; set by ring_make_buffers */
-    tile_value
-        stage; /* the stage of the current iteration, in the loop; 0: buffers have no stages */
+    tile_value stage; /* in the loop: stage of the current iteration; 0: buffers have no stages */
 } ring;
 
 /* Allocates a buffer before the loop for every staged copy, with the plan's number of stages (none

@@ -101,8 +101,7 @@ static void wait_after(ring *r, tile_builder *b, unsigned carried) {
     tile_value_at(f, done)->name = tile_value_at(f, result)->name;
     map[result.id] = done;
     tile_replace_values(f, f->body, map);
-    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src,
-                     result); /* restore its own operand */
+    tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* restored */
 }
 
 void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {

@@ -1,7 +1,7 @@
 /* cse: computes equal expressions once.
  *
- * Index arithmetic is written again for every access; computed once it takes fewer registers and
- * instructions, and later passes see that two stages or offsets are the same.
+ * The text repeats index arithmetic for every access. Computed once, it takes fewer registers and
+ * instructions, and later passes see that two stages or offsets are equal.
  *
  * level: any
  * requires: nothing
@@ -37,9 +37,9 @@
  *   }
  *
  * An operation dominates another one exactly if it comes earlier in the same or an enclosing
- * region, so one table with a mark for each open region is all that is needed. Loads are left
- * alone: what lies between two of them may write. A region of `roles` shares nothing with what is
- * around it, nor does a loop that groups of warps share. */
+ * region, so one table with a mark for each open region is sufficient. Loads are not merged,
+ * because an operation between them may write. A region of `roles`, or a loop distributed over
+ * groups of warps, does not reuse results of equal operations around it. */
 #include <string.h>
 
 #include "lib/analysis/executors.h"

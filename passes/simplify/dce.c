@@ -1,8 +1,7 @@
-/* dce: drops operations that nothing depends on, and the values of loops and branches that nobody
- * reads.
+/* dce: erases operations whose results are unused, and unused values of loops and branches.
  *
- * Other passes leave what they replaced; a carried value that is not read costs a register in every
- * thread, a load that is not read costs bandwidth.
+ * Other passes leave the operations that they replaced. An unused carried value costs a register in
+ * every thread, an unused load costs bandwidth.
  *
  * level: any
  * requires: nothing
@@ -41,10 +40,12 @@
  *     store %sum, %g[0]
  *   }
  *
- * The usual way, "erase what has no uses until nothing changes", keeps a carried value that only
- * computes its own next one. So: 1. mark from the operations that must stay, through operands,
- * loops and enclosing regions; 2. erase what is not marked; 3. shrink loops and branches that lost
- * values. */
+ * The usual algorithm, "erase operations without uses until a fixed point", keeps a carried value
+ * that is only used to compute its own next value. Instead:
+ *
+ * 1. Mark from the operations that must stay, through operands, loops and enclosing regions.
+ * 2. Erase operations that are not marked.
+ * 3. Shrink loops and branches that lost values. */
 #include "lib/analysis/memory.h"
 #include "lib/ir/regions.h"
 #include "passes/pass.h"

@@ -35,7 +35,7 @@ static void build_cluster_barrier(tile_builder *b) {
 
 /* Loads the peers' parts, by pieces. */
 typedef struct peer_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     const split_pieces *pieces;
     tile_value first;
     const tile_value *buffers;

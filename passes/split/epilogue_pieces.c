@@ -378,7 +378,7 @@ void split_add_parts(const split_part_loader *a, tile_builder *b, const tile_typ
 
 /* Loads pieces of parts from memory. */
 typedef struct piece_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     const split_pieces *pieces;
     tile_value first, tile, tiles;
     const tile_value *parts;
@@ -444,7 +444,7 @@ static const tile_type *rows_of(const split *s, const tile_type *row, int64_t ro
 
 /* Loads parts as rows of a matrix: [factor, elements of all tiles]. */
 typedef struct row_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     int64_t group;
     tile_value matrix, column;
     const tile_type *type;

@@ -60,7 +60,7 @@ static void load_at(stream *t, tile_builder *b, tile_value at, tile_value *parts
 
 /* Loads the parts of a tile's blocks after the first one. */
 typedef struct part_adder {
-    split_part_loader base; /* first */
+    split_part_loader base; /* must be the first member */
     stream *t;
     tile_value places; /* an index past the end: loads from there return zeros */
 } part_adder;
