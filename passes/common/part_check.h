@@ -11,9 +11,10 @@ typedef void tile_part_visitor(tile_op op, const tile_value *part, const tile_ty
                                void *user);
 void visit_parts(const tile_function *f, tile_op op, tile_part_visitor *visit, void *user);
 
-/* Checks that the parts of an operation begin at multiples of their extents and are not entirely
- * outside the buffer: the bits of a coordinate select an element of the part. Returns false after a
- * diagnostic. The CPU device checks parts that may be outside. ranges: by value id. */
+/* Checks that the parts of an operation begin at multiples of their extents, because the bits of
+ * a coordinate select an element of the part. They must not be entirely outside the buffer.
+ * Returns false after a diagnostic. The CPU device checks parts that may be outside. ranges: by
+ * value id. */
 bool check_part_begins(tile_pass *pass, const tile_function *f, tile_op op,
                        const tile_range *ranges);
 

@@ -53,9 +53,9 @@
  * go into a branch for the blocks of the declared grid. Values that are live after a barrier are
  * zero in the added blocks. Pure operations stay where they are. A loop or branch that contains a
  * cluster barrier stays, and its regions are treated likewise. The added blocks must execute the
- * same barriers equally often, so they use the coordinates of the nearest block of the declared
- * grid, which is in their cluster. The number of executions must follow from arguments and
- * coordinates, because the added blocks do not read memory.
+ * same barriers equally often. They use the coordinates of the nearest block of the declared grid,
+ * which is in their cluster. The number of executions must follow from arguments and coordinates,
+ * because the added blocks do not read memory.
  *
  * On sm_90a, blocks of a cluster may share the copies of a `pipelined` loop (specialize-warps). All
  * of them therefore run such a loop if it is replicable (replicable_loop.h): the added blocks do

@@ -1,6 +1,6 @@
 /* Finds the widest accesses over all points, so that remarks about the divisor of an argument hold
- * for all of them: a wider tile or fewer warps may need more than the compiled point
- * (lib/analysis/narrow.h). */
+ * for all of them (lib/analysis/narrow.h). A wider tile or fewer warps may need more than the
+ * compiled point. */
 #include "passes/instantiate/note_widths.h"
 
 enum { LANES = 32, MAX_POINTS = 512, MOST = 16 };

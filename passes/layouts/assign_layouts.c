@@ -1,6 +1,6 @@
 /* assign-layouts: assigns a layout to every tile and shared buffer, and makes conversions explicit.
  *
- * The location of each element determines performance: tensor cores need fixed fragments, coalesced
+ * The location of each element determines performance. Tensor cores need fixed fragments, coalesced
  * global accesses need neighboring threads on neighboring 16 bytes, and shared memory needs rows
  * spread over its banks.
  *

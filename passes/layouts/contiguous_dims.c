@@ -1,6 +1,6 @@
-/* A tile that is loaded along one dim and stored along another (because of a transpose or of its
- * view's strides) can be held in blocks that are wide along both dims. Then all accesses are wide,
- * nothing goes through shared memory, and a warp's accesses cover whole sectors:
+/* A tile may be loaded along one dim and stored along another, because of a transpose or of its
+ * view's strides. It can be held in blocks that are wide along both dims. Then all accesses are
+ * wide, nothing goes through shared memory, and a warp's accesses cover whole sectors:
  *
  *     f16, w1 = w2 = 8     lanes 0 1 2 3 load 64 bytes of each of 8 rows, lanes 0 4 8 .. 28 store
  *                          128 bytes of each of 8 columns

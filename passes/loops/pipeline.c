@@ -74,18 +74,18 @@
  *
  * The ring. With s stages the copies run d = s - 1 iterations ahead. Iteration i computes on stage
  * i mod s and fills stage (i + d) mod s, which iteration i - 1 has read. The copies are issued
- * between the wait and the compute part, so that one barrier after the wait is sufficient: it
+ * between the wait and the compute part, so that one barrier after the wait is sufficient. It
  * publishes the completed copies and orders the new copies after the reads of iteration i - 1. The
  * stage is one counter that the loop carries. (counter + d) mod s is built in a form that lets
  * insert-barriers see that the stages differ. Every iteration commits a group, even an empty one,
- * so that `wait_group d - 1` always waits for the right groups: d + i groups are committed when
- * iteration i waits, and it needs all but the last d - 1. Copies for iterations that do not exist
- * are not issued, so any number of iterations works, including 0.
+ * so that `wait_group d - 1` always waits for the right groups. When iteration i waits, d + i
+ * groups are committed, and it needs all but the last d - 1. Copies for iterations that do not
+ * exist are not issued, so any number of iterations works, including 0.
  *
  * Branches. A copy in a branch is issued under the condition of its own iteration (ring_issue.c).
- * If the branch was not taken, its stage is not read. Values that addresses or conditions load from
- * memory are loaded one iteration before the copy, after the copies of that iteration, and carried,
- * so that no copy waits for its address.
+ * If the branch was not taken, its stage is not read. Loads that an address or condition depends on
+ * are issued one iteration before the copy, after the copies of that iteration. The loop carries
+ * their results, so that no copy waits for its address.
  *
  * Warpgroup dots (`via = wgmma`) whose sums the loop only carries stay pending past their
  * iteration. The dots of the next iteration begin while they run, so the tensor cores have no gap
@@ -273,9 +273,9 @@ static void reorder(ring *r) {
 
 /* The loop ------------------------------------------------------------------------------------- */
 
-/* Issues the copies of the iterations before the first wait, in a loop: unrolled, they would be
- * most of the code, of the compile time, and of the instructions fetched before the first mma.
- * Returns the values loaded for the iteration after them. */
+/* Issues the copies of the iterations before the first wait. They are issued in a loop: unrolled,
+ * they would be most of the code, of the compile time, and of the instructions fetched before the
+ * first mma. Returns the values loaded for the iteration after them. */
 static tile_value *fill_stages(ring *r, tile_builder *b, const loop_ahead *ahead) {
     tile_function *f = r->f;
     tile_value begin = tile_operand_begin(f, r->plan.loop),

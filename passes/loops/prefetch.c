@@ -117,8 +117,8 @@
  * must have a barrier after the loop, so that later writes do not race with these loads.
  *
  * Registers. The fragments of two steps are live at once, and those of one step across iterations.
- * A dot does not change if there are too few registers for them next to its accumulator, or if it
- * has a single step, because all its fragments would be live twice. */
+ * A dot does not change if there are too few registers for them next to its accumulator. A dot with
+ * a single step does not change either, because all its fragments would be live twice. */
 #include "passes/loops/prefetch.h"
 
 #include "lib/ir/regions.h"

@@ -69,8 +69,8 @@
  *     store %8, %c[0, 0]
  *   }
  *
- * Loops: the carried value is updated by x = x * factor op reduce(tile), where `op` is the
- * reduction's operation (a factor only for sums), and is used nowhere else in the loop. The partial
+ * Loops: the carried value is updated by x = x * factor op reduce(tile) and is used nowhere else in
+ * the loop. `op` is the operation of the reduction; a factor is only allowed for sums. The partial
  * results of a row begin with the identity of `op`, except for one, which begins with the loop's
  * initial value. A loop that continues with another loop's result takes that loop's partial
  * results. Sums and products of floats are then computed in another order, and an infinite factor

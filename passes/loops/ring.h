@@ -44,9 +44,9 @@ void ring_remove_copies(ring *r);
 /* Whether a wgmma dot may stay pending past its iteration: nothing overwrites its operands. Call
  * before ring_make_buffers. */
 bool ring_may_stay_pending(const ring *r, tile_op dot);
-/* The number of dots that may stay pending past their iteration, if all dots of the loop are
- * computed by wgmma from staged buffers into sums that the loop only carries; else 0. Call before
- * ring_make_buffers, because copies then run one iteration less ahead. */
+/* Returns the number of dots in the loop if all of them may stay pending past their iteration, else
+ * 0. They must be computed by wgmma, from staged buffers, into sums that the loop only carries.
+ * Call before ring_make_buffers, because copies then run one iteration less ahead. */
 unsigned ring_count_pending(ring *r);
 /* Makes these dots asynchronous: the end of an iteration waits for those of earlier iterations, and
  * `behind` for all. */

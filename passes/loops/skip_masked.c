@@ -1,7 +1,7 @@
 /* skip-masked: lets groups of warps skip the iterations in which masks hide all of their elements.
  *
  * Under a causal mask, the rows of a block end at different keys. The loop runs to the end of the
- * last row. The group of warps with the first rows needs none of the last blocks of keys: its dots
+ * last row. The group of warps with the first rows needs none of the last blocks of keys. Its dots
  * and exponentials for them only take tensor core time and power from the other groups.
  *
  * level: 2 to 2
@@ -79,9 +79,9 @@
  * values are finite, or -inf from a mask. So 0 times any value is 0, a value minus itself is 0, and
  * a factor of -inf is positive. For a mask (masks.h) that holds for no element of the group, the
  * pass evaluates the body symbolically. If all carried tiles come out unchanged, the iteration is
- * redundant. From the first variable on for which all later iterations are redundant, the group
- * runs a loop with only the synchronization between warps: it waits for copies and releases their
- * memory, so that the other groups and the producer continue as before.
+ * redundant. Once all remaining iterations are redundant, the group runs a loop with only the
+ * synchronization between warps. It waits for copies and releases their memory, so that the other
+ * groups and the producer continue as before.
  *
  * Masks that are the same for all groups are ignored: the loop's end covers them. The first
  * iteration is always executed, even if it is masked: pipeline-dots needs a loop with an iteration

@@ -52,10 +52,10 @@
  * Loops. Accesses that are pending at the end of the body are pending at its head. A stage index
  * that the loop carries is renamed there (the stage read ahead is the stage of the next iteration).
  * Others belong to another iteration and cannot be compared, unless they are constant. The barriers
- * that the loop needs on its own are found first, then the accesses that are pending before it: if
- * only these require a barrier, it is inserted before the loop. It is also inserted before an `if`
- * whose regions conflict with a pending access: with a barrier in one branch only, the other would
- * need one as well.
+ * that the loop needs on its own are inserted first. If accesses that are pending before the loop
+ * require another one, it is inserted before the loop. It is also inserted before an `if` whose
+ * regions conflict with a pending access: with a barrier in one branch only, the other would need
+ * one as well.
  *
  * Global memory is treated likewise; views alias according to the pointers that they are made from.
  * If a tile is loaded and stored at the same indices in the same layout, and each element is held

@@ -173,8 +173,8 @@ static bool is_fixed(const tile_function *f, tile_value value) {
     return !tile_op_parent(f, (tile_op){data->owner}).id;
 }
 
-/* Whether the value is a loop's variable whose step is at least the extent, and whose begin is the
- * same whenever the loop runs: two of its values are equal, or at least the extent apart. */
+/* Whether the value is a loop's variable with a step of at least the extent and the same begin
+ * whenever the loop runs. Two of its values are then equal, or at least the extent apart. */
 static bool skips_stages(const tile_function *f, tile_value value, int64_t extent) {
     int64_t step;
     const tile_value_data *data = tile_value_at(f, value);

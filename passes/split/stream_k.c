@@ -12,7 +12,7 @@
  * Remaining tiles get equal numbers of blocks, at least two. If there are only three blocks for two
  * tiles, the second of the three has the end of one tile and the beginning of the other. With fewer
  * blocks nothing is shared. (In the paper, each block has an equal share of all iterations. But
- * then all blocks are at different positions of k, so they share no data in the L2: on an H200,
+ * then all blocks are at different positions of k, so they share no data in the L2. On an H200,
  * 6144 x 4096 x 9216 took 764 us this way, and 593 us without sharing.) More blocks have more parts
  * to add, one after another, so a tile of n iterations has at most sqrt(n / 2) blocks.
  *
@@ -28,7 +28,7 @@
  * on an H200 with 128 x 256 tiles: 4864^3 takes 298 us instead of 315 us, 3072^3 takes 87 us
  * instead of 102 us, and with clusters of two 3000^3 takes 94 us instead of 109 us.
  *
- * With clusters, all of this applies to clusters instead of blocks: the blocks of a cluster have
+ * With clusters, all of this applies to clusters instead of blocks. The blocks of a cluster have
  * neighboring tiles, and the same share of them, so that they can share copies.
  *
  * Source: Osama et al., Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
