@@ -35,7 +35,7 @@ void grid_find_extents(const grid *g, tile_builder *b, tile_value dims, tile_val
     }
 }
 
-/* What the body gets for what the operation gives; NULL: it stays. */
+/* The replacements for the operation's results; NULL: it stays. */
 static const tile_value *new_results(const grid *g, tile_op op) {
     tile_opcode opcode = tile_op_opcode(g->f, op);
     const tile_value *to = opcode == TILE_OP_block_id     ? g->id
@@ -109,7 +109,7 @@ tile_value grid_number_tile(const grid *g, tile_builder *b) {
     return number;
 }
 
-/* The grid that is launched -------------------------------------------------------------------- */
+/* Launched grid -------------------------------------------------------------------------------- */
 
 const tile_expr **grid_extent_at(tile_function *f, unsigned d) {
     while (f->grid_rank <= d) f->grid[f->grid_rank++] = tile_expr_int(tile_function_context(f), 1);
