@@ -121,14 +121,15 @@ const tile_expr *grid_expr(const grid *g, tile_opcode op, const tile_expr *value
     return by == 1 ? value : tile_expr_op(context, op, value, tile_expr_int(context, by), NULL);
 }
 
-void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
+void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blocks,
                  tile_grid_excess excess) {
     tile_function *f = g->f;
     tile_context *context = g->pass->context;
     if (g->width > 1)
-        places = tile_expr_op(context, TILE_OP_max, grid_expr(g, TILE_OP_div, places, g->width),
-                              tile_expr_int(context, 1), NULL);
-    const tile_expr *blocks = tile_expr_op(context, TILE_OP_min, count, places, NULL);
+        max_blocks =
+            tile_expr_op(context, TILE_OP_max, grid_expr(g, TILE_OP_div, max_blocks, g->width),
+                         tile_expr_int(context, 1), NULL);
+    const tile_expr *blocks = tile_expr_op(context, TILE_OP_min, count, max_blocks, NULL);
     blocks = grid_expr(g, TILE_OP_mul, blocks, g->cluster_extent[0]);
     f->grid[0] = tile_grid_count(context, count, blocks, excess);
     f->grid_rank = 1;

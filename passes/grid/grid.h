@@ -59,9 +59,9 @@ tile_value grid_number_tile(const grid *g, tile_builder *b);
 const tile_expr **grid_extent_at(tile_function *f, unsigned d);
 /* op(value, by); the value if `by` is 1. */
 const tile_expr *grid_expr(const grid *g, tile_opcode op, const tile_expr *value, int64_t by);
-/* Launches min(count, places / blocks of a cluster) clusters (or blocks) along x, and one along the
- * other dims. excess: reported if there are too many tiles to count. */
-void grid_launch(const grid *g, const tile_expr *count, const tile_expr *places,
+/* Launches min(count, max_blocks / blocks of a cluster) clusters (or blocks) along x, and one along
+ * the other dims. excess: reported if there are too many tiles to count. */
+void grid_launch(const grid *g, const tile_expr *count, const tile_expr *max_blocks,
                  tile_grid_excess excess);
 
 /* Moves the operations that follow the loop to the end of its region. */

@@ -82,7 +82,7 @@ typedef struct rounding {
     bool *unknown;             /* by value: depends on memory, which the added blocks do not read */
     size_t ops, values;        /* sizes of these arrays; later values are those of branches */
     bool shares;               /* blocks of a cluster may share copies */
-    bool is_padding;           /* such a loop has operands that the added blocks do not have */
+    bool has_unknown_operands; /* such a loop has operands that the added blocks do not have */
     bool changed, failed;
     tile_value in_grid; /* i1: the block is in the declared grid */
 } rounding;
@@ -234,7 +234,7 @@ static void check_common(rounding *r, tile_op op) {
     tile_function *f = r->f;
     bool around = tile_op_opcode(f, op) == TILE_OP_for && contains_cluster_barrier(r, op);
     for (unsigned i = 0; (around || is_common(r, op)) && i < tile_op_operand_count(f, op); i++)
-        r->is_padding |= is_unknown(r, tile_op_operand(f, op, i));
+        r->has_unknown_operands |= is_unknown(r, tile_op_operand(f, op, i));
 }
 
 static void spread_unknown(rounding *r) {
@@ -261,7 +261,7 @@ static void find_unknown(rounding *r) {
     spread_unknown(r);
     if (r->shares)
         TILE_FOR_EACH_OP_INSIDE (r->f, op, r->f->body) check_common(r, op);
-    if (r->is_padding) {
+    if (r->has_unknown_operands) {
         r->shares = false;
         spread_unknown(r);
     }

@@ -188,7 +188,7 @@ static void order_blocks(tile_scheduler *w, tile_builder *b) {
 /* Maps tile numbers to coordinates: x and y in raster order, then z. */
 typedef struct numbering {
     raster_order order;
-    raster_divisor slice; /* number of tiles with the same z; none: there is one z */
+    raster_divisor tiles_per_z; /* number of tiles with the same z; none: there is one z */
 } numbering;
 
 /* b must be placed before the loop over tiles. */
@@ -196,16 +196,16 @@ static numbering plan_numbers(const tile_scheduler *w, tile_builder *b) {
     const grid *g = &w->g;
     numbering n = {.order = raster_plan(b, w->f->raster, w->group, g->extent, true)};
     bool flat = tile_value_is(w->f, g->extent[2], 1);
-    if (!flat) n.slice = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
+    if (!flat) n.tiles_per_z = raster_divide_by(b, grid_count_tiles(b, g->extent, 2), true);
     return n;
 }
 
 static void tile_of_number(tile_builder *b, const numbering *n, tile_value number, grid *g) {
     g->id[2] = tile_build_int(b, 0);
-    if (n->slice.value.id) {
+    if (n->tiles_per_z.value.id) {
         number = tile_build_max(b, number, tile_build_int(b, 0));
-        g->id[2] = raster_quotient(b, number, &n->slice);
-        tile_value before = tile_build_mul(b, g->id[2], n->slice.value);
+        g->id[2] = raster_quotient(b, number, &n->tiles_per_z);
+        tile_value before = tile_build_mul(b, g->id[2], n->tiles_per_z.value);
         number = tile_build_sub(b, number, before);
     }
     raster_tile(b, &n->order, number, g->id);
@@ -318,9 +318,9 @@ static void make_persistent(tile_scheduler *w, tile_builder *b) {
     tile_value block = grid_divide(b, g->block[0], g->cluster_extent[0]);
     tile_value blocks = grid_divide(b, tile_build_grid_dim(b), g->cluster_extent[0]);
     /* 2. The loop over tiles, and the tile of an iteration. */
-    bool dealt = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
-    tile_op loop = dealt ? loop_balanced(w, b, block, &body)
-                         : loop_in_order(w, b, block, blocks, tiles, &body);
+    bool balanced = f->cost && tile_expr_holds(f->cost, TILE_EXPR_BLOCK_ID);
+    tile_op loop = balanced ? loop_balanced(w, b, block, &body)
+                            : loop_in_order(w, b, block, blocks, tiles, &body);
     place_in_cluster(g, &body);
     /* 3. The body of the loop. The author did not write this loop, so the pass orders one tile's
      *    writes to shared memory after the previous tile: its copies are waited for, and a barrier

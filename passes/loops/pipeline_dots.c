@@ -162,10 +162,10 @@ static bool is_before(const dot_pipeline *s, tile_op op, tile_op last) {
 }
 
 static part part_of(const dot_pipeline *s, tile_op op, unsigned stage) {
-    bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, hangs = false;
+    bool product = tile_op_opcode(s->f, op) == TILE_OP_dot, depends = false;
     for (unsigned i = 0; i < tile_op_operand_count(s->f, op); i++)
-        hangs |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
-    if (!product && (hangs || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
+        depends |= s->depth[tile_op_operand(s->f, op, i).id] > stage;
+    if (!product && (depends || tile_op_opcode(s->f, op) == TILE_OP_barrier_arrive ||
                      !is_before(s, op, s->last[stage]) || !s->feeds_effect[op.id]))
         return stage == 0 && s->after_second_dots[op.id] ? AFTER_SECOND_DOTS : AFTER_WAIT;
     return ISSUE;
@@ -183,21 +183,21 @@ static void rematerialize(iteration *it, tile_builder *b, tile_value value) {
 }
 
 /* Builds the operations of one part of a stage. */
-static void build(iteration *it, tile_builder *b, unsigned stage, part feeds_effect) {
+static void build(iteration *it, tile_builder *b, unsigned stage, part which) {
     const dot_pipeline *s = it->s;
-    bool waits = s->first_order_barrier && stage == 0 && feeds_effect == ISSUE;
+    bool waits = s->first_order_barrier && stage == 0 && which == ISSUE;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) == TILE_OP_yield || s->runs_in_second_stage[op.id] != stage)
             continue;
         if (s->is_early_rescale[op.id]) continue;
-        if (feeds_effect != ALL_PARTS && part_of(s, op, stage) != feeds_effect) continue;
+        if (which != ALL_PARTS && part_of(s, op, stage) != which) continue;
         for (unsigned i = 0; stage == 1 && i < tile_op_operand_count(s->f, op); i++)
             rematerialize(it, b, tile_op_operand(s->f, op, i));
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         if (waits && product) tile_build_ordered_wait(b, tile_build_int(b, s->first_order_barrier));
         waits &= !product;
         tile_op built = tile_clone_op(b, op, it->map, it->count);
-        if (feeds_effect == ISSUE && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
+        if (which == ISSUE && product) tile_op_set_flag(s->f, built, TILE_ATTR_async);
     }
 }
 
@@ -263,8 +263,8 @@ static tile_value build_ahead(const iteration *first, tile_builder *b, unsigned 
 }
 
 /* Collects the values that an iteration yields: after the first stage only, or after both. */
-static void collect_yields(const iteration *first, const iteration *runs_in_second_stage,
-                           tile_builder *b, tile_value *to) {
+static void collect_yields(const iteration *first, const iteration *second, tile_builder *b,
+                           tile_value *to) {
     const dot_pipeline *s = first->s;
     unsigned carried = tile_carried_count(s->f, s->loop);
     for (unsigned i = 0; i < carried; i++) {
@@ -273,9 +273,8 @@ static void collect_yields(const iteration *first, const iteration *runs_in_seco
             to[i] = mapped(first, sent);
         else
             to[i] = build_ahead(first, b, i,
-                                runs_in_second_stage
-                                    ? mapped(runs_in_second_stage, sent)
-                                    : tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i));
+                                second ? mapped(second, sent)
+                                       : tile_carried_sent(s->f, s->loop, TILE_PARENT_OP, i));
     }
     for (unsigned i = 0; i < s->passed_count; i++)
         to[carried + i] = mapped(first, s->passed_to_second[i]);
@@ -314,8 +313,8 @@ static unsigned begin_ordered_issue(const dot_pipeline *s) {
     b = yield.id ? tile_builder_before(f, yield) : tile_builder_at_end(f, all);
     b.loc = tile_op_loc(f, s->loop);
     tile_build_ordered_wait(&b, tile_build_int(&b, first));
-    tile_op wait_for_dots = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
-    tile_op_set_flag(f, wait_for_dots, TILE_ATTR_edge);
+    tile_op last_wait = yield.id ? tile_op_at(f, yield)->prev : tile_region_at(f, all)->last;
+    tile_op_set_flag(f, last_wait, TILE_ATTR_edge);
     return first;
 }
 
@@ -332,8 +331,8 @@ static void signal_skipped_iterations(const dot_pipeline *s) {
     tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
 }
 
-static void build_body(const dot_pipeline *s, tile_op loop, iteration first,
-                       iteration runs_in_second_stage, tile_value *after_second_dots) {
+static void build_body(const dot_pipeline *s, tile_op loop, iteration first, iteration second,
+                       tile_value *yields) {
     tile_builder b = tile_builder_at_end(s->f, tile_op_region(s->f, loop, 0));
     unsigned carried = tile_carried_count(s->f, s->loop);
     b.loc = tile_op_loc(s->f, s->loop);
@@ -341,18 +340,18 @@ static void build_body(const dot_pipeline *s, tile_op loop, iteration first,
     for (unsigned i = 0; i < carried; i++)
         first.map[tile_carried_received(s->f, s->loop, 0, i).id] =
             tile_carried_received(s->f, loop, 0, i);
-    map_second_stage(&runs_in_second_stage, loop, 0);
+    map_second_stage(&second, loop, 0);
     build(&first, &b, 0, ISSUE);
-    build(&runs_in_second_stage, &b, 1, ISSUE);
+    build(&second, &b, 1, ISSUE);
     if (s->first_order_barrier)
         tile_build_ordered_arrive(&b, tile_build_int(&b, s->first_order_barrier));
     wait_for_dots(&first, &b, 0, s->dots[1]);
     build(&first, &b, 0, AFTER_WAIT);
-    wait_for_dots(&runs_in_second_stage, &b, 1, 0);
-    build(&runs_in_second_stage, &b, 1, AFTER_WAIT);
+    wait_for_dots(&second, &b, 1, 0);
+    build(&second, &b, 1, AFTER_WAIT);
     build(&first, &b, 0, AFTER_SECOND_DOTS);
-    collect_yields(&first, &runs_in_second_stage, &b, after_second_dots);
-    tile_build_yield(&b, after_second_dots, carried + s->passed_count);
+    collect_yields(&first, &second, &b, yields);
+    tile_build_yield(&b, yields, carried + s->passed_count);
 }
 
 static void replace_loop(const dot_pipeline *s, tile_op loop, const iteration *last) {
@@ -392,16 +391,15 @@ static void overlap(const dot_pipeline *s) {
     tile_builder b = tile_builder_before(f, s->loop);
     b.loc = tile_op_loc(f, s->loop);
     unsigned count = tile_carried_count(f, s->loop) + s->passed_count;
-    tile_value *after_second_dots = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
-    iteration first = new_iteration(s), runs_in_second_stage = new_iteration(s),
-              last = new_iteration(s);
+    tile_value *yields = TILE_NEW_ARRAY(s->pass->scratch, tile_value, count + 1u);
+    iteration first = new_iteration(s), second = new_iteration(s), last = new_iteration(s);
     iteration start = build_prologue(s, &b);
-    collect_yields(&start, NULL, &b, after_second_dots);
+    collect_yields(&start, NULL, &b, yields);
     tile_op loop = tile_build_for_loop(&b, build_begin(s, &b), tile_operand_end(f, s->loop),
-                                       tile_operand_step(f, s->loop), after_second_dots, count);
+                                       tile_operand_step(f, s->loop), yields, count);
     name_carried(s, loop);
     tile_op_take_attr(f, loop, f, s->loop, TILE_ATTR_unroll);
-    build_body(s, loop, first, runs_in_second_stage, after_second_dots);
+    build_body(s, loop, first, second, yields);
     map_second_stage(&last, loop, TILE_PARENT_OP);
     build(&last, &b, 1, ALL_PARTS);
     replace_loop(s, loop, &last);

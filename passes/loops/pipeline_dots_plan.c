@@ -146,7 +146,7 @@ static const char *find_fault(const dot_pipeline *s, tile_op op) {
 
 /* Operations that depend on the second stage belong to it, also through carried values. True if
  * there were more of them. */
-static bool spread(dot_pipeline *s) {
+static bool spread_second_stage(dot_pipeline *s) {
     bool more = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         bool takes = false;
@@ -167,21 +167,21 @@ static bool spread(dot_pipeline *s) {
 
 static bool find_stages(dot_pipeline *s) {
     tile_op start = find_second_stage(s);
-    bool behind = false;
+    bool reached = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        behind |= op.id == start.id;
+        reached |= op.id == start.id;
         const char *fault = find_fault(s, op);
         if (fault) return tile_missed_at(s->f, op, "not overlapped", NULL, "%s", fault);
-        if (behind && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
+        if (reached && !is_pure(s, op) && tile_op_opcode(s->f, op) != TILE_OP_yield)
             mark_second(s, op);
     }
-    while (spread(s)) continue;
-    behind = false;
+    while (spread_second_stage(s)) continue;
+    reached = false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        behind |= op.id == start.id;
+        reached |= op.id == start.id;
         bool product = tile_op_opcode(s->f, op) == TILE_OP_dot;
         bool first = product && depth_of_operands(s, op) == FIRST_STAGE;
-        if (s->runs_in_second_stage[op.id] && (first || (!behind && !is_pure(s, op))))
+        if (s->runs_in_second_stage[op.id] && (first || (!reached && !is_pure(s, op))))
             return tile_missed_at(
                 s->f, op, "not overlapped", NULL,
                 "it depends on the second dot of the previous iteration, or comes "
@@ -307,13 +307,13 @@ static bool is_narrow(const dot_pipeline *s, tile_op op) {
 
 /* Whether the result is only used after the second dots or in the second stage. */
 static bool is_passed_on(const dot_pipeline *s, tile_op op) {
-    bool after_second_dots = is_narrow(s, op) && is_pure(s, op) && !s->runs_in_second_stage[op.id];
+    bool only_feeds_second = is_narrow(s, op) && is_pure(s, op) && !s->runs_in_second_stage[op.id];
     TILE_FOR_EACH_OP (s->f, user, s->body)
-        for (unsigned i = 0; after_second_dots && i < tile_op_operand_count(s->f, user); i++)
+        for (unsigned i = 0; only_feeds_second && i < tile_op_operand_count(s->f, user); i++)
             if (tile_op_operand(s->f, user, i).id == tile_op_result(s->f, op, 0).id)
-                after_second_dots =
+                only_feeds_second =
                     s->after_second_dots[user.id] || s->runs_in_second_stage[user.id];
-    return after_second_dots;
+    return only_feeds_second;
 }
 
 /* Also marks operations that only feed these, if their results are narrower than the sums, whose
@@ -343,23 +343,23 @@ static int64_t registers_of(const dot_pipeline *s, tile_value value) {
 /* Counts registers that are live while dots of both stages run: sums, values passed between stages,
  * other carried values, and values read from before the loop. */
 static int64_t count_registers(const dot_pipeline *s) {
-    int64_t all = 0, in_second_stage = 0, runs_in_second_stage = 0;
+    int64_t all = 0, carried_sums = 0, dot_sums = 0;
     for (unsigned i = 0; i < s->passed_count; i++) all += registers_of(s, s->passed_to_second[i]);
     for (unsigned i = 0; i < tile_carried_count(s->f, s->loop); i++) {
         tile_value carried = tile_carried_received(s->f, s->loop, 0, i);
-        *(s->in_second_stage[carried.id] ? &in_second_stage : &all) += registers_of(s, carried);
+        *(s->in_second_stage[carried.id] ? &carried_sums : &all) += registers_of(s, carried);
     }
     TILE_FOR_EACH_OP (s->f, op, s->body) {
         if (tile_op_opcode(s->f, op) != TILE_OP_dot) continue;
         int64_t sums = registers_of(s, tile_op_result(s->f, op, 0));
-        *(s->runs_in_second_stage[op.id] ? &runs_in_second_stage : &all) += sums;
+        *(s->runs_in_second_stage[op.id] ? &dot_sums : &all) += sums;
         for (unsigned i = 0;
              !s->runs_in_second_stage[op.id] && i < tile_op_operand_count(s->f, op) - 1; i++) {
             tile_value operand = tile_op_operand(s->f, op, i);
             all += is_of_iteration(s, operand) ? 0 : registers_of(s, operand);
         }
     }
-    return all + (in_second_stage > runs_in_second_stage ? in_second_stage : runs_in_second_stage);
+    return all + (carried_sums > dot_sums ? carried_sums : dot_sums);
 }
 
 /* Registers per thread in this role. */
@@ -373,16 +373,15 @@ static int64_t registers_there(const dot_pipeline *s) {
 }
 
 static bool check_registers(const dot_pipeline *s) {
-    int64_t feeds_effect = count_registers(s), there = registers_there(s);
-    if (feeds_effect <= there - OTHER_REGISTERS) return true;
+    int64_t needed = count_registers(s), there = registers_there(s);
+    if (needed <= there - OTHER_REGISTERS) return true;
     return tile_missed_at(
         s->f, s->loop, "not overlapped",
         "use a smaller tile, or one with fewer columns in the first product", "%s",
         tile_arena_format(s->pass->scratch,
                           "sums and what is multiplied next take %lld registers of a "
                           "thread, and of its %lld there are %lld for them",
-                          (long long)feeds_effect, (long long)there,
-                          (long long)there - OTHER_REGISTERS));
+                          (long long)needed, (long long)there, (long long)there - OTHER_REGISTERS));
 }
 
 /* The plan ------------------------------------------------------------------------------------- */

@@ -138,7 +138,7 @@ static bool stage_exists(const prefetch *p, tile_value stage, const tile_type *b
 }
 
 /* Whether the stage is a valid index in the first iteration and in the next one. */
-static bool can_predict_condition(const prefetch *p, tile_value stage, const tile_type *buffer) {
+static bool has_valid_stages(const prefetch *p, tile_value stage, const tile_type *buffer) {
     if (is_outside(p, stage)) return stage_exists(p, stage, buffer);
     int index = prefetch_carried(p, stage);
     return index >= 0 &&
@@ -170,7 +170,7 @@ static const tile_value *find_source(const prefetch *p, tile_op dot, unsigned op
     tile_op alloc = tile_value_def(p->f, element.at[0]);
     if (element.count != 1u + staged || !buffer->layout || !alloc.id ||
         tile_op_opcode(p->f, alloc) != TILE_OP_alloc_shared || !is_outside(p, element.at[0]) ||
-        (staged && !can_predict_condition(p, element.at[1], buffer)))
+        (staged && !has_valid_stages(p, element.at[1], buffer)))
         return NULL;
     return element.at;
 }

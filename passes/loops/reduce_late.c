@@ -89,14 +89,14 @@
 #include "lib/ops/shape.h"
 #include "passes/pass.h"
 
-typedef struct mover {
+typedef struct sinker {
     tile_pass *pass;
     tile_function *f;
     uint32_t *uses;    /* by value */
     tile_value *parts; /* by value: the tile of partial results that it is reduced from after a
                           loop; 0: none */
     size_t room;       /* size of these two arrays */
-} mover;
+} sinker;
 
 /* 1. Steps ------------------------------------------------------------------------------------ */
 
@@ -106,7 +106,7 @@ typedef struct step {
     tile_value before, factor;      /* factor: 0: none */
 } step;
 
-static bool is_once(const mover *m, tile_value value, tile_opcode opcode) {
+static bool is_once(const sinker *m, tile_value value, tile_opcode opcode) {
     tile_op def = tile_value_def(m->f, value);
     return def.id && m->uses[value.id] == 1 && tile_op_opcode(m->f, def) == opcode;
 }
@@ -118,7 +118,7 @@ static void collect_factors(step *s, tile_value a, tile_value b, tile_value want
     s->factor = second ? a : b;
 }
 
-static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value wanted, step *s) {
+static bool take_sum(const sinker *m, tile_value rest, tile_value sum, tile_value wanted, step *s) {
     if (!is_once(m, sum, TILE_OP_reduce)) return false;
     s->reduce = tile_value_def(m->f, sum);
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
@@ -135,7 +135,7 @@ static bool take_sum(const mover *m, tile_value rest, tile_value sum, tile_value
 }
 
 /* Whether the value is such a step; wanted: preferred as the value before. */
-static bool find_step(const mover *m, tile_value value, tile_value wanted, step *s) {
+static bool find_step(const sinker *m, tile_value value, tile_value wanted, step *s) {
     *s = (step){.combine = tile_value_def(m->f, value)};
     if (!s->combine.id) return false;
     const tile_op_data *data = tile_op_at(m->f, s->combine);
@@ -156,7 +156,7 @@ static bool is_defined_in(const tile_function *f, tile_op op, tile_region region
 }
 
 /* Finds the step of carried value i, if the loop uses that value for nothing else. */
-static bool find_loop_step(const mover *m, tile_op loop, unsigned i, step *s) {
+static bool find_loop_step(const sinker *m, tile_op loop, unsigned i, step *s) {
     tile_region body = tile_op_region(m->f, loop, 0);
     tile_value received = tile_carried_received(m->f, loop, 0, i),
                sent = tile_carried_sent(m->f, loop, 0, i);
@@ -230,7 +230,7 @@ static bool reduce_own(const cut *c, const tile_layout *from, uint32_t *parts, t
     return tile_layout_reshape(&layout, parts, from->rank, to);
 }
 
-static const tile_type *type_of(const mover *m, tile_scalar scalar, const tile_layout *layout) {
+static const tile_type *type_of(const sinker *m, tile_scalar scalar, const tile_layout *layout) {
     tile_type draft = {.kind = TILE_TYPE_TILE, .scalar = scalar, .rank = layout->rank};
     for (unsigned d = 0; d < draft.rank; d++)
         draft.dims[d] = tile_expr_int(m->pass->context, tile_layout_extent(layout, d));
@@ -240,7 +240,7 @@ static const tile_type *type_of(const mover *m, tile_scalar scalar, const tile_l
 
 /* False if the reduction involves only registers, or if the layout of partial results does not
  * match the layout of the result. */
-static bool find_cut(const mover *m, tile_op reduce, cut *c) {
+static bool find_cut(const sinker *m, tile_op reduce, cut *c) {
     tile_layout held;
     tile_reduction reduction;
     uint32_t parts[TILE_MAX_RANK];
@@ -263,7 +263,7 @@ static bool find_cut(const mover *m, tile_op reduce, cut *c) {
 
 /* 3. Parts ------------------------------------------------------------------------------------ */
 
-static tile_value reshape(const mover *m, tile_builder *b, tile_value tile, const uint32_t *dims,
+static tile_value reshape(const sinker *m, tile_builder *b, tile_value tile, const uint32_t *dims,
                           unsigned rank) {
     tile_layout layout;
     const tile_type *from = tile_value_type(m->f, tile);
@@ -273,7 +273,7 @@ static tile_value reshape(const mover *m, tile_builder *b, tile_value tile, cons
 }
 
 /* Builds the same reduction of another tile along another dim; buffer: 0 if it needs none. */
-static tile_value reduce_like(const mover *m, tile_builder *b, tile_op like, tile_value tile,
+static tile_value reduce_like(const sinker *m, tile_builder *b, tile_op like, tile_value tile,
                               unsigned axis, tile_value buffer, const tile_type *to) {
     const tile_segment segments[] = {{tile, NULL, 0}, {buffer, NULL, 0}};
     const tile_attr along = {.id = TILE_ATTR_axis, .expr = tile_expr_int(m->pass->context, axis)};
@@ -287,7 +287,7 @@ static tile_value reduce_like(const mover *m, tile_builder *b, tile_op like, til
     return tile_op_result(m->f, op, 0);
 }
 
-static tile_value build_own(const mover *m, tile_builder *b, tile_op reduce, const cut *c) {
+static tile_value build_own(const sinker *m, tile_builder *b, tile_op reduce, const cut *c) {
     uint32_t dims[TILE_MAX_RANK];
     tile_value tile = reshape(m, b, tile_operand_src(m->f, reduce), c->dims, c->rank);
     for (unsigned d = c->rank; d-- > 0;) {
@@ -300,7 +300,7 @@ static tile_value build_own(const mover *m, tile_builder *b, tile_op reduce, con
     return reshape(m, b, tile, dims, c->parts->rank);
 }
 
-static tile_value identity_of(const mover *m, tile_word kind, tile_scalar scalar) {
+static tile_value identity_of(const sinker *m, tile_word kind, tile_scalar scalar) {
     tile_context *context = m->pass->context;
     const tile_expr *expr = tile_scalar_is_floating(scalar)
                                 ? tile_expr_float(context, tile_kind_identity(kind))
@@ -315,8 +315,8 @@ static bool is_idempotent(tile_word kind) {
 }
 
 /* Initial partial results: the value in the first part of each row, the identity in the others. */
-static tile_value spread(const mover *m, tile_builder *b, tile_value value, tile_word kind,
-                         const cut *c) {
+static tile_value initial_parts(const sinker *m, tile_builder *b, tile_value value, tile_word kind,
+                                const cut *c) {
     tile_op def = tile_value_def(m->f, value);
     bool filled = def.id && tile_op_opcode(m->f, def) == TILE_OP_splat;
     tile_value nothing = identity_of(m, kind, c->parts->scalar);
@@ -331,7 +331,7 @@ static tile_value spread(const mover *m, tile_builder *b, tile_value value, tile
     return tile_build_select(b, first, all, tile_build_splat(b, nothing, c->parts));
 }
 
-static tile_value step_parts(mover *m, const step *s, const cut *c, tile_value before) {
+static tile_value step_parts(sinker *m, const step *s, const cut *c, tile_value before) {
     tile_builder b = tile_builder_before(m->f, s->combine);
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
     tile_value own = build_own(m, &b, s->reduce, c), next;
@@ -345,7 +345,7 @@ static tile_value step_parts(mover *m, const step *s, const cut *c, tile_value b
     return next;
 }
 
-static bool may_reorder(const mover *m, const step *s) {
+static bool may_reorder(const sinker *m, const step *s) {
     tile_word kind = tile_op_word(m->f, s->reduce, TILE_ATTR_kind);
     tile_scalar scalar = tile_value_type(m->f, s->before)->scalar;
     bool rounds = tile_scalar_is_floating(scalar) &&
@@ -354,7 +354,7 @@ static bool may_reorder(const mover *m, const step *s) {
 }
 
 /* Whether both reductions combine elements in the same way. */
-static bool is_like(const mover *m, tile_op reduce, tile_op like) {
+static bool is_like(const sinker *m, tile_op reduce, tile_op like) {
     return tile_op_word(m->f, reduce, TILE_ATTR_kind) == tile_op_word(m->f, like, TILE_ATTR_kind) &&
            tile_op_has_attr(m->f, reduce, TILE_ATTR_nan) ==
                tile_op_has_attr(m->f, like, TILE_ATTR_nan);
@@ -362,8 +362,8 @@ static bool is_like(const mover *m, tile_op reduce, tile_op like) {
 
 /* Partial results for a value before the loop, for a reduction like `like`: those of another loop,
  * those of a step that was peeled from the loop, or new ones. */
-static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_op like, const cut *c,
-                               unsigned depth) {
+static tile_value parts_before(sinker *m, tile_op loop, tile_value value, tile_op like,
+                               const cut *c, unsigned depth) {
     step s;
     cut other;
     tile_value known = m->parts[value.id]; /* if so, value is a reduction of known */
@@ -374,14 +374,14 @@ static tile_value parts_before(mover *m, tile_op loop, tile_value value, tile_op
     if (!depth || m->uses[value.id] != 1 || !find_step(m, value, TILE_NO_VALUE, &s) ||
         !is_like(m, s.reduce, like) || !may_reorder(m, &s) || !find_cut(m, s.reduce, &other) ||
         other.parts != c->parts)
-        return spread(m, &b, value, tile_op_word(m->f, like, TILE_ATTR_kind), c);
+        return initial_parts(m, &b, value, tile_op_word(m->f, like, TILE_ATTR_kind), c);
     return step_parts(m, &s, c, parts_before(m, s.combine, s.before, like, c, depth - 1));
 }
 
 /* 4. Loops ------------------------------------------------------------------------------------ */
 
 /* Builds the remaining reduction after the loop; across warps, through a buffer. */
-static tile_value build_rest(const mover *m, tile_op loop, tile_value parts, const step *s,
+static tile_value build_rest(const sinker *m, tile_op loop, tile_value parts, const step *s,
                              const cut *c, const tile_type *to) {
     tile_builder b = tile_builder_before(m->f, loop);
     b.before = tile_op_at(m->f, loop)->next;
@@ -396,7 +396,7 @@ static tile_value build_rest(const mover *m, tile_op loop, tile_value parts, con
     return sum;
 }
 
-static void revisit(mover *m) {
+static void revisit(sinker *m) {
     tile_value *parts = TILE_NEW_ARRAY(m->pass->scratch, tile_value, m->f->value_count);
     if (m->room) memcpy(parts, m->parts, sizeof *parts * m->room);
     m->parts = parts;
@@ -405,7 +405,7 @@ static void revisit(mover *m) {
 }
 
 /* Makes the loop carry partial results instead of the result. */
-static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, const cut *c) {
+static void sink_after_loop(sinker *m, tile_op loop, unsigned i, const step *s, const cut *c) {
     enum { DEPTH = 4 };
     tile_function *f = m->f;
     tile_value init = tile_carried_sent(f, loop, TILE_PARENT_OP, i),
@@ -429,7 +429,7 @@ static void sink_after_loop(mover *m, tile_op loop, unsigned i, const step *s, c
     m->parts[sum.id] = result;
 }
 
-static long visit_loop(mover *m, tile_op loop) {
+static long visit_loop(sinker *m, tile_op loop) {
     long moved = 0;
     for (unsigned i = 0; i < tile_carried_count(m->f, loop); i++) {
         step s;
@@ -452,7 +452,7 @@ tile_status tile_pass_reduce_late(tile_pass *pass, tile_function *f) {
     unsigned count;
     long moved = 0;
     const tile_op *loops = tile_find_ops(f, TILE_OP_for, pass->scratch, &count);
-    mover m = {.pass = pass, .f = f};
+    sinker m = {.pass = pass, .f = f};
     if (count) revisit(&m);
     for (unsigned i = 0; i < count; i++) moved += visit_loop(&m, loops[i]);
     tile_pass_count(pass, "moved", moved);

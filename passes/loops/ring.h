@@ -49,8 +49,8 @@ bool ring_may_stay_pending(const ring *r, tile_op dot);
  * Call before ring_make_buffers, because copies then run one iteration less ahead. */
 unsigned ring_count_pending(ring *r);
 /* Makes these dots asynchronous: the end of an iteration waits for those of earlier iterations, and
- * `behind` for all. */
-void ring_make_pending(ring *r, tile_builder *behind, unsigned count);
+ * `after` for all. */
+void ring_make_pending(ring *r, tile_builder *after, unsigned count);
 /* Moves the free_shared of buffers out of the loop, to b. Buffers that the pass allocated get
  * one. */
 void ring_free_buffers(ring *r, tile_builder *b);

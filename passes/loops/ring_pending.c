@@ -104,7 +104,7 @@ static void wait_after(ring *r, tile_builder *b, unsigned carried) {
     tile_set_operand(f, tile_value_def(f, done), TILE_OPERAND_src, result); /* restored */
 }
 
-void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {
+void ring_make_pending(ring *r, tile_builder *after, unsigned count) {
     tile_function *f = r->f;
     tile_op loop = r->plan.loop;
     tile_region body = tile_op_region(f, loop, 0);
@@ -116,6 +116,6 @@ void ring_make_pending(ring *r, tile_builder *behind, unsigned count) {
         if (!dot.id || !warpgroup_uses_wgmma(f, dot)) continue;
         tile_op_set_flag(f, dot, TILE_ATTR_async);
         tile_carried_send(f, loop, 0, i, tile_build_dot_wait(&b, sent, tile_build_int(&b, count)));
-        wait_after(r, behind, i);
+        wait_after(r, after, i);
     }
 }

@@ -100,7 +100,7 @@
 typedef struct known {
     bool is_number;
     double number;
-    tile_value is_splat_of;
+    tile_value splat_of;
 } known;
 
 typedef struct masked_loop_skipper {
@@ -118,8 +118,8 @@ static known number(double value) {
     return (known){.is_number = true, .number = value};
 }
 
-static known is_splat_of(tile_value value) {
-    return (known){.is_splat_of = value};
+static known splat_of(tile_value value) {
+    return (known){.splat_of = value};
 }
 
 static bool is_number(known k, double value) {
@@ -127,22 +127,21 @@ static bool is_number(known k, double value) {
 }
 
 static bool are_same(known a, known b) {
-    return a.is_number ? is_number(b, a.number)
-                       : !b.is_number && a.is_splat_of.id == b.is_splat_of.id;
+    return a.is_number ? is_number(b, a.number) : !b.is_number && a.splat_of.id == b.splat_of.id;
 }
 
 /* A constant, even if it is a splat before the loop. */
 static known known_outside(const masked_loop_skipper *s, tile_value value) {
     const tile_value_data *data = tile_value_at(s->f, tile_repeated_value(s->f, value));
-    if (data->kind != TILE_VALUE_CONSTANT) return is_splat_of(value);
+    if (data->kind != TILE_VALUE_CONSTANT) return splat_of(value);
     if (data->expr->kind == TILE_EXPR_FLOAT) return number(data->expr->number);
     return data->expr->kind == TILE_EXPR_INT ? number((double)data->expr->integer)
-                                             : is_splat_of(value);
+                                             : splat_of(value);
 }
 
 static known known_of(const masked_loop_skipper *s, tile_value value) {
     const known *k = &s->known[value.id];
-    return k->is_number || k->is_splat_of.id ? *k : known_outside(s, value);
+    return k->is_number || k->splat_of.id ? *k : known_outside(s, value);
 }
 
 /* A factor of -inf must be positive: otherwise the product would not occur in a finite loop. */
@@ -192,7 +191,7 @@ static known combine(const masked_loop_skipper *s, tile_op op, known a, known ot
 
 /* The result of an operation that is not listed is unknown: it equals itself. */
 static known evaluate(const masked_loop_skipper *s, tile_op op) {
-    known itself = is_splat_of(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
+    known itself = splat_of(tile_op_result(s->f, op, 0)), from[3] = {itself, itself, itself};
     unsigned rows = tile_op_get_info(tile_op_opcode(s->f, op))->operand_count;
     for (unsigned i = 0; i < 3 && i < rows; i++) {
         const tile_values values = tile_op_segment(s->f, op, i);
@@ -241,7 +240,7 @@ static bool changes_nothing(const masked_loop_skipper *s, tile_value mask_value)
     s->known[mask_value.id] = number(0);
     TILE_FOR_EACH_OP (f, op, s->masked.body) {
         for (unsigned i = 1; i < tile_op_result_count(f, op); i++)
-            s->known[tile_op_result(f, op, i).id] = is_splat_of(tile_op_result(f, op, i));
+            s->known[tile_op_result(f, op, i).id] = splat_of(tile_op_result(f, op, i));
         if (!tile_op_result_count(f, op) || tile_op_result(f, op, 0).id == mask_value.id) continue;
         s->known[tile_op_result(f, op, 0).id] = evaluate(s, op);
     }
@@ -249,7 +248,7 @@ static bool changes_nothing(const masked_loop_skipper *s, tile_value mask_value)
     for (unsigned i = 0; i < tile_carried_count(f, s->loop); i++) {
         tile_value received = tile_carried_received(f, s->loop, 0, i);
         if (!is_scalar(s, received) &&
-            !are_same(known_of(s, tile_op_operand(f, yield, i)), is_splat_of(received)))
+            !are_same(known_of(s, tile_op_operand(f, yield, i)), splat_of(received)))
             return false;
     }
     return true;

@@ -88,7 +88,7 @@ typedef struct splitter {
 } splitter;
 
 /* Tracks whether there has been a dot, and whether sums are pending after op. */
-static void trace_mask(const tile_function *f, tile_op op, bool *product, bool *pending) {
+static void track_dots(const tile_function *f, tile_op op, bool *product, bool *pending) {
     *pending |= tile_op_has_attr(f, op, TILE_ATTR_async);
     *pending &= tile_op_opcode(f, op) != TILE_OP_dot_wait || !tile_waits_for_everything(f, op);
     *product |= tile_op_opcode(f, op) == TILE_OP_dot;
@@ -100,7 +100,7 @@ static bool may_split(const splitter *s) {
     if (!tile_value_is_int(s->f, tile_operand_step(s->f, s->loop), &step) || step <= 0)
         return false;
     TILE_FOR_EACH_OP (s->f, op, s->body) {
-        trace_mask(s->f, op, &product, &pending);
+        track_dots(s->f, op, &product, &pending);
     }
     return product && !pending;
 }
@@ -288,7 +288,7 @@ static long branch_before(const splitter *s) {
     tile_op next, op = tile_region_at(f, tile_op_at(f, s->loop)->parent)->first;
     for (; op.id && op.id != s->loop.id; op = next) {
         next = tile_op_at(f, op)->next;
-        trace_mask(f, op, &product, &pending);
+        track_dots(f, op, &product, &pending);
         if (!product || pending || tile_op_opcode(f, op) != TILE_OP_select ||
             !is_mask(s, tile_operand_condition(f, op), MASK_DEPTH))
             continue;

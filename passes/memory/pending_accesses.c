@@ -175,7 +175,7 @@ static bool is_fixed(const tile_function *f, tile_value value) {
 
 /* Whether the value is a loop's variable with a step of at least the extent and the same begin
  * whenever the loop runs. Two of its values are then equal, or at least the extent apart. */
-static bool skips_stages(const tile_function *f, tile_value value, int64_t extent) {
+static bool steps_by_extent(const tile_function *f, tile_value value, int64_t extent) {
     int64_t step;
     const tile_value_data *data = tile_value_at(f, value);
     if (data->kind != TILE_VALUE_REGION || data->index) return false;
@@ -187,14 +187,14 @@ static bool skips_stages(const tile_function *f, tile_value value, int64_t exten
 
 /* For accesses with same_threads in different iterations: their tiles are identical or disjoint, in
  * a view with contiguous rows. */
-static bool same_or_apart(const tile_function *f, const tile_access *a) {
+static bool equal_or_disjoint(const tile_function *f, const tile_access *a) {
     const tile_type *type = register_tile(f, a->op), *view = tile_value_type(f, a->memory);
     if (view->kind != TILE_TYPE_VIEW || view->has_strides || a->index_count < type->rank)
         return false;
     for (unsigned i = 0; i < a->index_count; i++) {
         unsigned first = a->index_count - type->rank;
         int64_t extent = i < first ? 1 : tile_type_dim(type, i - first);
-        if (!is_fixed(f, a->index[i]) && !skips_stages(f, a->index[i], extent)) return false;
+        if (!is_fixed(f, a->index[i]) && !steps_by_extent(f, a->index[i], extent)) return false;
     }
     return true;
 }
@@ -243,6 +243,6 @@ bool accesses_need_barrier(const tile_function *f, const uint32_t *uses,
         return false;
     if (access->shared) return shared_may_conflict(f, access, later);
     if (!tile_may_alias(f, access->memory, later->memory)) return false;
-    if (same_threads(f, access, later)) return earlier->stale && !same_or_apart(f, access);
+    if (same_threads(f, access, later)) return earlier->stale && !equal_or_disjoint(f, access);
     return earlier->stale || tile_stores_may_alias(f, access->op, later->op);
 }

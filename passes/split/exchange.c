@@ -59,7 +59,7 @@ static void store_parts(exchange *e, tile_builder *b) {
     }
 }
 
-static tile_value piece_of_block(exchange *e, tile_builder *b) {
+static tile_value share_of_block(exchange *e, tile_builder *b) {
     int64_t all = INT64_C(1) << 31, parts = 1, factor = e->s->factor;
     while (parts < factor) parts *= 2;
     int64_t share = all / parts, first = share * (parts - factor + 1);
@@ -101,7 +101,7 @@ static void make_exchange(split *s) {
     e.tiles = grid_count_tiles(&b, e.g.extent, 3);
     e.tile = grid_number_tile(&e.g, &b);
     e.words = split_zeroed_words(s, &b, e.tiles, "stored");
-    e.share = piece_of_block(&e, &b);
+    e.share = share_of_block(&e, &b);
     make_parts(&e, &b);
     store_parts(&e, &b);
     wait_for_parts(&e, &b);

@@ -56,14 +56,14 @@ static void signal_next(chain *c, tile_builder *b) {
 /* Blocks that take their parts by ticket share no copies, so a cluster is useless unless an
  * operation uses it. Copies that run ahead for the next tile would have to wait for the next
  * ticket. */
-static void keep_clauses(split *s) {
+static void drop_useless_clauses(split *s) {
     if (!tile_uses_cluster(s->f)) tile_function_set_cluster(s->f, 0, NULL);
     tile_function_set_persistent(s->f, false, NULL);
 }
 
 tile_status split_serial(split *s) {
     chain c = {.s = s};
-    keep_clauses(s);
+    drop_useless_clauses(s);
     c.totals = TILE_NEW_ARRAY(s->pass->scratch, tile_value, s->count + 1);
     tile_builder b = split_begin_tiles(s, "turns", &c.t);
     add_to_sums(&c, &b);

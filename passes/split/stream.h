@@ -24,7 +24,7 @@ typedef struct stream {
                                        number of members with one more */
     tile_value from, to;      /* iterations of this member, counted from the group's first tile */
     tile_value first, shared; /* its first tile in the group; its tile of this turn */
-    tile_value slice;         /* tiles with the same z; none if there is one z */
+    tile_value tiles_per_z;   /* tiles with the same z; none if there is one z */
     tile_value tile;          /* tile of this turn */
     tile_value low, high;     /* range of its iterations that this block runs */
     tile_value owner, last;   /* first and last member that run iterations of the tile */

@@ -194,7 +194,7 @@ static raster_order plan_order(stream *t, tile_builder *b) {
     int64_t group = 1;
     bool flat = tile_value_is(t->f, t->extent[2], 1);
     if (t->f->raster_group) tile_expr_is_int(t->f->raster_group, &group);
-    if (!flat) t->slice = tile_build_mul(b, t->extent[0], t->extent[1]);
+    if (!flat) t->tiles_per_z = tile_build_mul(b, t->extent[0], t->extent[1]);
     return raster_plan(b, t->f->raster, group, t->extent, true);
 }
 
@@ -227,9 +227,9 @@ static void find_tile(stream *t, tile_builder *b, const raster_order *order, til
     t->high = tile_build_select(b, alone, t->length, t->high);
     tile_value rest = t->tile;
     cluster[2] = zero;
-    if (t->slice.id) {
-        rest = tile_build_rem(b, t->tile, t->slice);
-        cluster[2] = inside(b, tile_build_div(b, t->tile, t->slice), t->extent[2]);
+    if (t->tiles_per_z.id) {
+        rest = tile_build_rem(b, t->tile, t->tiles_per_z);
+        cluster[2] = inside(b, tile_build_div(b, t->tile, t->tiles_per_z), t->extent[2]);
     }
     raster_tile(b, order, rest, cluster);
     for (unsigned d = 0; d < 2; d++) cluster[d] = inside(b, cluster[d], t->extent[d]);
@@ -281,8 +281,8 @@ tile_status split_stream_k(split *s) {
     t.end = bound(&t, &b, 1);
     t.step = bound(&t, &b, 2);
     const tile_expr *factor = tile_expr_int(s->context, s->factor);
-    const tile_expr *places = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
-    grid_launch(&t.g, count_all(&t), places, TILE_TOO_MANY_ITERATIONS);
+    const tile_expr *max_blocks = op_of(&t, TILE_OP_mul, tile_expr_num_sms(s->context), factor);
+    grid_launch(&t.g, count_all(&t), max_blocks, TILE_TOO_MANY_ITERATIONS);
     find_share(&t, &b);
     split_stream_scratch(&t, &b);
     /* 2. The loop over the block's tiles. */
