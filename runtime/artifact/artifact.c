@@ -1,4 +1,4 @@
-/* Artifacts, and their form outside of the process:
+/* Artifacts and their serialized form:
  *
  *   tile artifact 2                            the form's number
  *   compiler 62                                each part: its name, how many bytes, a line break,
