@@ -6,7 +6,7 @@
 #include "tile/artifact.h"
 
 typedef struct artifact_kernel {
-    tile_artifact_kernel parts; /* what the caller sees */
+    tile_artifact_kernel parts; /* the public part */
     tile_abi *abi;
 } artifact_kernel;
 

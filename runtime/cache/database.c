@@ -137,7 +137,7 @@ static void repair(tile_database *db, int result, bool was_writing) {
     case SQLITE_ERROR: /* a table is missing */ renew(db, why, true); break;
     case SQLITE_FULL:
     case SQLITE_READONLY: stop_writing(db, why); break;
-    default: /* SQLite has many more */
+    default: /* any other error */
         if (was_writing)
             stop_writing(db, why);
         else

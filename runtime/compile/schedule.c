@@ -1,4 +1,4 @@
-/* Where a kernel of a compute is requested: the pass `schedule` makes one or several of them. */
+/* Computes given where kernels are expected: the pass `schedule` makes kernels of them. */
 #include <string.h>
 
 #include "lib/ir/function.h"

@@ -64,7 +64,7 @@ tile_status tile_cuda_launch(cuda_device *d, const tile_launch *launch);
 /* Allocates the scratch memory that the launch needs. */
 tile_status tile_cuda_reserve(cuda_device *d, const tile_launch *launch);
 tile_status tile_cuda_is_capturing(cuda_device *d, CUstream stream, bool *capturing);
-/* time.c: the device's op. */
+/* time.c: the operation `time` of the device. */
 tile_status tile_cuda_time(cuda_device *d, const tile_timed *timed, double *seconds);
 void tile_cuda_free_timing(cuda_device *d);
 /* The PTX of the kernel that reads a buffer. Parameters: its address, its size in units of 16

@@ -4,9 +4,9 @@
 #include "lib/ops/gather.h"
 #include "runtime/model/work_scan.h"
 
-/* Instructions: of an integer division by a variable; of one whose quotient is known; of any other
- * operation; for each dim of the array a product, a sum and two comparisons; and for the copy
- * itself. */
+/* Instructions: DIVISION of integers by a variable, REMAINDER if the quotient is known, OTHER for
+ * any other operation. For each vector, OF_DIM per dim of the array (a product, a sum and two
+ * comparisons), and OF_COPY for the copy itself. */
 enum { DIVISION = 22, REMAINDER = 2, OTHER = 1, OF_DIM = 4, OF_COPY = 4, VECTOR = 16 /* bytes */ };
 
 enum { MAX_DIVISIONS = 32, DEEPEST = 64 };

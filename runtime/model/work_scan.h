@@ -13,7 +13,7 @@ typedef struct pipelined_scan {
     tile_loop_facts facts; /* facts.target is NULL if there is no such loop */
     bool roles;            /* so far, producer warps that only copy are possible */
     unsigned dots, copies;
-    unsigned row_dim; /* of the last dot's sums, whose extents follow */
+    unsigned row_dim; /* row dim of the last dot's sums, of extents `sums` */
     uint32_t sums[2];
 } pipelined_scan;
 

@@ -55,7 +55,7 @@ static bool is_element_value(tile_opcode opcode, unsigned operand, unsigned inde
     return carries_elements(opcode, operand) && (index == 0 || form == TILE_FORM_variadic);
 }
 
-/* Calls visit for all operands, and says whether each carries elements. */
+/* Calls visit for all operands. element: the operand carries elements. */
 typedef void (*visit_operand)(void *user, tile_value value, bool element);
 static void visit_operands(const tile_function *f, tile_op op, visit_operand visit, void *user) {
     tile_opcode opcode = tile_op_opcode(f, op);
@@ -348,7 +348,8 @@ static void propagate_load(cpu_decoder *d, tile_op op, uint32_t first) {
         propagate_move(d, op, first);
 }
 
-/* A store checks the poison of its elements itself, as it knows which of them are in bounds. */
+/* A store checks the poison of its elements itself, because only its handler determines which are
+ * in bounds. */
 static void propagate_store(cpu_decoder *d, tile_op op, uint32_t first) {
     bool shared = cpu_operand_type(d, op, TILE_OPERAND_dst)->kind == TILE_TYPE_SHARED;
     if (shared && tile_op_opcode(d->f, op) == TILE_OP_store)

@@ -361,7 +361,7 @@ CPU_HANDLER(cpu_run_atomic_global) {
     return cpu_yield_after_updates(run, agent, insn, o.changed);
 }
 
-/* Level 2: processes each element by itself, which may be outside of the view. */
+/* Level 2: updates elements one by one; each may be outside of the view. */
 CPU_HANDLER(cpu_run_atomic_lanes_view) {
     if (cpu_maybe_preempt(run, agent)) return CPU_PAUSE;
     uint64_t addresses[CPU_LANES] = {0};

@@ -139,8 +139,7 @@ static void note_missing(cpu_run *run, const cpu_cluster *cluster) {
     tile_arena_reset(&scratch);
 }
 
-/* Returns whether the agents wait for phases of barriers that nobody completes; none waits for the
- * cluster. */
+/* No agent waits for the cluster. Reports agents that wait for phases that are never completed. */
 static bool phases_are_stuck(cpu_run *run, const cpu_cluster *cluster) {
     bool first = true;
     for (unsigned b = 0; b < cluster->count; b++)

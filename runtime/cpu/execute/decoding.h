@@ -14,8 +14,9 @@ void cpu_decode_finite(cpu_decoder *d, tile_op yield, tile_value value);
 /* wgmma.c: the name to print after a '%' if either buffer is meant; NULL: there is none. */
 const char *cpu_operand_or_buffer_name(cpu_decoder *d, const char *lhs, const char *rhs);
 
-/* parallel.c: the extents, NULL after a report; an instruction that sets or counts the coordinates;
- * the elements of the results that the region yields; marks the last instruction, an access to an
+/* parallel.c. cpu_parallel_extents returns NULL after a report. cpu_enter_parallel completes an
+ * instruction that sets or advances the coordinates. cpu_put_elements stores the elements of the
+ * results that the region yields. cpu_claim_element marks the last instruction, an access to an
  * element of a view, as part of the open `parallel`, if any. */
 const int64_t *cpu_parallel_extents(cpu_decoder *d, tile_op op);
 void cpu_enter_parallel(cpu_decoder *d, tile_op op, cpu_insn *insn);

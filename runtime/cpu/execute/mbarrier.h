@@ -92,18 +92,18 @@ void cpu_report_phases(cpu_run *run, cpu_block *block, bool *first);
 
 /* In the background ----------------------------------------------------------------------------
  *
- * What an agent has started and does not wait for (copies) lands when nobody of the block can go on
- * otherwise, or at its end: as late as possible, so that what should have waited is found. */
+ * An asynchronous operation (a copy) lands only when no agent of the block can continue otherwise,
+ * or at the block's end. This is as late as possible, so that missing waits are found. */
 
-/* Does it, and frees data, which is one piece of memory; drops nothing else. False after a report.
- */
+/* Completes the operation and frees data, a single allocation; drops nothing else. False after a
+ * report. */
 typedef bool (*cpu_completion_function)(cpu_run *run, cpu_agent *agent, void *data,
                                         cpu_known *known);
-/* known: what is known to whom it tells; taken over, may be NULL. */
+/* known: the knowledge that the completion releases. It is taken over and may be NULL. */
 void cpu_start_flight(cpu_agent *agent, cpu_completion_function land, void *data, cpu_known *known);
-/* Lands the oldest one. False after a report; *landed: there was one. */
+/* Lands the oldest operation. False after a report; *landed: there was one. */
 bool cpu_complete_next_flight(cpu_run *run, cpu_block *block, bool *landed);
-/* After a fault: none of them will. */
+/* After a fault: drops all operations in flight. */
 void cpu_drop_flights(cpu_block *block);
 
 #endif

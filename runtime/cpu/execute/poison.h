@@ -35,7 +35,7 @@ struct cpu_poison {
     uint32_t plain_count, plain_bytes;
 };
 
-enum { CPU_MANY_ORIGINS = 255 /* stands for all origins without an own number */ };
+enum { CPU_MANY_ORIGINS = 255 /* all origins without their own number */ };
 
 /* poison.c */
 

@@ -246,8 +246,8 @@ static bool check_writes(walk *w, const cpu_cell *c, uint64_t address) {
 
 /* The async proxy --------------------------------------------------------------------------------
  *
- * Bulk copies reach global memory through it. What threads have written there in this launch is not
- * shown to it by any fence that there is; launches are. */
+ * Bulk copies access global memory through it. No fence makes writes of this launch's threads
+ * visible to it; only the end of a launch does. */
 
 static bool is_bulk(const cpu_insn *insn) {
     return insn->opcode == TILE_OP_tma_load || insn->opcode == TILE_OP_bulk_load ||
