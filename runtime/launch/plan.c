@@ -156,8 +156,7 @@ typedef struct run {
     void *stream;
     tile_argument scratch[MAX_SCRATCH];
     bool launched; /* the preceding step launched blocks; there is no overlap with an empty grid */
-    tile_buffer *own[MAX_SCRATCH]; /* CPU: each scratch view has its own buffer, so an access cannot
-                                      reach another one */
+    tile_buffer *own[MAX_SCRATCH]; /* CPU: a buffer each, so an access cannot reach another one */
 } run;
 
 static bool fail(const run *r, tile_loc loc, const char *what) {

@@ -10,7 +10,7 @@
 /* Properties of a value's elements besides their numbers. Each is an array of doubles, or
  * absent. */
 typedef enum plane_kind {
-    PLANE_LOW, /* the lower bound of a correct kernel's number; absent: the number is exact */
+    PLANE_LOW, /* lower bound of a correct kernel's number; absent: equal to level 1's */
     PLANE_HIGH,
     PLANE_HIDDEN, /* 1: a mask hides the element; absent: no element is hidden */
     PLANE_COUNT

@@ -89,8 +89,8 @@ static void follow_moved(evaluation *e, tile_op op) {
 
 /* Masks ---------------------------------------------------------------------------------------- */
 
-/* Returns whether the result is hidden if this operand is. It is for operand 0, and for mul for
- * each operand, until the value becomes a weight of a product. */
+/* Returns whether the result is hidden if this operand is: operand 0 of these operations, or any
+ * operand of mul. Hidden elements are followed until they are weights of a product. */
 static bool keeps_hidden(tile_opcode opcode, unsigned operand) {
     static const tile_opcode keepers[] = {TILE_OP_exp, TILE_OP_exp2, TILE_OP_sub,  TILE_OP_mul,
                                           TILE_OP_div, TILE_OP_cast, TILE_OP_splat};

@@ -248,7 +248,7 @@ void cpu_decode_mixed(cpu_decoder *d, tile_op op, void (*decode)(cpu_decoder *, 
     if (meets) add_join(d, op);
     if (opcode == TILE_OP_sync && !tile_op_operand_count(d->f, op)) return;
     if (opcode == TILE_OP_alloc_barrier && d->mixed->stream == WARPS)
-        cpu_decode_alloc_shared(d, op); /* the block's agent initialises them */
+        cpu_decode_alloc_shared(d, op); /* the block's agent initializes them */
     else if (streams & d->mixed->stream)
         decode(d, op);
     if (opcode == TILE_OP_from_fragment || opcode == TILE_OP_to_fragment) add_join(d, op);
