@@ -1,4 +1,4 @@
-/* What ptxas and nvdisasm say of a kernel. */
+/* What ptxas and nvdisasm report about a kernel. */
 #include "tile/inspect.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static bool check(tile_context *context, const tile_blob *ptx, const tile_target
 
 /* Resources ------------------------------------------------------------------------------------ */
 
-/* The number before these words, 0 if they are not there: "168 registers", "16 bytes smem". */
+/* The number before these words, 0 if the text does not have them: "168 registers", "16 bytes
+ * smem". */
 static unsigned number_before(const char *text, const char *words) {
     const char *at = strstr(text, words);
     if (!at) return 0;
@@ -30,7 +31,7 @@ static unsigned number_before(const char *text, const char *words) {
     return (unsigned)strtoul(at, NULL, 10);
 }
 
-/* What -v says; all numbers stand before their words. False without registers. */
+/* Reads the output of -v, where each number precedes its words. False if it has no registers. */
 static bool read_verbose(const char *text, tile_resources *out) {
     out->registers = number_before(text, " registers");
     out->stack_bytes = number_before(text, " bytes stack frame");
@@ -166,7 +167,7 @@ tile_status tile_disassemble(tile_context *context, const tile_blob *ptx, const 
 
 /* Comments ------------------------------------------------------------------------------------- */
 
-/* What there is to say of the code has been said when it was made. */
+/* Diagnostics about the code were reported when it was built. */
 static tile_status disassemble_quietly(const tile_dump_options *options, tile_blob *marked) {
     tile_context *context = tile_function_context(options->kernel);
     tile_blob sass;

@@ -1,4 +1,4 @@
-/* What all devices have in common beside kernels: what they say of themselves, and buffers. */
+/* What all devices share besides kernels: their properties, and buffers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* Each thread has a context, a module parsed from the task's text, and a device that runs nothing
- * (dry.c): what it makes of a kernel for these arguments lies in the store under the keys by which
- * the device that runs it will look. LLVM runs in the thread; ptxas is a process, for which the
- * thread waits. */
+/* Each thread has its own context, a module parsed from the task's text, and a device that runs
+ * nothing (dry.c). It stores the artifacts for a kernel and these arguments under the keys that the
+ * running device will look up. LLVM runs in the thread; ptxas is a process for which the thread
+ * waits. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/tune/build.h"
 
@@ -24,23 +24,23 @@ struct tune_builder {
     tile_store *store;
     tune_point *points;
     size_t count;
-    pthread_mutex_t lock; /* of what follows, and of the points' `build` */
+    pthread_mutex_t lock; /* protects the following members and `build` of the points */
     pthread_cond_t changed;
-    size_t next; /* to be built */
+    size_t next; /* index of the next point to build */
     size_t built, taken;
-    bool *given; /* out, by tune_builder_next */
+    bool *given; /* points that tune_builder_next has returned */
     bool stop;
     unsigned thread_count;
     pthread_t threads[MAX_JOBS];
 };
 
-/* A thread's own. */
+/* The data of one thread. */
 typedef struct bench {
     tune_builder *b;
     tile_context *context;
     tile_module *module;
     tile_dry_device device;
-    tile_arena *arena; /* the point's that is being built */
+    tile_arena *arena; /* of the point that is being built */
     const char *message;
 } bench;
 
@@ -65,7 +65,7 @@ static unsigned make_bindings(const bench *w, const tune_point *point, tile_bind
     return count;
 }
 
-/* Memory of no extent that anybody looks at. */
+/* Prepares launches with memory that is never accessed, so its extents do not matter. */
 static tile_status prepare(bench *w, tile_kernel *kernel, const int64_t *sizes) {
     const tune_task *task = w->b->task;
     const tile_function *f = tile_module_find(w->module, task->kernel);
@@ -87,7 +87,7 @@ static tile_status build(bench *w, tune_point *point) {
     const tune_task *task = w->b->task;
     int64_t sizes[TILE_MAX_ARGUMENTS];
     tile_kernel *kernel = NULL;
-    if (!w->module) return TILE_FAILED; /* what was printed does not parse: a bug of ours */
+    if (!w->module) return TILE_FAILED; /* the printed module does not parse: a bug in Tile */
     tile_binding *bindings = TILE_NEW_ARRAY(&point->arena, tile_binding,
                                             point->c.binding_count + task->argument_count + 1u);
     unsigned count = make_bindings(w, point, bindings, &point->arena);

@@ -1,6 +1,6 @@
-/* `uniform`: the lanes of a warp are compared when they reach it, warps with whichever of them
- * came first the same number of times. Under control flow that warps leave separately that number
- * tells nothing; assign-layouts refuses it there. */
+/* `uniform`: the values of a warp's lanes are compared when they reach it. Warps are compared with
+ * the first warp that reached it the same number of times. Under divergent control flow this count
+ * is meaningless, so assign-layouts rejects it there. */
 #include <stdio.h>
 #include <string.h>
 
