@@ -203,7 +203,7 @@ static void collect_ranges(cpu_run *run, const tile_device *device) {
                                                       .end = buffer->address + buffer->bytes,
                                                       .name = argument_of(run, buffer),
                                                       .is_scratch = buffer->of_plan,
-                                                      .followed = buffer->written ? buffer : NULL};
+                                                      .tracked = buffer->written ? buffer : NULL};
     for (unsigned i = 0; i < run->program->scratch_count; i++) {
         const cpu_scratch *scratch = &run->program->scratch[i];
         uint64_t begin = (uint64_t)(uintptr_t)run->scratch[i];
@@ -364,7 +364,7 @@ tile_status tile_device_create_cpu(tile_context *context, const tile_device_opti
                  .level = level,
                  .tuned = taken.tuned,
                  .num_sms = taken.sms ? taken.sms : DEFAULT_SMS,
-                 .follows = true,
+                 .tracks_writes = true,
                  .is_faithful = taken.target != NULL},
         .seed = taken.seed,
         .host_math = taken.host_math,

@@ -125,7 +125,7 @@ struct tile_device {
     const char *pipeline; /* the pipeline that lowers to this level; NULL: the default */
     unsigned num_sms;     /* multiprocessors */
     bool stamps;          /* code is compiled with stamps (lib/codegen/stamps.h) */
-    bool follows;         /* CPU: tracks uninitialized bytes of buffers (tile_buffer.written) */
+    bool tracks_writes;   /* CPU: tracks uninitialized bytes of buffers (tile_buffer.written) */
     bool is_faithful;     /* CPU: rejects what code for the target could not do */
     tile_cpu_counts counts;
     tile_host_table *_Atomic tables[1 << TILE_TABLE_HEAD_BITS]; /* hashed by their key */

@@ -74,10 +74,10 @@ static tile_status open_kernel(tile_kernel *kernel, const tile_function *functio
         function = tile_module_find(kernel->module, kernel->name);
     }
     status = set_bindings(kernel, bindings, binding_count);
-    kernel->chooses = status == TILE_OK && has_choice(function, bindings, binding_count);
-    kernel->asks = kernel->chooses && tile_needs_sizes(function);
-    kernel->picks = kernel->chooses ||
-                    (status == TILE_OK && !binding_count && tile_has_tuned_split(device, function));
+    kernel->has_open_tune = status == TILE_OK && has_choice(function, bindings, binding_count);
+    kernel->needs_sizes = kernel->has_open_tune && tile_needs_sizes(function);
+    kernel->has_bucket_points = kernel->has_open_tune || (status == TILE_OK && !binding_count &&
+                                                          tile_has_tuned_split(device, function));
     if (status != TILE_OK || tile_kernel_looks_up(kernel)) return status;
     status = tile_take_first(kernel, &first);
     if (status == TILE_UNSUPPORTED && binding_count && !device->store) /* not while tuning */
@@ -405,7 +405,7 @@ tile_status tile_kernel_set_point(tile_kernel *kernel, const tile_argument *argu
     TILE_GUARD(kernel ? kernel->device->context : NULL, TILE_OUT_OF_MEMORY)
     tile_status status = check_count(kernel, arguments, count);
     if (status != TILE_OK) return status;
-    if (!kernel->picks) {
+    if (!kernel->has_bucket_points) {
         tile_report(kernel->device->context, TILE_ERROR, no_location,
                     "@%s was made with all that 'tune' names bound, or has no 'tune', and has no "
                     "other point",

@@ -34,18 +34,20 @@ struct tile_kernel {
     tile_module *module; /* not instantiated: variants are cloned from it */
     const char *name;
     tile_arena arena;
-    tile_abi *head; /* the abi of an empty kernel with the same arguments */
-    bool chooses;   /* its bindings leave some `tune` parameters open */
-    bool picks;     /* `chooses`, or it has tuned splits: each launch uses its bucket's point */
-    bool asks;      /* it chooses, and the set of points depends on sizes (tile_needs_sizes) */
+    tile_abi *head;         /* the abi of an empty kernel with the same arguments */
+    bool has_open_tune;     /* its bindings leave some `tune` parameters open */
+    bool has_bucket_points; /* `has_open_tune`, or it has tuned splits: each launch uses its
+                               bucket's point */
+    bool needs_sizes; /* has_open_tune, and the set of points depends on sizes (tile_needs_sizes) */
     const tile_binding *bindings; /* the bindings that it was created with */
     unsigned binding_count;
     kernel_point *points;
     /* A set of arguments: those {const} arguments whose values no binding sets. Each launch uses
      * the point that was made for their values. */
     tile_arg_set constants;
-    /* The point of these bindings. If the kernel picks: the point of all buckets that have no own
-     * point. NULL: not compiled yet, if each bucket may have its own (tile_take_first). */
+    /* The point of these bindings. If has_bucket_points is set: the point of all buckets that
+     * have no own point. NULL: not compiled yet, if each bucket may have its own (tile_take_first).
+     */
     kernel_point *_Atomic first;
     kernel_bucket *_Atomic buckets[1 << TILE_BUCKET_HEAD_BITS];
     _Atomic bool has_exact; /* some buckets have is_exact */

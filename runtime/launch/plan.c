@@ -333,9 +333,8 @@ static void report_otherwise(const run *r, const tile_step *step, int64_t room) 
 }
 
 /* Not all blocks can run at the same time: launches the step's fallback instead. */
-static tile_status run_otherwise(const run *r, const tile_step *step,
-                                 const tile_argument *arguments, tile_step_launch *how,
-                                 tile_step_mode mode) {
+static tile_status run_fallback(const run *r, const tile_step *step, const tile_argument *arguments,
+                                tile_step_launch *how, tile_step_mode mode) {
     tile_kernel *kernel;
     if (step->otherwise < 0) return reject(r, step, how->room);
     report_otherwise(r, step, how->room);
@@ -356,7 +355,7 @@ static tile_status take_launch(run *r, const tile_step *step, tile_step_mode mod
         if (!take_given(r, step->loc, &step->given[i], &arguments[i])) return TILE_INVALID;
     tile_status status = tile_kernel_take_step(r->plan->kernels[step->kernel], arguments,
                                                step->given_count, &how, mode);
-    if (status == TILE_OK && how.refused) status = run_otherwise(r, step, arguments, &how, mode);
+    if (status == TILE_OK && how.refused) status = run_fallback(r, step, arguments, &how, mode);
     r->launched = how.launched;
     return status;
 }

@@ -117,9 +117,9 @@ static unsigned make_key(const tile_kernel *kernel, const tile_argument *argumen
         const tile_type *type = tile_abi_arg_at(kernel->head, i)->type;
         bool counts = type->kind == TILE_TYPE_SCALAR && !tile_scalar_is_floating(type->scalar);
         bool as_it_is = is_constant(kernel, i) || (counts && exact);
-        key[i] = as_it_is                  ? arguments[i].integer
-                 : counts && kernel->picks ? tile_bucket(arguments[i].integer)
-                                           : 0;
+        key[i] = as_it_is                              ? arguments[i].integer
+                 : counts && kernel->has_bucket_points ? tile_bucket(arguments[i].integer)
+                                                       : 0;
         hash = (hash ^ (uint64_t)key[i]) * UINT64_C(0x9e3779b97f4a7c15);
     }
     return (unsigned)(hash >> (64 - TILE_BUCKET_HEAD_BITS));
@@ -161,12 +161,12 @@ static kernel_bucket *add_bucket(tile_kernel *kernel, const tile_argument *argum
 
 /* The model needs the clock of a GPU. On a CPU device all points are equal. */
 static bool has_model(const tile_kernel *kernel) {
-    return kernel->chooses && kernel->device->clock;
+    return kernel->has_open_tune && kernel->device->clock;
 }
 
 /* Only kernels without bindings have tuned points. */
 static bool is_tuned(const tile_kernel *kernel) {
-    return kernel->picks && !kernel->binding_count;
+    return kernel->has_bucket_points && !kernel->binding_count;
 }
 
 bool tile_kernel_looks_up(const tile_kernel *kernel) {
@@ -176,10 +176,10 @@ bool tile_kernel_looks_up(const tile_kernel *kernel) {
 
 kernel_point *tile_find_point(tile_kernel *kernel, const tile_argument *arguments, unsigned count) {
     bool constants = !tile_arg_set_is_empty(&kernel->constants);
-    if (!kernel->picks && !constants) return kernel->first;
+    if (!kernel->has_bucket_points && !constants) return kernel->first;
     const kernel_bucket *bucket = find_either(kernel, arguments, count);
     if (bucket) return atomic_load_explicit(&bucket->point, memory_order_acquire);
-    return constants || kernel->asks || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
+    return constants || kernel->needs_sizes || tile_kernel_looks_up(kernel) ? NULL : kernel->first;
 }
 
 /* Compiles the point of a bucket and then adds the bucket. */
@@ -215,7 +215,7 @@ static void add_tuned(const tile_point_key *key, const tile_tuned_point *tuned, 
     kernel_bucket bucket = {.point = NULL};
     bucket.bindings = tile_read_bindings(tuned->bindings, &kernel->arena, &bucket.binding_count);
     /* A point without bindings is valid only without `tune`: the kernel was faster unsplit. */
-    if (!bucket.bindings || (!bucket.binding_count && kernel->chooses)) return;
+    if (!bucket.bindings || (!bucket.binding_count && kernel->has_open_tune)) return;
     if (!find_bucket(kernel, l->arguments, l->count, false))
         add_bucket(kernel, l->arguments, l->count, bucket);
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
@@ -308,7 +308,7 @@ static tile_status add_sized(tile_kernel *kernel, const tile_argument *arguments
     const tile_function *f = tile_module_find(kernel->module, kernel->name);
     sized_search s = {kernel, arguments, count, 0, NULL, TILE_UNAVAILABLE};
     tile_diversion to;
-    if (!kernel->asks) return TILE_UNAVAILABLE;
+    if (!kernel->needs_sizes) return TILE_UNAVAILABLE;
     for (unsigned i = 0; i < count; i++) sizes[i] = arguments[i].integer;
     to = tile_context_divert(kernel->device->context, pass_remarks, &to);
     const tile_pass_option *given =

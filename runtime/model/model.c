@@ -154,7 +154,7 @@ static void distribute_iterations(point_estimate *s) {
     s->rounds = share * w->rounds;
 #define SUM(cost) .cost = s->each * once->cost + share * loop->cost
     s->cost = (tune_cost){SUM(operations), SUM(wgmma),  SUM(reads),           SUM(loaded),
-                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(again),
+                          SUM(crossing),   SUM(shared), SUM(shared_crossing), SUM(reloaded_bytes),
                           SUM(outside),    SUM(stored), SUM(arithmetic),      SUM(indexing)};
 #undef SUM
 }
@@ -297,7 +297,7 @@ static double time_blocks(const point_estimate *s, double each, double resident)
 
 /* Time of memory traffic: each array once, and the data evicted from the L2 once more. */
 static double time_memory(const point_estimate *s) {
-    return (s->w->arrays + evicted_share * s->blocks * s->cost.again) / s->m->bandwidth;
+    return (s->w->arrays + evicted_share * s->blocks * s->cost.reloaded_bytes) / s->m->bandwidth;
 }
 
 /* The exposed time of storing tiles: none if other warpgroups or blocks compute meanwhile. */

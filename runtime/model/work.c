@@ -91,12 +91,12 @@ static void end_pipelined(scan *s) {
                                           .warps = consumer_warps(s),
                                           .alone = true,
                                           .bytes = s->alive,
-                                          .stage = s->beside};
+                                          .stage = s->prologue_bytes};
     s->w->may_have_roles = s->loop.roles && s->loop.dots && s->loop.copies;
     s->last = s->loop;
     if (s->w->may_have_roles && s->w->persistent && !s->w->ping_pong_fits &&
         tile_choose_outer_ring_stages(&copies) > 1)
-        scan_take_shared(s, (double)s->beside);
+        scan_take_shared(s, (double)s->prologue_bytes);
 }
 
 static void scan_loop(scan *s, tile_op id, const tile_op_data *op, double times) {
@@ -201,8 +201,8 @@ static void add_store(scan *s, const tile_op_data *op, double times) {
     if (query.dims[0] == s->last.sums[0] && query.dims[1] == s->last.sums[1])
         query.row_dim = s->last.row_dim;
     if (s->w->cooperative_3) query.dims[query.row_dim] /= TILE_COOPERATIVE_3;
-    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->box)
-        s->w->box = ring.bytes;
+    if (tile_choose_store_ring(s->target, &query, &ring) && ring.bytes > s->w->store_ring_bytes)
+        s->w->store_ring_bytes = ring.bytes;
 }
 
 static void add_load(scan *s, tile_op id, const tile_op_data *op, double times) {
@@ -391,7 +391,7 @@ tune_passes tune_expect_passes(const tune_work *w, tile_strategy strategy) {
     made.cooperative_3 = w->cooperative_3 && made.roles && !strategy;
     /* The ring cannot reuse other shared memory. */
     if (made.roles && (made.persistent || strategy == TILE_STRATEGY_stream_k))
-        made.shared += w->box;
+        made.shared += w->store_ring_bytes;
     return made;
 }
 

@@ -16,11 +16,12 @@ typedef struct tune_cost {
     double crossing;   /* of these, bytes of rows that cross an L2 line */
     double shared;     /* of `loaded`, what other blocks of the cluster can multicast, with roles */
     double shared_crossing; /* likewise of `crossing` */
-    double again;      /* of `loaded`, what other blocks read after it was evicted from the L2 */
-    double outside;    /* bytes of tiles outside of the arrays: filling in zeros takes time */
-    double stored;     /* bytes */
-    double arithmetic; /* instructions in loops, without products and copies */
-    double indexing;   /* instructions in loops that compute the addresses of gathered copies */
+    double
+        reloaded_bytes; /* of `loaded`, what other blocks read after it was evicted from the L2 */
+    double outside;     /* bytes of tiles outside of the arrays: filling in zeros takes time */
+    double stored;      /* bytes */
+    double arithmetic;  /* instructions in loops, without products and copies */
+    double indexing;    /* instructions in loops that compute the addresses of gathered copies */
 } tune_cost;
 
 typedef struct tune_work {
@@ -36,8 +37,8 @@ typedef struct tune_work {
     double arrays;      /* bytes of the arguments that are accessed */
     double accumulator; /* bytes of the largest accumulator */
     int64_t shared;     /* maximum bytes live at once, for any kernel */
-    int64_t box;        /* additional bytes if tiles are stored during the next tile's products; 0:
-                         * not possible, or no stores */
+    int64_t store_ring_bytes; /* additional bytes if tiles are stored during the next tile's
+                               * products; 0: not possible, or no stores */
     int64_t grid[3];
     int64_t cluster;    /* blocks */
     int64_t semaphores; /* on which blocks wait in order; 0: none */

@@ -105,7 +105,7 @@ static void note_hint(scan *s, tile_op id, const tile_op_data *op, double bytes)
     for (unsigned i = 1; i < op->segment[0]; i++) depends |= s->places[op->operands[i].id];
     for (unsigned d = 1; d < s->f->grid_rank; d++)
         if (!(depends >> d & 1)) readers *= (double)s->w->grid[d];
-    s->cost->again += bytes * (1 - 1 / readers);
+    s->cost->reloaded_bytes += bytes * (1 - 1 / readers);
 }
 
 void scan_add_load(scan *s, tile_op id, const tile_op_data *op, const tile_type *tile,
@@ -154,7 +154,8 @@ void scan_add_copy(scan *s, tile_op id, const tile_op_data *op, double times, in
     s->along[buffer.id] = (uint8_t)scan_along(s, op->operands[0], to->rank);
     s->rounded[buffer.id] |=
         ahead && scan_scalar_of(s, from) == TILE_f32 && scan_scalar_of(s, to) == TILE_tf32;
-    if (tile_precedes_pipelined(s->f, id)) s->beside += scan_whole_bytes(scan_bytes_of(s, to));
+    if (tile_precedes_pipelined(s->f, id))
+        s->prologue_bytes += scan_whole_bytes(scan_bytes_of(s, to));
     note_copy(s, id);
     scan_add_load(s, id, op, to, times);
     double others = 1 - 1 / (double)sharers_of(s, op->operands, op->segment[0]);

@@ -34,7 +34,7 @@ typedef struct scan {
     tune_work *w;
     tune_cost *cost;           /* where costs are added now */
     int64_t alive;             /* bytes of shared memory that are live */
-    int64_t beside;            /* bytes that are copied before the `pipelined` loop */
+    int64_t prologue_bytes;    /* bytes that are copied before the `pipelined` loop */
     double copied;             /* bytes that the body of the innermost loop has copied so far */
     pipelined_scan loop, last; /* the current one, and the last one that ended */
     unsigned loops;            /* number of `pipelined` loops so far */

@@ -141,7 +141,7 @@ static size_t count_hidden(const matrix *weights, walk w, size_t key) {
     return count;
 }
 
-static void forget(matrix *x, size_t i) {
+static void zero_element(matrix *x, size_t i) {
     x->data[i] = 0;
     if (!x->planes[PLANE_LOW]) return;
     x->planes[PLANE_LOW][i] = x->planes[PLANE_HIGH][i] = 0;
@@ -149,13 +149,13 @@ static void forget(matrix *x, size_t i) {
 
 /* Handles one key. `others` is the other operand. `result` finds an element of the product from a
  * line of the weights and a line of the others. */
-static void hide_key(product *p, const matrix *weights, walk w, matrix *others, walk o, walk result,
-                     size_t key) {
+static void apply_hidden_key(product *p, const matrix *weights, walk w, matrix *others, walk o,
+                             walk result, size_t key) {
     size_t hidden = count_hidden(weights, w, key);
     for (size_t j = 0; hidden && j < o.lines; j++) {
         size_t at = key * o.key_step + j * o.line_step;
         if (isfinite(others->data[at])) continue;
-        if (hidden == w.lines) forget(others, at);
+        if (hidden == w.lines) zero_element(others, at);
         for (size_t i = 0; hidden < w.lines && i < w.lines; i++)
             if (is_hidden(weights, key * w.key_step + i * w.line_step))
                 p->unspecified[i * result.key_step + j * result.line_step] = 1;
@@ -167,7 +167,7 @@ static bool hide_of(product *p, const matrix *weights, walk w, matrix *others, w
     if (!weights->planes[PLANE_HIDDEN] || !has_unfinite(others)) return true;
     if (!p->unspecified) p->unspecified = calloc(p->m * p->n + 1, 1);
     for (size_t key = 0; p->unspecified && key < p->k; key++)
-        hide_key(p, weights, w, others, o, result, key);
+        apply_hidden_key(p, weights, w, others, o, result, key);
     return p->unspecified != NULL;
 }
 

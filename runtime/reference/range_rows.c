@@ -178,20 +178,20 @@ void evaluation_range_scan(evaluation *e, tile_op op) {
 }
 
 /* The candidates for the largest element; with a sign of -1, for the smallest one. */
-typedef struct contest {
+typedef struct argmax_candidates {
     tile_interval best;
     size_t first, last;
     bool certain; /* all candidates are the same number */
-} contest;
+} argmax_candidates;
 
 static tile_interval turn(tile_interval r, double sign) {
     return sign > 0 ? r : (tile_interval){-r.high, -r.low};
 }
 
 /* False if an element may be NaN or anything. */
-static bool hold(const evaluation *e, uint32_t from, const tile_rows *rows, size_t first,
-                 double sign, contest *c) {
-    *c = (contest){.best = range_point(-INFINITY), .certain = true};
+static bool find_candidates(const evaluation *e, uint32_t from, const tile_rows *rows, size_t first,
+                            double sign, argmax_candidates *c) {
+    *c = (argmax_candidates){.best = range_point(-INFINITY), .certain = true};
     for (size_t i = 0; i < rows->extent; i++) {
         tile_interval x = turn(evaluation_range(e, from, first + i * rows->inner), sign);
         if (isnan(x.low)) return false;
@@ -217,9 +217,9 @@ void evaluation_range_reduce_arg(evaluation *e, tile_op op) {
     if (!compare_range(e, op, false, &rows) || !open(e, best, &to) || !open(e, place, &places))
         return;
     for (size_t row = 0; row < rows.outer * rows.inner; row++) {
-        contest c;
+        argmax_candidates c;
         tile_interval where = {0, rows.extent ? (double)rows.extent - 1 : 0};
-        bool numbers = hold(e, from, &rows, tile_row_begin(&rows, row), sign, &c);
+        bool numbers = find_candidates(e, from, &rows, tile_row_begin(&rows, row), sign, &c);
         if (numbers && rows.extent)
             where = c.certain ? range_point((double)c.first)
                               : (tile_interval){(double)c.first, (double)c.last};

@@ -35,23 +35,23 @@ struct tune_builder {
 };
 
 /* The data of one thread. */
-typedef struct bench {
+typedef struct build_thread {
     tune_builder *b;
     tile_context *context;
     tile_module *module;
     tile_dry_device device;
     tile_arena *arena; /* of the point that is being built */
     const char *message;
-} bench;
+} build_thread;
 
 static void take_message(const tile_diagnostic *d, void *user) {
-    bench *w = user;
+    build_thread *w = user;
     if (d->severity == TILE_ERROR && !w->message)
         w->message = tile_arena_string(w->arena, d->message, strlen(d->message));
 }
 
 /* The point's bindings, and the values of {const} arguments. */
-static unsigned make_bindings(const bench *w, const tune_point *point, tile_binding *to,
+static unsigned make_bindings(const build_thread *w, const tune_point *point, tile_binding *to,
                               tile_arena *arena) {
     const tune_task *task = w->b->task;
     const tile_function *f = tile_module_find(w->module, task->kernel);
@@ -66,7 +66,7 @@ static unsigned make_bindings(const bench *w, const tune_point *point, tile_bind
 }
 
 /* Prepares launches with memory that is never accessed, so its extents do not matter. */
-static tile_status prepare(bench *w, tile_kernel *kernel, const int64_t *sizes) {
+static tile_status prepare(build_thread *w, tile_kernel *kernel, const int64_t *sizes) {
     const tune_task *task = w->b->task;
     const tile_function *f = tile_module_find(w->module, task->kernel);
     tile_argument arguments[TILE_MAX_ARGUMENTS];
@@ -83,7 +83,7 @@ static tile_status prepare(bench *w, tile_kernel *kernel, const int64_t *sizes) 
     return status;
 }
 
-static tile_status build(bench *w, tune_point *point) {
+static tile_status build(build_thread *w, tune_point *point) {
     const tune_task *task = w->b->task;
     int64_t sizes[TILE_MAX_ARGUMENTS];
     tile_kernel *kernel = NULL;
@@ -101,7 +101,7 @@ static tile_status build(bench *w, tune_point *point) {
     return status;
 }
 
-static void build_point(bench *w, tune_point *point) {
+static void build_point(build_thread *w, tune_point *point) {
     double start = tile_seconds_now();
     w->arena = point->log.arena = &point->arena;
     w->message = NULL;
@@ -126,7 +126,7 @@ static tune_point *take_work(tune_builder *b) {
 
 static void *work(void *user) {
     tune_builder *b = user;
-    bench w = {.b = b, .context = tile_context_create()};
+    build_thread w = {.b = b, .context = tile_context_create()};
     tune_point *point;
     w.module = tile_module_parse(w.context, "tune", b->task->text, strlen(b->task->text));
     tile_context_set_sink(w.context, take_message, &w);

@@ -174,7 +174,7 @@ static facts expect(const run *r, const tile_bound_params *point) {
                                                 : 1,
                    .stages = w.depth > 1 ? (unsigned)w.depth : 1,
                    .ring = !keeps       ? NOT_ASKED
-                           : made.roles ? w.box
+                           : made.roles ? w.store_ring_bytes
                                         : 0};
 }
 

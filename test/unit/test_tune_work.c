@@ -71,7 +71,7 @@ Test(tune_work, a_block_does_its_tile) {
     cr_expect_eq(w.in_flight, 2.0 * (128 + 256) * 64);
     cr_expect_eq(w.depth, 3);
     cr_expect_eq(w.shared, 3 * 2 * (128 + 256) * 64);
-    cr_expect(w.box > 0 && w.box <= 2 * 128 * 256);
+    cr_expect(w.store_ring_bytes > 0 && w.store_ring_bytes <= 2 * 128 * 256);
     cr_expect_eq(w.arrays, 2.0 * (4096 * 1000 + 1000 * 2048 + 4096 * 2048));
     cr_expect(w.grid[0] == 32 && w.grid[1] == 8 && w.grid[2] == 1 && w.warps == 8);
     cr_expect(w.persistent && w.may_have_roles && !w.ping_pong && !w.semaphores);
@@ -200,7 +200,7 @@ Test(tune_work, what_the_l2_gives_up_is_read_again) {
             const int64_t sizes[4] = {m, 4096, 1024};
             fixture x;
             read_text(&x, stream, options, 2, sizes);
-            cr_expect_eq(x.work.once.again, h || m == 16 ? 0 : 2.0 * 64 * 1024 * 3 / 4,
+            cr_expect_eq(x.work.once.reloaded_bytes, h || m == 16 ? 0 : 2.0 * 64 * 1024 * 3 / 4,
                          "%s, %lld rows", hints[h], (long long)m);
             close_point(&x);
         }
@@ -329,7 +329,7 @@ Test(tune_work, three_groups_share_the_sums) {
         const char *why;
         read_text(&x, text, options, sizeof options / sizeof *options, sizes);
         cr_expect(x.work.cooperative_3 && x.work.may_have_roles && x.work.warps == 8);
-        cr_expect_eq(x.work.box, 3 * 2 * 64 * 64); /* one stage for each group */
+        cr_expect_eq(x.work.store_ring_bytes, 3 * 2 * 64 * 64); /* one stage for each group */
         const tile_device device = {.target = tile_target_find("sm_90a")};
         tune_model *model = tune_model_create(&device, x.f, sizes, &x.text.arena);
         double seconds = tune_model_estimate(model, &x.point, NULL, &why);

@@ -57,8 +57,8 @@ static void synchronize(cpu_run *run, cpu_block *block, uint64_t agents, cpu_kno
         cpu_agent *agent = &block->agents[a];
         if (!(agents >> a & 1)) continue;
         cpu_clock_acquire(&agent->clock, arrived);
-        agent->since = agent->clock.time;
-        agent->touched = 0;
+        agent->last_sync_time = agent->clock.time;
+        agent->accessed_lanes = 0;
     }
     if (count == run->program->agents) block->settled = clocks[0]->time - 1;
 }

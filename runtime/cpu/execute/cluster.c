@@ -99,10 +99,10 @@ CPU_HANDLER(cpu_run_cluster_wait) {
         return CPU_PAUSE;
     }
     cpu_clock_acquire(&agent->clock, cluster->arrived.known);
-    if (!agent->arrived_without_order) agent->since = agent->arrived_at;
-    if (!agent->arrived_without_order) agent->touched = UINT32_MAX; /* or since it arrived */
+    if (!agent->arrived_without_order) agent->last_sync_time = agent->arrived_at;
+    if (!agent->arrived_without_order) agent->accessed_lanes = UINT32_MAX; /* or since it arrived */
     agent->has_arrived = false;
-    agent->meetings++;
+    agent->cluster_wait_count++;
     return CPU_NEXT;
 }
 
@@ -183,7 +183,7 @@ uint32_t cpu_buffer_offset(const cpu_insn *insn, uint32_t buffer) {
 }
 
 static bool has_started(const cpu_run *run, const cpu_agent *agent, const cpu_block *block) {
-    bool found = agent->meetings > 0;
+    bool found = agent->cluster_wait_count > 0;
     for (unsigned a = 0; a < run->program->agents && !found; a++)
         found = cpu_clock_knows(&agent->clock, block->agents[a].clock.agent, 1);
     return found;
@@ -195,16 +195,16 @@ static bool is_arrival(const cpu_insn *insn) {
 
 /* Records the latest visit of each agent: first all accesses, then all arrivals. An arrival follows
  * the end of the time interval that it releases, hence the - 1. */
-static void note_visit(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
-                       const cpu_insn *insn, int lane) {
+static void note_remote_access(const cpu_run *run, cpu_block *block, const cpu_agent *agent,
+                               const cpu_insn *insn, int lane) {
     unsigned count = block->cluster->count * run->program->agents;
-    if (!block->visits) {
-        block->visits = tile_malloc(sizeof *block->visits * count * 2);
-        memset(block->visits, 0, sizeof *block->visits * count * 2);
+    if (!block->remote_accesses) {
+        block->remote_accesses = tile_malloc(sizeof *block->remote_accesses * count * 2);
+        memset(block->remote_accesses, 0, sizeof *block->remote_accesses * count * 2);
     }
     bool arrives = is_arrival(insn);
-    block->visits[agent->number + (arrives ? count : 0)] =
-        (cpu_visit){agent->clock.time - arrives, insn, lane};
+    block->remote_accesses[agent->number + (arrives ? count : 0)] =
+        (cpu_remote_access){agent->clock.time - arrives, insn, lane};
 }
 
 cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, int lane,
@@ -233,12 +233,12 @@ cpu_block *cpu_find_owner(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, 
     if (why)
         cpu_fault(run, agent, insn, lane, "%s", why);
     else
-        note_visit(run, block, agent, insn, lane);
+        note_remote_access(run, block, agent, insn, lane);
     tile_arena_reset(&scratch);
     return why ? NULL : block;
 }
 
-static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visit *visit) {
+static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_remote_access *visit) {
     bool lane = visit->lane >= 0;
     uint64_t key = lane ? cpu_lane_key(agent, (unsigned)visit->lane) : agent;
     return cpu_clock_knows(clock, agent + CPU_LOADS_DONE, visit->time) ||
@@ -248,7 +248,7 @@ static bool knows_arrival(const cpu_clock *clock, uint64_t agent, const cpu_visi
 
 /* Returns whether one of the block's agents, which have all ended, knows of the visit. */
 static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent *visitor,
-                     const cpu_visit *visit) {
+                     const cpu_remote_access *visit) {
     bool known = false, arrival = is_arrival(visit->insn);
     uint64_t number = visitor->clock.agent;
     for (unsigned a = 0; a < run->program->agents && !known; a++)
@@ -259,8 +259,8 @@ static bool is_known(const cpu_run *run, const cpu_block *block, const cpu_agent
 
 bool cpu_block_may_end(cpu_run *run, cpu_block *block) {
     unsigned agents = run->program->agents, count = block->cluster->count * agents;
-    for (unsigned i = 0; block->visits && i < 2 * count; i++) {
-        const cpu_visit *visit = &block->visits[i];
+    for (unsigned i = 0; block->remote_accesses && i < 2 * count; i++) {
+        const cpu_remote_access *visit = &block->remote_accesses[i];
         const cpu_agent *agent = &block->cluster->blocks[i % count / agents]->agents[i % agents];
         if (!visit->time || is_known(run, block, agent, visit)) continue;
         tile_arena scratch = {0};

@@ -164,8 +164,8 @@ CPU_HANDLER(cpu_run_asm);
 
 /* mixed.c */
 CPU_HANDLER(cpu_run_join_agents);
-CPU_HANDLER(cpu_run_spread);         /* operand 0: a place of the block's agent */
-CPU_HANDLER(cpu_run_fetch);          /* operand 0: a place of the first warp's agent */
+CPU_HANDLER(cpu_run_broadcast_to_warps);   /* operand 0: a place of the block's agent */
+CPU_HANDLER(cpu_run_copy_from_first_warp); /* operand 0: a place of the first warp's agent */
 CPU_HANDLER(cpu_run_to_fragment);    /* elements: positions in the tile; operand 0: the block's */
 CPU_HANDLER(cpu_run_from_fragment);  /* likewise; the result is the block's */
 CPU_HANDLER(cpu_run_check_fragment); /* likewise */

@@ -97,7 +97,7 @@ static bool is_published(cpu_run *run, cpu_agent *agent, const cpu_insn *insn, i
     if (!b->count) return fault_use(run, agent, insn, lane, at, "has not been initialised");
     if (!is_intact(run, agent, insn, lane, at)) return false;
     bool own = b->init_agent == agent->clock.agent;
-    bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->since;
+    bool same = lane < 0 || (unsigned)lane == b->init_lane || b->init_time < agent->last_sync_time;
     if (own ? !same : !cpu_lane_knows(agent, lane, b->init_agent, b->init_time))
         return fault_use(run, agent, insn, lane, at,
                          "may not be initialised yet: a barrier between its mbarrier_init and this "
@@ -200,18 +200,18 @@ cpu_known *cpu_barrier_release(const cpu_run *run, cpu_agent *agent, uint32_t la
     uint64_t parts[CPU_LANES + 1];
     unsigned count = 0;
     bool partial = agent->clock.partial && lanes & agent->partial_lanes;
-    bool all = !(agent->touched & ~lanes) && (partial || !agent->clock.partial);
+    bool all = !(agent->accessed_lanes & ~lanes) && (partial || !agent->clock.partial);
     if (run->program->lanes == 1 || all) return cpu_clock_release(&agent->clock);
     for (unsigned lane = 0; lane < CPU_LANES; lane++)
         if (lanes >> lane & 1) parts[count++] = cpu_lane_key(agent->clock.agent, lane);
     parts[count++] = cpu_warp_key(agent->clock.agent);
-    return cpu_clock_release_part(&agent->clock, agent->since, parts, count, partial);
+    return cpu_clock_release_part(&agent->clock, agent->last_sync_time, parts, count, partial);
 }
 
 static bool is_past(const cpu_mbarrier *b, uint64_t number, uint32_t time) {
     return cpu_clock_knows(&b->arriving, number, time) ||
            cpu_clock_knows(&b->arriving, number + CPU_LOADS_DONE, time) ||
-           cpu_clock_knows(&b->arriving, number + CPU_CAUSED, time);
+           cpu_clock_knows(&b->arriving, number + CPU_ISSUED_BEFORE, time);
 }
 
 static bool knows_wait(const cpu_mbarrier *b, uint64_t agent, const cpu_phase_wait *wait) {

@@ -100,7 +100,7 @@ static void note_wait(const cpu_run *run, cpu_agent *agent, const cpu_insn *insn
                              .insn = (uint32_t)(insn - run->program->insns),
                              .again = again};
     agent->clock.used = true;
-    agent->touched |= lanes;
+    agent->accessed_lanes |= lanes;
 }
 
 /* The lane acquires what was known at the phase's completion. If all lanes wait, all acquire it;
@@ -112,7 +112,7 @@ static void acquire_phase(const cpu_run *run, cpu_agent *agent, unsigned lane, c
         return;
     }
     cpu_clock_acquire(&agent->clock, known);
-    if (time >= agent->since) agent->since = time + 1;
+    if (time >= agent->last_sync_time) agent->last_sync_time = time + 1;
 }
 
 static test_outcome test_phase(cpu_run *run, cpu_agent *agent, const cpu_insn *insn,
@@ -243,8 +243,8 @@ CPU_HANDLER(cpu_run_sync_warp) {
     cpu_clock *clock = &agent->clock;
     if (!cpu_full_warp_active(run, agent, insn)) return CPU_STOP;
     cpu_clock_join(&clock, 1);
-    agent->since = clock->time;
-    agent->touched = 0;
+    agent->last_sync_time = clock->time;
+    agent->accessed_lanes = 0;
     return CPU_NEXT;
 }
 
@@ -268,7 +268,7 @@ void cpu_start_flight(cpu_agent *agent, cpu_completion_function land, void *data
     }
     if (known) known->ticks += CPU_TICKS_OF_FLIGHT;
     block->flights[block->flight_count++] =
-        (cpu_flight){agent, land, data, known, cpu_clock_background(&agent->clock)};
+        (cpu_flight){agent, land, data, known, cpu_clock_fork_async(&agent->clock)};
 }
 
 bool cpu_complete_next_flight(cpu_run *run, cpu_block *block, bool *landed) {

@@ -124,7 +124,9 @@ static void exchange_results(cpu_decoder *d, tile_op op, unsigned streams) {
     for (unsigned i = 0; i < tile_op_result_count(d->f, op); i++) {
         tile_value value = tile_op_result(d->f, op, i);
         if (streams_of(d, value) != (BLOCK | WARPS) || streams == d->mixed->stream) continue;
-        add_transfer(d, op, value, streams == BLOCK ? cpu_run_spread : cpu_run_fetch, streams);
+        add_transfer(d, op, value,
+                     streams == BLOCK ? cpu_run_broadcast_to_warps : cpu_run_copy_from_first_warp,
+                     streams);
     }
     add_join(d, op); /* then the source may reuse the place for the next value */
 }
@@ -298,14 +300,14 @@ CPU_HANDLER(cpu_run_join_agents) {
     return outcome;
 }
 
-CPU_HANDLER(cpu_run_spread) {
+CPU_HANDLER(cpu_run_broadcast_to_warps) {
     const uint8_t *from = block_agent(run, agent)->frame + insn->operand[0];
     uint8_t *to = cpu_at(run, agent, insn->result);
     for (uint32_t i = 0; i < insn->count; i++) memcpy(to + i * insn->size, from, insn->size);
     return CPU_NEXT;
 }
 
-CPU_HANDLER(cpu_run_fetch) {
+CPU_HANDLER(cpu_run_copy_from_first_warp) {
     memcpy(cpu_at(run, agent, insn->result), agent->block->agents[0].frame + insn->operand[0],
            insn->size);
     return CPU_NEXT;

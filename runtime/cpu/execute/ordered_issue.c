@@ -35,10 +35,11 @@ static executed *set_of(cpu_ordered_issue *t, unsigned warpgroup) {
 }
 
 void cpu_clear_ordered_issue(cpu_block *block) {
-    for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++)
-        for (unsigned set = 0; set < CPU_BARRIERS; set++) free(block->turns[first].sets[set].insns);
-    free(block->turns);
-    block->turns = NULL;
+    for (unsigned first = 0; block->ordered_issue && first < CPU_BARRIERS; first++)
+        for (unsigned set = 0; set < CPU_BARRIERS; set++)
+            free(block->ordered_issue[first].sets[set].insns);
+    free(block->ordered_issue);
+    block->ordered_issue = NULL;
 }
 
 static bool passes(const cpu_insn *insn) {
@@ -126,11 +127,11 @@ static void add(executed *set, const cpu_insn *insn) {
 static CPU_HANDLER(run_turn) {
     cpu_block *block = agent->block;
     bool moved = true, twice = false, all_wait = true;
-    if (!block->turns) {
-        block->turns = tile_malloc(CPU_BARRIERS * sizeof *block->turns);
-        memset(block->turns, 0, CPU_BARRIERS * sizeof *block->turns);
+    if (!block->ordered_issue) {
+        block->ordered_issue = tile_malloc(CPU_BARRIERS * sizeof *block->ordered_issue);
+        memset(block->ordered_issue, 0, CPU_BARRIERS * sizeof *block->ordered_issue);
     }
-    cpu_ordered_issue *t = &block->turns[insn->integer];
+    cpu_ordered_issue *t = &block->ordered_issue[insn->integer];
     t->warpgroups = insn->second_count;
     t->of_set = agent->weight / TILE_WARPS_PER_ORDERED_GROUP;
     t->sets[agent->group].agent = agent;
@@ -147,8 +148,8 @@ static CPU_HANDLER(run_turn) {
 }
 
 bool cpu_ordered_issue_may_end(cpu_run *run, const cpu_block *block) {
-    for (unsigned first = 0; block->turns && first < CPU_BARRIERS; first++) {
-        cpu_ordered_issue *t = &block->turns[first];
+    for (unsigned first = 0; block->ordered_issue && first < CPU_BARRIERS; first++) {
+        cpu_ordered_issue *t = &block->ordered_issue[first];
         if (!report_waiting(run, t)) return false;
         for (unsigned w = 0; w < t->warpgroups; w++) {
             if (!t->passed[w]) continue;

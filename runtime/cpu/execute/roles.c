@@ -52,8 +52,8 @@ static void start_group(cpu_run *run, cpu_agent *block, cpu_agent *agent, const 
     agent->has_arrived = block->has_arrived;
     agent->arrived_without_order = block->arrived_without_order;
     agent->round = block->round;
-    agent->arrived_at = agent->since; /* its threads' earlier accesses are the block's */
-    agent->meetings = block->meetings;
+    agent->arrived_at = agent->last_sync_time; /* its threads' earlier accesses are the block's */
+    agent->cluster_wait_count = block->cluster_wait_count;
 }
 
 static cpu_outcome split(cpu_run *run, cpu_agent *agent, const cpu_insn *insn) {
@@ -73,12 +73,13 @@ static void join_arrivals(const cpu_run *run, cpu_agent *block) {
     block->has_arrived = false;
     for (unsigned a = 1; a < run->program->agents; a++) {
         const cpu_agent *group = &block[a];
-        if (group->meetings > block->meetings) block->meetings = group->meetings;
+        if (group->cluster_wait_count > block->cluster_wait_count)
+            block->cluster_wait_count = group->cluster_wait_count;
         if (!group->has_arrived) continue;
         block->has_arrived = true;
         block->arrived_without_order = group->arrived_without_order;
         block->round = group->round;
-        block->arrived_at = block->since;
+        block->arrived_at = block->last_sync_time;
     }
 }
 

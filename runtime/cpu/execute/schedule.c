@@ -41,8 +41,9 @@ static cpu_block *create_block(const cpu_program *program) {
     block->shared = tile_malloc(program->shared_bytes);
     block->shadow =
         tile_malloc(sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
-    block->agreements = tile_malloc(sizeof *block->agreements * (program->uniform_count + 1u));
-    memset(block->agreements, 0, sizeof *block->agreements * (program->uniform_count + 1u));
+    block->uniform_values =
+        tile_malloc(sizeof *block->uniform_values * (program->uniform_count + 1u));
+    memset(block->uniform_values, 0, sizeof *block->uniform_values * (program->uniform_count + 1u));
     if (program->shared_poison)
         block->poison = memset(tile_malloc(program->shared_bytes), 0, program->shared_bytes);
     for (unsigned w = 0; w < program->agents; w++) {
@@ -81,12 +82,12 @@ static void destroy_blocks(const cpu_program *program, cpu_block *list) {
             cpu_order_clear(&list->agents[w].order);
         }
         if (list->cluster) cpu_leave_cluster(list);
-        free(list->visits);
+        free(list->remote_accesses);
         free(list->agents);
         free(list->shared);
         free(list->shadow);
-        for (unsigned u = 0; u < program->uniform_count; u++) free(list->agreements[u].values);
-        free(list->agreements);
+        for (unsigned u = 0; u < program->uniform_count; u++) free(list->uniform_values[u].values);
+        free(list->uniform_values);
         free(list->poison);
         free(list->readers);
         cpu_drop_flights(list);
@@ -115,7 +116,7 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->set = agent->group = 0;
     agent->was_preempted = false;
     agent->has_arrived = false;
-    agent->meetings = 0;
+    agent->cluster_wait_count = 0;
     agent->pc = program->of_warps && warp ? program->warps_begin : 0;
     agent->depth = 0;
     agent->mask = warp ? UINT32_MAX : 1;
@@ -129,8 +130,8 @@ static void start_agent(const cpu_run *run, cpu_block *block, unsigned index, ui
     agent->waited = 0;
     memset(agent->visits, 0, sizeof *agent->visits * program->uniform_count);
     memset(agent->recent, 0, sizeof agent->recent);
-    agent->since = 1;
-    agent->touched = 0;
+    agent->last_sync_time = 1;
+    agent->accessed_lanes = 0;
     agent->failed_tests = 0;
     agent->tracing = (cpu_tracing){.arithmetic = NULL};
     cpu_clock_start(&agent->clock, number * program->agents + index);
@@ -163,7 +164,7 @@ static cpu_block *start_block(cpu_run *run, cpu_cluster *cluster, int64_t cluste
     cpu_find_block(run, number, block->id);
     memset(block->shadow, 0,
            sizeof(cpu_shadow) * ((program->shared_bytes >> program->granule_bits) + 1));
-    for (unsigned u = 0; u < program->uniform_count; u++) block->agreements[u].count = 0;
+    for (unsigned u = 0; u < program->uniform_count; u++) block->uniform_values[u].count = 0;
     for (unsigned w = 0; w < program->agents; w++) start_agent(run, block, w, number);
     cpu_clear_mbarriers(run, block);
     return block;
@@ -195,8 +196,8 @@ static bool end_block(cpu_run *run, cpu_block *block) {
     run->held -= cluster->count;
     for (unsigned rank = 0, count = cluster->count; rank < count; rank++) {
         cpu_block *idle = cluster->blocks[rank];
-        free(idle->visits);
-        idle->visits = NULL;
+        free(idle->remote_accesses);
+        idle->remote_accesses = NULL;
         idle->next = run->idle;
         run->idle = idle;
         cpu_leave_cluster(idle); /* the last block frees the cluster */

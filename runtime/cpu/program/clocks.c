@@ -174,9 +174,10 @@ cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
     static const uint64_t bases[] = {0, CPU_LANE};
     cpu_known *weak = NULL;
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t done = bases[i] + CPU_LOADS_DONE, caused = bases[i] + CPU_CAUSED;
+        uint64_t done = bases[i] + CPU_LOADS_DONE, caused = bases[i] + CPU_ISSUED_BEFORE;
         take_range(&weak, known, bases[i], done, to);
-        take_range(&weak, known, done, caused, to == CPU_CAUSED ? CPU_CAUSED - CPU_LOADS_DONE : 0);
+        take_range(&weak, known, done, caused,
+                   to == CPU_ISSUED_BEFORE ? CPU_ISSUED_BEFORE - CPU_LOADS_DONE : 0);
         take_range(&weak, known, caused, caused + CPU_LOADS_DONE, 0);
     }
     take_range(&weak, known, CPU_PHASE, UINT64_MAX, 0);
@@ -184,9 +185,9 @@ cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to) {
     return weak;
 }
 
-cpu_known *cpu_clock_background(cpu_clock *clock) {
+cpu_known *cpu_clock_fork_async(cpu_clock *clock) {
     cpu_known *all = cpu_clock_release(clock);
-    cpu_known *cause = cpu_known_weaken(all, CPU_CAUSED);
+    cpu_known *cause = cpu_known_weaken(all, CPU_ISSUED_BEFORE);
     cpu_known_drop(all);
     return cause;
 }

@@ -47,9 +47,9 @@ bool cpu_clock_all_know(const cpu_clock *clock, uint64_t agent, uint32_t time);
 /* Agents are not the only numbers whose times clocks contain. There are also numbers for single
  * lanes, for the accesses of an agent's lanes to global memory, and for phases of barriers. Adding
  * CPU_LOADS_DONE to the number of an agent or lane gives weaker knowledge: its loads are done, but
- * its stores may not be visible. Adding CPU_CAUSED only says that they are in the past. */
+ * its stores may not be visible. Adding CPU_ISSUED_BEFORE only says that they are in the past. */
 #define CPU_LOADS_DONE (UINT64_C(1) << 59)
-#define CPU_CAUSED (UINT64_C(1) << 60)
+#define CPU_ISSUED_BEFORE (UINT64_C(1) << 60)
 #define CPU_WARP (UINT64_C(1) << 61)
 #define CPU_LANE (UINT64_C(1) << 62)
 #define CPU_PHASE (UINT64_C(1) << 63)
@@ -67,11 +67,11 @@ cpu_known *cpu_clock_release(cpu_clock *clock);
  * partial: they are among the threads that know `partial`. */
 cpu_known *cpu_clock_release_part(cpu_clock *clock, uint32_t since, const uint64_t *parts,
                                   unsigned count, bool partial);
-/* Weakens the knowledge to CPU_LOADS_DONE or CPU_CAUSED. The caller drops it. */
+/* Weakens the knowledge to CPU_LOADS_DONE or CPU_ISSUED_BEFORE. The caller drops it. */
 cpu_known *cpu_known_weaken(const cpu_known *known, uint64_t to);
 /* The knowledge of an asynchronous operation that the agent starts now. It happens after all that
  * the agent knows, but does not release it. The caller drops it. */
-cpu_known *cpu_clock_background(cpu_clock *clock);
+cpu_known *cpu_clock_fork_async(cpu_clock *clock);
 void cpu_clock_acquire(cpu_clock *clock, cpu_known *known); /* known may be NULL */
 void cpu_clock_acquire_partial(cpu_clock *clock, cpu_known *known);
 void cpu_known_drop(cpu_known *known); /* NULL is fine */

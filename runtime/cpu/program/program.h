@@ -239,11 +239,11 @@ typedef struct cpu_cluster {
 } cpu_cluster;
 
 /* The last access of another block's agent to a block's shared memory. */
-typedef struct cpu_visit {
+typedef struct cpu_remote_access {
     uint32_t time; /* 0: never */
     const cpu_insn *insn;
     int lane;
-} cpu_visit;
+} cpu_remote_access;
 
 /* An asynchronous copy in flight: a whole tile at level 2, one piece per lane at level 3. */
 typedef struct cpu_copy {
@@ -303,10 +303,10 @@ typedef struct cpu_order {
 } cpu_order;
 
 /* The values of the first agent that reached a `uniform`, for each execution. */
-typedef struct cpu_agreement {
+typedef struct cpu_uniform_values {
     uint64_t *values;
     uint32_t count, capacity;
-} cpu_agreement;
+} cpu_uniform_values;
 
 enum {
     CPU_TRACED_GROUPS = 16,   /* the latest ones, of each mechanism: no wait leaves more pending */
@@ -333,18 +333,18 @@ struct cpu_agent {
     unsigned first, weight; /* its warps: the first, and their number */
     unsigned set, group;    /* in roles: first warp of its set; number of its group */
     cpu_clock clock;
-    uint32_t since; /* time after the last barrier: its own earlier accesses are ordered */
+    uint32_t last_sync_time; /* time after the last barrier: its own earlier accesses are ordered */
     cpu_recent recent[CPU_RECENT];
-    uint32_t touched;           /* lanes that have accessed shared memory since then */
-    uint32_t partial_lanes;     /* lanes that know clock.partial */
-    uint32_t failed_tests;      /* consecutive unsuccessful tests of phases */
-    bool has_arrived;           /* at the cluster's barrier, and has not waited */
-    bool arrived_without_order; /* arrived relaxed */
-    uint32_t round;             /* of the cluster's barrier, at its arrival */
-    uint32_t arrived_at;        /* its time after the arrival */
-    uint32_t meetings;          /* number of its waits at the cluster's barrier */
-    uint32_t element;           /* level 2: number of the current element of `parallel` */
-    cpu_claims *claims;         /* or NULL */
+    uint32_t accessed_lanes;     /* lanes that have accessed shared memory since then */
+    uint32_t partial_lanes;      /* lanes that know clock.partial */
+    uint32_t failed_tests;       /* consecutive unsuccessful tests of phases */
+    bool has_arrived;            /* at the cluster's barrier, and has not waited */
+    bool arrived_without_order;  /* arrived relaxed */
+    uint32_t round;              /* of the cluster's barrier, at its arrival */
+    uint32_t arrived_at;         /* its time after the arrival */
+    uint32_t cluster_wait_count; /* number of its waits at the cluster's barrier */
+    uint32_t element;            /* level 2: number of the current element of `parallel` */
+    cpu_claims *claims;          /* or NULL */
     cpu_state state;
     bool was_preempted; /* at the current instruction, which has not run yet */
     uint32_t pc;
@@ -376,22 +376,22 @@ struct cpu_block {
     cpu_cluster *cluster; /* NULL: idle */
     unsigned rank;
     bool ended;
-    cpu_visit *visits; /* by number of the cluster's agents; then their arrivals */
+    cpu_remote_access *remote_accesses; /* by number of the cluster's agents; then their arrivals */
     cpu_agent *agents;
     uint8_t *shared;
-    cpu_shadow *shadow;        /* NULL: accesses are not checked */
-    uint8_t *poison;           /* of the shared memory, or NULL */
-    cpu_agreement *agreements; /* one for each `uniform` */
-    cpu_warpgroup *warpgroups; /* NULL: no wgmma executed yet */
-    cpu_reader *readers;       /* entry 0 is unused */
+    cpu_shadow *shadow;                 /* NULL: accesses are not checked */
+    uint8_t *poison;                    /* of the shared memory, or NULL */
+    cpu_uniform_values *uniform_values; /* one for each `uniform` */
+    cpu_warpgroup *warpgroups;          /* NULL: no wgmma executed yet */
+    cpu_reader *readers;                /* entry 0 is unused */
     uint32_t reader_count, reader_capacity, free_reader;
     cpu_publication *publications;
     uint32_t publication_count, publication_capacity;
     uint32_t settled; /* all agents know the accesses up to this time */
     cpu_barrier barriers[CPU_BARRIERS];
-    cpu_ordered_issue *turns;       /* by the number of their first barrier, or NULL */
-    struct cpu_mbarrier *mbarriers; /* mbarrier.h; as many as the program has */
-    struct cpu_flight *flights;     /* operations in flight, the oldest first */
+    cpu_ordered_issue *ordered_issue; /* by the number of their first barrier, or NULL */
+    struct cpu_mbarrier *mbarriers;   /* mbarrier.h; as many as the program has */
+    struct cpu_flight *flights;       /* operations in flight, the oldest first */
     size_t flight_count, flight_capacity;
     cpu_known *cause; /* of the operation that is landing, or NULL */
     bool progressed;
@@ -404,11 +404,11 @@ struct cpu_block {
 /* Memory that a kernel may access; sorted by address. */
 typedef struct cpu_range {
     uint64_t begin, end;
-    const char *name;            /* of the argument that points here; "" if none does */
-    const cpu_scratch *plain;    /* scratch that is not clean, otherwise NULL */
-    uint32_t region;             /* of the shadow */
-    bool is_scratch;             /* of the kernel or its plan */
-    const tile_buffer *followed; /* buffer with tracked bytes, otherwise NULL */
+    const char *name;           /* of the argument that points here; "" if none does */
+    const cpu_scratch *plain;   /* scratch that is not clean, otherwise NULL */
+    uint32_t region;            /* of the shadow */
+    bool is_scratch;            /* of the kernel or its plan */
+    const tile_buffer *tracked; /* buffer with tracked bytes, otherwise NULL */
 } cpu_range;
 
 struct cpu_run {

@@ -36,7 +36,7 @@ typedef struct walk {
 static bool is_of_lanes(const walk *w, uint32_t event) {
     const cpu_event *other = &w->run->global->log.events[event];
     return event && other->agent == w->agent->clock.agent && w->run->program->lanes > 1 &&
-           other->time >= w->agent->since && other->time > w->agent->block->settled;
+           other->time >= w->agent->last_sync_time && other->time > w->agent->block->settled;
 }
 
 static unsigned lane_of(cpu_lanes lanes, uint64_t address) {
@@ -164,7 +164,7 @@ static bool fault_unwritten(walk *w, uint64_t address, const cpu_scratch *plain)
 /* For whole buffers: checks that the host or a launch has written what is read. */
 static bool check_written(walk *w, uint64_t address, uint64_t bytes) {
     const cpu_range *range = &w->run->ranges[w->range];
-    const tile_buffer *buffer = range->followed;
+    const tile_buffer *buffer = range->tracked;
     if (!buffer) return true;
     uint8_t *written = buffer->written + (address - range->begin);
     if (w->access & CPU_WRITE && !(w->access & CPU_MODIFY)) {
@@ -205,8 +205,8 @@ static bool are_one_store(const walk *w, const cpu_event *other) {
     uint64_t agent = other->agent;
     if (!insn->any_stays || cpu_distance(w->run, w->agent->clock.agent, agent) != CPU_REACH_BLOCK)
         return false;
-    return cpu_any_stays(w->agent, w->insn,
-                         &w->agent->block->agents[agent % w->run->program->agents], insn);
+    return cpu_is_same_tile_store(w->agent, w->insn,
+                                  &w->agent->block->agents[agent % w->run->program->agents], insn);
 }
 
 /* Returns whether this access does not race with the event. */
@@ -287,8 +287,8 @@ static bool read_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch 
     if (!check_writes(w, c, address) || !check_proxy(w, c, address)) return false;
     if (c->readers != w->old_readers || !w->new_readers) {
         w->old_readers = c->readers;
-        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
-                                            c->readers, w->event);
+        w->new_readers = cpu_log_add_reader(&w->run->global->log, &w->agent->clock,
+                                            w->agent->last_sync_time, c->readers, w->event);
     }
     c->readers = w->new_readers;
     return true;
@@ -297,8 +297,8 @@ static bool read_cell(walk *w, cpu_cell *c, uint64_t address, const cpu_scratch 
 static void add_update(walk *w, cpu_cell *c) {
     if (c->updates != w->old_updates || !w->new_updates) {
         w->old_updates = c->updates;
-        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock, w->agent->since,
-                                            c->updates, w->event);
+        w->new_updates = cpu_log_add_reader(&w->run->global->log, &w->agent->clock,
+                                            w->agent->last_sync_time, c->updates, w->event);
     }
     c->updates = w->new_updates;
 }

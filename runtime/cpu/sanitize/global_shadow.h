@@ -70,8 +70,8 @@ cpu_reach cpu_distance(const cpu_run *run, uint64_t agent, uint64_t other);
 /* Returns whether two agents store parts of one tile, so that either value may remain where they
  * overlap. The compiler inserts a barrier between two such stores of a set, so both belong to the
  * same execution. */
-bool cpu_any_stays(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
-                   const cpu_insn *its);
+bool cpu_is_same_tile_store(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
+                            const cpu_insn *its);
 
 /* The knowledge that the latest release of a word carries (order.c). */
 typedef struct cpu_word {

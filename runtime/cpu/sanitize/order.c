@@ -79,8 +79,8 @@ cpu_reach cpu_distance(const cpu_run *run, uint64_t agent, uint64_t other) {
     return agent / cluster == other / cluster ? CPU_REACH_CLUSTER : CPU_REACH_ALL;
 }
 
-bool cpu_any_stays(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
-                   const cpu_insn *its) {
+bool cpu_is_same_tile_store(const cpu_agent *agent, const cpu_insn *insn, const cpu_agent *other,
+                            const cpu_insn *its) {
     return insn->any_stays && its->any_stays && insn->loc.file == its->loc.file &&
            insn->loc.line == its->loc.line && insn->loc.column == its->loc.column &&
            agent->block == other->block && agent->set == other->set && agent->group == other->group;

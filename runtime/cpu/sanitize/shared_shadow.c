@@ -32,7 +32,7 @@ typedef struct access {
 static access begin_access(cpu_run *run, cpu_agent *agent, cpu_block *owner, const cpu_insn *insn,
                            int lane, uint16_t thread) {
     agent->clock.used = true;
-    agent->touched |= lane < 0 ? UINT32_MAX : UINT32_C(1) << lane;
+    agent->accessed_lanes |= lane < 0 ? UINT32_MAX : UINT32_C(1) << lane;
     return (access){run, agent, owner, insn, lane, thread, (uint32_t)(insn - run->program->insns)};
 }
 
@@ -86,7 +86,7 @@ static bool is_before(const access *a, uint16_t thread, uint32_t time) {
     bool same_block = other - first < a->run->program->agents;
     if (same_block && time <= agent->block->settled) return true;
     if (other == agent->number)
-        return (thread == a->thread && is_one_thread(thread)) || time < agent->since;
+        return (thread == a->thread && is_one_thread(thread)) || time < agent->last_sync_time;
     return is_known(a, thread, time, 0);
 }
 
@@ -388,8 +388,8 @@ static bool check_reads(const access *a, const cpu_shadow *shadow, uint32_t gran
 /* Returns whether both are stores of the same tile's element to the same address. */
 static bool is_one_store(const access *a, const cpu_shadow *shadow) {
     return shadow->writer != CPU_PUBLISHED &&
-           cpu_any_stays(a->agent, a->insn, find_agent(a, shadow->writer),
-                         &a->run->program->insns[shadow->write_insn]);
+           cpu_is_same_tile_store(a->agent, a->insn, find_agent(a, shadow->writer),
+                                  &a->run->program->insns[shadow->write_insn]);
 }
 
 static bool fault_pending(const access *a, const cpu_shadow *shadow, uint32_t granule,
