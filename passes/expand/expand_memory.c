@@ -240,8 +240,7 @@ void expand_store(expansion *e, tile_op op) {
         refuse_store(e, op, missing & ~predicate.dims);
         return;
     }
-    bool tiles = source.dims || last.dims || predicate.dims; /* tiles, possibly of one element
-                                                                each */
+    bool tiles = source.dims || last.dims || predicate.dims; /* possibly of one element each */
     if (missing || (tiles && !a.order.rank)) a = access_of(e, element.at, element.count, e->x.full);
     tile_segment segments[TILE_MAX_OPERANDS] = {{stored_value(e, source, &a), NULL, 0}};
     if (swaps) segments[memory - 1].head = stored_value(e, last, &a);

@@ -60,8 +60,7 @@ static tile_value elements_of(lowering *l, tile_value fragment, const tile_acces
 static tile_value element_of(lowering *l, tile_value fragment, const tile_access_split *cut,
                              unsigned i) {
     bool one = fragment.id && tile_value_type(l->f, fragment)->kind == TILE_TYPE_SCALAR;
-    tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* a scalar is shared by
-                                                                             all elements */
+    tile_value taken = one ? fragment : elements_of(l, fragment, cut, i); /* shared by all */
     if (!taken.id || tile_value_type(l->f, taken)->kind == TILE_TYPE_SCALAR) return taken;
     tile_scalar scalar = tile_value_type(l->f, taken)->scalar;
     return tile_build_extract(&l->builder, taken, lower_int(l, 0), lower_part_type(l, scalar, 1));

@@ -230,8 +230,7 @@ static tile_value has_next(producer *p, tile_builder *b, tile_value iv) {
     tile_value end = clone_value(p, b, tile_operand_end(p->f, loop));
     tile_value step = clone_value(p, b, tile_operand_step(p->f, loop));
     if (tile_value_is_int(p->f, tile_operand_begin(p->f, loop), &first) && first >= 0)
-        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* end - step cannot overflow:
-                                                                      end is positive */
+        return tile_build_lt(b, iv, tile_build_sub(b, end, step)); /* end > 0: no overflow */
     tile_value next =
         tile_build_add(b, tile_build_cast(b, iv, wide), tile_build_cast(b, step, wide));
     return tile_build_lt(b, next, tile_build_cast(b, end, wide));
@@ -570,8 +569,7 @@ void specialize_consumers(warp_specialization *s, tile_op roles, tile_region reg
     tile_builder b = tile_builder_at_end(f, region);
     tile_build_yield(&b, NULL, 0);
     free_ring(s, &s->ring);
-    if (s->outer_loop_count || s->outer_loop_ring.distributed) /* a single tile's buffers may still
-                                                                  be read after the loop */
+    if (s->outer_loop_count || s->outer_loop_ring.distributed) /* may be read after the loop */
         free_ring(s, &s->outer_loop_ring.ring);
     b = tile_builder_before(f, specialize_outermost_op(s));
     tile_value first[MAX_STATES];

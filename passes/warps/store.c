@@ -197,6 +197,5 @@ void specialize_stores(warp_specialization *s, tile_region region) {
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
     b.loc = tile_op_loc(f, specialize_outermost_op(s));
     tile_build_bulk_wait(&b, tile_build_int(&b, 0));
-    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* threads may exit
-                                                                           afterwards */
+    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* before threads exit */
 }

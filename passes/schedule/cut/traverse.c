@@ -260,8 +260,7 @@ static void traverse_operand(sched_traversal *w, tile_op matmul, unsigned index)
     sched_domain own = sched_domain_of(s, operand);
     sched_map at = sched_identity(&own);
     w->own_domain = true;
-    bool masked = sched_original_operand(s, operand).id != 0; /* the unmasked value may be
-                                                                 multiplied instead */
+    bool masked = sched_original_operand(s, operand).id != 0; /* stored, not recomputed */
     if (s->expands[operand.id] || (!masked && may_repeat(s, operand)))
         sched_traverse_value(w, operand, &at, false);
     else

@@ -137,8 +137,7 @@ typedef struct schedule {
 
 /* compute.c ------------------------------------------------------------------------------------ */
 
-/* The value given for a parameter, or the default of its type or number, as text; NULL if there is
- * none. */
+/* A parameter's given value, or its default type or number, as text; NULL if there is none. */
 const char *sched_given(const schedule *s, const char *param);
 /* An expression of the compute over the arguments of a created function, in which dims are
  * arguments. */
@@ -156,7 +155,7 @@ static inline const tile_type *sched_type(const schedule *s, tile_value value) {
 }
 /* An expression of the compute with given parameters replaced by their values. */
 const tile_expr *sched_resolved(schedule *s, const tile_expr *expr);
-/* A dim of a tensor as such an expression. */
+/* A dim of a tensor, resolved like that. */
 const tile_expr *sched_dim(schedule *s, const tile_type *type, unsigned d);
 /* The value of a constant expression, else -1. */
 static inline int64_t sched_constant(const tile_expr *expr) {

@@ -6,7 +6,9 @@
  * that fills an SM overlaps its loads and stores with the preceding and following tiles. The grid
  * is therefore
  *
- * Columns of a set of batches fit CACHE bytes, and the longest tiles of a set come first. The
+ *     [batches of a set, tiles of rows, sets]
+ *
+ * The columns of a set of batches fit CACHE bytes, and the longest tiles of a set come first. The
  * launch distributes the tiles by the number of visited elements, which it computes from the loop's
  * own bounds. It cannot read memory; bounds that depend on memory make the device distribute the
  * tiles, in the same order. If all loops have equal length, no distribution is needed and batches

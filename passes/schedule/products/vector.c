@@ -20,8 +20,7 @@ static bool is_product(const schedule *s, tile_op op) {
 static bool shares_dims(const schedule *s, tile_op op) {
     const tile_function *f = s->compute;
     bool *before = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* depends on a product */
-    bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* depends on this
-                                                                                  one */
+    bool *depends_on_product = TILE_NEW_ARRAY(s->arena, bool, f->value_count); /* on this one */
     bool together = false;
     TILE_FOR_EACH_OP (f, at, f->body) {
         bool any = false, own = false;
