@@ -266,7 +266,7 @@ static void check_rank(checker *c, tile_op op) {
         (long long)(rank.max < 0 ? rank.max : rank.min), (long long)blocks - 1);
 }
 
-/* The offset of a part is the exclusive-or of the offsets of its begin and of the coordinates
+/* The offset of a part is the exclusive-or of the offsets of its start and of the coordinates
  * inside it, so the two must have no bits in common. */
 static void check_part(tile_op op, const tile_value *part, const tile_type *tile, void *user) {
     checker *c = user;

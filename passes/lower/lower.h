@@ -193,7 +193,7 @@ tile_value lower_load_view(lowering *l, tile_op op, const tile_value *element,
                            const tile_type *tile);
 void lower_store_view(lowering *l, tile_op op, tile_value fragment, const tile_type *tile,
                       const tile_value *element);
-/* A piece of a tile. ahead: the distance of its begin from the element, by the tile's dims, as
+/* A piece of a tile. ahead: the distance of its start from the element, by the tile's dims, as
  * values of the new body; NULL: 0. The view must not be opaque scratch. */
 tile_value lower_load_piece(lowering *l, tile_op op, const tile_value *element,
                             const tile_type *tile, const tile_value *ahead);
@@ -271,7 +271,7 @@ void lower_prefetch(lowering *l, tile_op op);
 typedef struct lower_shared_map {
     tile_value buffer;
     tile_value stage;    /* element offset of the stage's beginning */
-    tile_value begin;    /* begin of a part of the stage, combined by exclusive-or; or no value */
+    tile_value begin;    /* start of a part of the stage, combined by exclusive-or; or no value */
     uint32_t begin_bits; /* bits that begin may have */
     uint32_t origin;     /* begin if it is a constant */
     unsigned part_bits;  /* part p begins at element p << part_bits */
@@ -302,7 +302,7 @@ typedef struct lower_shared_access {
 } lower_shared_access;
 
 /* element: a shared buffer, its stage if it has stages, and for a part the coordinates of its
- * begin; in the old body. */
+ * start; in the old body. */
 lower_shared_map lower_map_shared(lowering *l, const tile_value *element, unsigned count,
                                   const tile_layout *layout);
 lower_shared_access lower_start_shared(lowering *l, const lower_shared_map *map,
@@ -348,7 +348,7 @@ unsigned lower_store_fused_load_bytes(const lowering *l, const lower_store_fusio
 typedef struct lower_piece {
     const lower_store_fusion *fused;
     unsigned index;                  /* of the piece */
-    tile_value ahead[TILE_MAX_RANK]; /* distance of its begin from the tile's first element */
+    tile_value ahead[TILE_MAX_RANK]; /* distance of its start from the tile's first element */
     tile_value *known;               /* by old value: parts that are already built */
 } lower_piece;
 lower_piece lower_start_piece(lowering *l, const lower_store_fusion *fused, unsigned index,
@@ -368,7 +368,7 @@ void lower_end_with_sync(lowering *l);
 /* barrier.c ----------------------------------------------------------------------------------- */
 
 void lower_alloc_barrier(lowering *l, tile_op op);
-/* Barriers allocated in the arithmetic prefix of the kernel are initialized at its begin by one
+/* Barriers allocated in the arithmetic prefix of the kernel are initialized at its start by one
  * warp, while the others compute the prefix. */
 void lower_begin_barriers(lowering *l);
 /* Initializes the allocated barriers and synchronizes the block before any other effect. */

@@ -33,7 +33,7 @@ typedef struct store {
     tile_pieces grains;              /* the units of computation: pieces, or parts of them */
     unsigned stages;                 /* per group */
     tile_value first;                /* element offset of the group's first stage */
-    tile_value begin[TILE_MAX_RANK]; /* begin of the group's pieces, without the registers'
+    tile_value begin[TILE_MAX_RANK]; /* start of the group's pieces, without the registers'
                                         contribution */
     tile_value issues_copies;        /* i1: this is the thread that issues the copies */
     unsigned barrier_number;         /* number of the first group's barrier; 0: the set's barrier */
@@ -143,13 +143,13 @@ static tile_value stage_of(lowering *l, const store *s, unsigned piece) {
     return lower_add(l, s->first, lower_int(l, stage_offset(s, piece)));
 }
 
-/* The coordinates of a register of the group's first thread, relative to the group's begin. */
+/* The coordinates of a register of the group's first thread, relative to the group's start. */
 static void place_register(const store *s, uint32_t register_, uint32_t *at) {
     for (unsigned d = 0; d < s->type->rank; d++)
         at[d] = (uint32_t)lower_register_coordinate(s->type->layout, register_, d);
 }
 
-/* Returns the piece that contains grain g; *inside: the grain's begin within that piece. */
+/* Returns the piece that contains grain g; *inside: the grain's start within that piece. */
 static unsigned place_grain(const store *s, unsigned g, uint32_t *inside) {
     uint32_t at[TILE_MAX_RANK], begin[TILE_MAX_RANK];
     unsigned piece = 0;
@@ -204,7 +204,7 @@ static tile_value make_zeros(lowering *l, const store *s) {
                                             tile_layout_registers(&s->grains.piece)));
 }
 
-/* i1: the grain's begin is in bounds of the view. */
+/* i1: the grain's start is in bounds of the view. */
 static tile_value begins_inside(lowering *l, const store *s, unsigned g) {
     const lower_view *view = l->views[s->element[0].id];
     unsigned first = tile_value_type(&l->old, s->element[0])->rank - s->type->rank;

@@ -29,7 +29,7 @@ static tile_value part_of(lowering *l, tile_value coordinate, unsigned bits) {
     return tile_build_shr(&l->builder, coordinate, lower_int(l, bits));
 }
 
-/* The number of low bits that are zero in the coordinate along dim d of a part's begin. */
+/* The number of low bits that are zero in the coordinate along dim d of a part's start. */
 static unsigned zero_bits(const tile_layout *inner, unsigned d) {
     return inner ? inner->dim_bits[d] : 0;
 }

@@ -100,7 +100,7 @@ static const char *broken_rule(const tma_copy *c) {
     return tile_map_rule_holds(&facts, &rule) == TILE_NO ? rule->words : NULL;
 }
 
-/* The begin along rows must be a multiple of 16 bytes, or the instruction is illegal. */
+/* The start along rows must be a multiple of 16 bytes, or the instruction is illegal. */
 static bool begins_aligned(const lowering *l, const tma_copy *c) {
     enum { UNIT = 16 };
     tile_range at = l->ranges[c->view[1 + c->dims[c->rank - 1]].id];
@@ -140,7 +140,7 @@ static int64_t boxes_along(const tma_copy *c, unsigned dim) {
     return tile_type_dim(c->type, dim) / c->box.extent[dim];
 }
 
-/* The begin of box `number` of share `share`, by dim of the buffer. */
+/* The start of box `number` of share `share`, by dim of the buffer. */
 static void find_box(const tma_copy *c, int64_t number, int64_t share,
                      uint32_t begin[TILE_MAX_RANK]) {
     for (unsigned d = c->type->rank; d-- > 0;) {
@@ -294,8 +294,8 @@ static tile_value build_map(lowering *l, const tma_copy *c) {
 
 /* The source and destination of a copy's boxes. */
 typedef struct placement {
-    tile_value map, stage;    /* stage: its begin in the buffer */
-    const tile_value *ahead;  /* distance of the copy's begin from its coordinates, by the buffer's
+    tile_value map, stage;    /* stage: its start in the buffer */
+    const tile_value *ahead;  /* distance of the copy's start from its coordinates, by the buffer's
                                  dims, or NULL */
     tile_value share, blocks; /* this block's index among the sharers, and their mask; 0: not
                                  shared */

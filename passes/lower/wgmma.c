@@ -31,7 +31,7 @@ typedef struct source {
     const tile_wgmma_matrix *matrix; /* for a buffer */
 } source;
 
-/* The begin of a block, in the first warpgroup's share. */
+/* The start of a block, in the first warpgroup's share. */
 typedef struct block_place {
     uint32_t row, column;
 } block_place;
@@ -50,7 +50,7 @@ typedef struct block_list {
 
 /* 1. Operands. -------------------------------------------------------------------------------- */
 
-/* The warp index's contribution to an operand's begin: the warpgroups' steps along its non-k
+/* The warp index's contribution to an operand's start: the warpgroups' steps along its non-k
  * dim. */
 static tile_value warpgroup_begin(lowering *l, const source *s, const tile_layout *acc,
                                   unsigned acc_dim) {

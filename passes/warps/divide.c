@@ -3,7 +3,7 @@
  *     %all = dot %q, %k, ..          q, all, max: a third of the rows; k: read by every group
  *     %max = reduce %all {axis = 1}
  *     %row = iota {axis = 0}         a third of the values, plus the group's first row
- *     store %max, %c[%x, 0]          at the begin of the group's third
+ *     store %max, %c[%x, 0]          at the start of the group's third
  *
  * Propagation starts at the loop's dots. Values computed from a third, and its operands, are
  * distributed along the same dim of the tile. A shared buffer that such tiles are copied to becomes
@@ -359,7 +359,7 @@ static const tile_type *distributed_type(const division *d, tile_value value) {
                       d->distributed[value.id] - 1u, GROUPS);
 }
 
-/* Adds the begin of the group's third to the coordinates of a tile access. */
+/* Adds the start of the group's third to the coordinates of a tile access. */
 static void offset_access(const division *d, tile_op op) {
     tile_function *f = d->f;
     unsigned i = 0;

@@ -13,7 +13,7 @@
  *
  * The consumers wait before the first operation that reads such a buffer, and release it after the
  * last one. All of these operations are in the region of the loop or nested in it, so no warp waits
- * for another one at the begin of a tile. If three groups share tiles, each has its rows in a
+ * for another one at the start of a tile. If three groups share tiles, each has its rows in a
  * separate stage: three copies with one pair of barriers (cooperative_3.c). */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"

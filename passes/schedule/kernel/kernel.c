@@ -1,4 +1,4 @@
-/* The kernel's header: arguments, parameters, grid, and the begin of its tile. */
+/* The kernel's header: arguments, parameters, grid, and the start of its tile. */
 #include "passes/schedule/kernel/schedule.h"
 
 #include <string.h>

@@ -330,7 +330,7 @@ typedef struct sched_kernel {
     unsigned tile_rank;
     int tile_of[SCHED_MAX_DIMS]; /* by the domain's dim: the tile's dim; -1: one coordinate */
     const tile_expr *block[SCHED_MAX_TILE];
-    tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: the begin of the tile, i32 */
+    tile_value start[SCHED_MAX_DIMS]; /* by the domain's dim: the start of the tile, i32 */
     sched_known *known;               /* tiles that are already built; those of the current region
                                          are last */
     size_t known_count, known_capacity;
@@ -392,7 +392,7 @@ void sched_remember(sched_kernel *k, tile_value value, const sched_map *map,
 
 /* The coordinates as an i32 tile or scalar. */
 tile_value sched_coordinate_tile(sched_kernel *k, const sched_coordinate *at);
-/* The coordinate of the tile's begin, an i32. */
+/* The coordinate of the tile's start, an i32. */
 tile_value sched_begin(sched_kernel *k, const sched_coordinate *at);
 /* The tile's dim along which the coordinate advances by one per element; -1 if it is constant;
  * SCHED_SCATTERED if there is no such dim. */

@@ -1,7 +1,7 @@
 /* Hidden elements of an online loop's rows: masks of the compute, and the end of the axis.
  *
  * A hidden element must have no effect: -inf does not change a maximum, and exp maps it to 0.
- * Coordinates after the end are hidden by the compute's own mask if it has one. Blocks at the begin
+ * Coordinates after the end are hidden by the compute's own mask if it has one. Blocks at the start
  * and end in which all elements of all rows of a tile are hidden are skipped. A mask that shows
  * every coordinate up to a last one of the row becomes one comparison, whatever its original form,
  * and split-loops removes it from most blocks.
@@ -345,7 +345,7 @@ static tile_value last_row(sched_kernel *k, const sched_online *o, const tile_ex
     tile_builder *to = &k->b;
     tile_value rows = sched_number(k, sched_expr(k->s, k->g->domain.extents[o->m]));
     if (o->packed) return tile_build_sub(to, rows, tile_build_int(to, 1));
-    /* A tile's extent is a power of two and its begin a multiple of it, so its last row fits an
+    /* A tile's extent is a power of two and its start a multiple of it, so its last row fits an
      * i32. */
     tile_value last = tile_build_sub(to, tile_build_add(to, k->start[o->m], sched_number(k, block)),
                                      tile_build_int(to, 1));
@@ -404,7 +404,7 @@ tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr 
     return end;
 }
 
-/* The begin of the loop ------------------------------------------------------------------------ */
+/* The start of the loop ------------------------------------------------------------------------ */
 
 /* Matches the coordinate along n plus a value that is constant for all elements. */
 static bool find_key(bounds *b, sched_mapped_value at, sched_mapped_value *more) {
@@ -513,7 +513,7 @@ static bool may_begin_anywhere(sched_kernel *k, const sched_online *o) {
     return may;
 }
 
-/* The begin is a multiple of the block, or exactly the first visible key if no row sees earlier
+/* The start is a multiple of the block, or exactly the first visible key if no row sees earlier
  * keys. */
 tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *block) {
     tile_builder *to = &k->b;

@@ -49,7 +49,7 @@ typedef struct rescaled_value {
 /* Before the loop: computes the last coordinates that rows see. Returns the end of the loop. block:
  * the extent of the row tile, which begins at the rows' start. */
 tile_value sched_build_bounds(sched_kernel *k, sched_online *o, const tile_expr *block);
-/* The begin of the loop, a multiple of the columns' block: no row of the tile sees earlier keys. */
+/* The start of the loop, a multiple of the columns' block: no row of the tile sees earlier keys. */
 tile_value sched_build_begin(sched_kernel *k, sched_online *o, const tile_expr *block);
 /* Returns whether the loop may visit keys that this mask hides from all rows of the batch and
  * head. */

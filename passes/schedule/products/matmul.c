@@ -415,7 +415,7 @@ static tile_op build_steps(product *p, const tile_value *sum, tile_value *parts)
     return tile_build_for_loop(&k->b, zero, steps, tile_build_int(&k->b, 1), sum, 1);
 }
 
-/* Sets the begin of the tile along k. */
+/* Sets the start of the tile along k. */
 static void enter_step(product *p, tile_value step, tile_value parts) {
     sched_kernel *k = &p->k;
     k->start[p->depth] = step;

@@ -1,6 +1,6 @@
 /* Scans of rows that are longer than a tile, or of unknown length: chunk by chunk.
  *
- * A block has a row, or several columns, and loops along it from the begin of the scan. Each chunk
+ * A block has a row, or several columns, and loops along it from the start of the scan. Each chunk
  * is a tile, which is scanned separately; the result of the previous chunks is carried:
  *
  *     %all = for %i = 0 to %n step block iter (%before = 0.0 : tile<f32[1, 1]>) {

@@ -203,7 +203,7 @@ static tile_op leave_chunks(rows *r, const rows_carried *c, const loop *l, tile_
     return l->op;
 }
 
-/* One of a step's tiles: its begin and the values that are already built for it. */
+/* One of a step's tiles: its start and the values that are already built for it. */
 typedef struct copy {
     tile_value start;
     sched_known *known;
