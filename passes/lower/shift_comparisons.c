@@ -1,9 +1,9 @@
-/* shift-comparisons: elements that are one sum and a constant each are compared as constants.
+/* shift-comparisons: compares elements of the form `common sum + constant` as constants.
  *
- * A mask compares what a thread's columns are with what its rows are. The columns are a sum that
- * all have, and a distance each; the rows are few. With the sum taken from the rows the distances
- * stand in the comparisons themselves: there is nothing to compute for each column, and no register
- * to hold it.
+ * A mask compares a thread's column coordinates with its row coordinates. The columns share one sum
+ * and differ by constants, while there are only a few row values. The pass subtracts the sum from
+ * the rows, so that the constants become immediates of the comparisons. Columns then need no
+ * arithmetic and no registers.
  *
  * level: 3 to 3
  * requires: nothing
@@ -56,35 +56,35 @@
  *     }
  *   }
  *
- * When it is right. The sum is not negative, and with the largest distance it stays in an i32: so
- * no column wraps around. What a row is below the least column makes no difference, which is why it
- * may be raised to one less; then the difference does not wrap around either.
+ * Correctness: the sum is not negative, and sum + largest constant fits an i32, so no column wraps
+ * around. A row value below the smallest column can be raised to that column minus 1 without
+ * changing any comparison; the difference then does not wrap around either.
  *
- * Where. In kernels whose roles set how many registers they have. In others ptxas weighs registers
- * against blocks at once, and with some fewer wanted it spills for a block more.
- */
+ * Applied in kernels whose roles set their register counts. In other kernels ptxas balances
+ * registers against occupancy, and with slightly lower demand it may spill to fit one more
+ * block. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MAX_SUMMANDS = 2, FEWER = 4 /* rows than columns, so many times */ };
+enum { MAX_SUMMANDS = 2, FEWER = 4 /* columns per row, at least */ };
 
 typedef struct shifter {
     tile_pass *pass;
     tile_function *f;
     const tile_range *ranges;
-    size_t range_count; /* later values have none */
+    size_t range_count; /* values created later have no range */
     long moved;
 } shifter;
 
-/* The sum of some scalars and a constant. */
+/* A sum of scalars and a constant. */
 typedef struct linear {
     tile_value summands[MAX_SUMMANDS];
     unsigned count;
     int64_t constant;
 } linear;
 
-/* The columns: elements that differ in constants alone. */
+/* The columns: elements that differ only by constants. */
 typedef struct columns {
     linear first;
     int64_t *constants;
@@ -98,7 +98,7 @@ static tile_range range_of(const shifter *s, tile_value value) {
     return value.id < s->range_count ? s->ranges[value.id] : tile_range_of_scalar(TILE_i32);
 }
 
-/* A sum, or an or of what has no bit in common. */
+/* Returns whether op is a sum, or an `or` of operands without common bits. */
 static bool adds(const shifter *s, tile_op op) {
     tile_opcode opcode = tile_op_opcode(s->f, op);
     if (opcode == TILE_OP_add) return true;
@@ -109,7 +109,7 @@ static bool adds(const shifter *s, tile_op op) {
     return common.min == 0 && common.max == 0;
 }
 
-/* Adds a scalar, without the constants that are added to it. */
+/* Adds a scalar to the sum, collecting its constant addends separately. */
 static bool add_scalar(const shifter *s, tile_value value, linear *sum) {
     int64_t constant;
     for (;;) {
@@ -133,7 +133,8 @@ static unsigned registers_of(const shifter *s, tile_value value) {
     return (unsigned)tile_type_elements(tile_value_type(s->f, value));
 }
 
-/* Where register i of a concat's result comes from. */
+/* Returns the operand of a concat that provides register i of its result, and makes i relative to
+ * it. */
 static tile_value find_part(const shifter *s, tile_op concat, unsigned *i) {
     unsigned part = 0;
     for (;; part++) {
@@ -143,7 +144,7 @@ static tile_value find_part(const shifter *s, tile_op concat, unsigned *i) {
     }
 }
 
-/* Adds register i of a vector. */
+/* Adds register i of a vector to the sum. */
 static bool add_register(const shifter *s, tile_value value, unsigned i, linear *sum) {
     if (tile_value_type(s->f, value)->kind == TILE_TYPE_SCALAR) return add_scalar(s, value, sum);
     for (tile_op def; (def = tile_value_def(s->f, value)).id;) {
@@ -186,7 +187,8 @@ static bool read_columns(const shifter *s, tile_value value, columns *c) {
     return c->first.count > 0;
 }
 
-/* Of all summands together. False: a column, or its distance from a row, may wrap around. */
+/* *least: the smallest value of the sum. False if a column, or its distance from a row, may wrap
+ * around. */
 static bool range_of_columns(const shifter *s, const columns *c, int64_t *least) {
     int64_t min = 0, max = c->most;
     for (unsigned i = 0; i < c->first.count; i++) {
@@ -201,8 +203,8 @@ static bool range_of_columns(const shifter *s, const columns *c, int64_t *least)
 
 /* Changing ------------------------------------------------------------------------------------- */
 
-/* The rows' few values, which a permute or a splat spreads over the registers; none: they are many.
- */
+/* Returns the few distinct row values, which a permute or splat distributes over the registers; no
+ * value if there are many. */
 static tile_value find_rows(const shifter *s, tile_value value, unsigned count) {
     tile_op def = tile_value_def(s->f, value);
     tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_yield;
@@ -211,12 +213,12 @@ static tile_value find_rows(const shifter *s, tile_value value, unsigned count) 
     return registers_of(s, rows) * FEWER <= count ? rows : TILE_NO_VALUE;
 }
 
-/* A number or a scalar as the rows are: alone, or for each of them. */
+/* Returns the value as a scalar or splat, to match the type of the rows. */
 static tile_value like_rows(tile_builder *b, tile_value value, const tile_type *rows) {
     return rows->kind == TILE_TYPE_SCALAR ? value : tile_build_splat(b, value, rows);
 }
 
-/* The rows, counted from the columns' sum. */
+/* The row values minus the columns' sum. */
 static tile_value shift_rows(const shifter *s, tile_builder *b, tile_value rows, const columns *c,
                              int64_t least) {
     const tile_type *type = tile_value_type(s->f, rows);
@@ -228,7 +230,7 @@ static tile_value shift_rows(const shifter *s, tile_builder *b, tile_value rows,
     return tile_build_sub(b, rows, like_rows(b, sum, type));
 }
 
-/* Spread over the registers as the rows were. */
+/* Distributes the shifted values over the registers as the rows were. */
 static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shifted,
                               tile_value spread) {
     tile_op def = tile_value_def(s->f, spread);
@@ -241,7 +243,7 @@ static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shif
     return again;
 }
 
-/* side: the columns' operand. */
+/* side: the operand index of the columns. */
 static bool shift(shifter *s, tile_op op, unsigned side) {
     columns c = {.count = 0};
     int64_t least;
@@ -259,7 +261,7 @@ static bool shift(shifter *s, tile_op op, unsigned side) {
     return true;
 }
 
-/* Of numbers with a sign, which the ranges are of. */
+/* Signed comparisons only, because the ranges are signed. */
 static bool compares(tile_opcode opcode) {
     return tile_op_has_trait(opcode, TILE_TRAIT_COMPARE) && opcode != TILE_OP_ult;
 }

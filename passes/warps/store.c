@@ -1,6 +1,6 @@
-/* Results of a specialised loop go to memory piece by piece, through a ring of small buffers: what
- * is stored is under way while the next piece is written, and the last ones while the next tile's
- * products run. */
+/* Stores results of a specialized loop piece by piece, through a ring of small buffers. The store
+ * of a piece overlaps the writing of the next one, and the last stores overlap the dots of the next
+ * tile. */
 #include "lib/analysis/executors.h"
 #include "lib/analysis/memory.h"
 #include "lib/analysis/store_ring.h"
@@ -12,7 +12,7 @@
 #include "passes/common/warpgroup.h"
 #include "passes/warps/specialize.h"
 
-/* Whether op must not begin before the copy to the view is complete, of which it knows nothing. */
+/* Returns whether op may depend on the completed copy to the view, for which it does not wait. */
 static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
     const unsigned orders = TILE_EFFECT_ACQUIRE | TILE_EFFECT_RELEASE | TILE_EFFECT_CLUSTER |
                             TILE_EFFECT_ATOMIC | TILE_EFFECT_REGION;
@@ -24,7 +24,7 @@ static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
     return meets;
 }
 
-/* What comes behind op: where it stands, and behind the branches that it stands in. */
+/* The operation after op, or after the branches that op ends. */
 static tile_op behind(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     uint32_t region = tile_op_at(f, s->final_wait)->parent.id;
@@ -33,7 +33,8 @@ static tile_op behind(const warp_specialization *s, tile_op op) {
     return tile_op_next(f, op);
 }
 
-/* The same, into the branch that op is: blocks that round a grid up to whole clusters take none. */
+/* The same, but enters op if it is a branch, as in grids rounded up to whole clusters, where excess
+ * blocks skip the branch. */
 static tile_op following(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
@@ -41,7 +42,8 @@ static tile_op following(const warp_specialization *s, tile_op op) {
     return behind(s, op);
 }
 
-/* NULL if the store can end in the background, or why not; *remedy: what to write, or NULL. */
+/* Returns NULL if the store can be asynchronous, or why not; *remedy: advice for the user, or
+ * NULL. */
 static const char *find_obstacle(const warp_specialization *s, tile_op op, const char **remedy) {
     const tile_function *f = s->ring.f;
     const tile_type *tile = tile_value_type(f, tile_operand_src(f, op));
@@ -79,7 +81,7 @@ void specialize_count_bytes(const warp_specialization *s, int64_t *released, int
     }
 }
 
-/* The dim of the tile that the product's rows of it lie in. */
+/* The dim of the tile that contains the dot's rows. */
 static unsigned row_dim_of(const warp_specialization *s, const tile_type *tile) {
     const tile_function *f = s->ring.f;
     unsigned row_dim = TILE_WGMMA_PLAIN;
@@ -93,7 +95,7 @@ static unsigned row_dim_of(const warp_specialization *s, const tile_type *tile) 
     return row_dim;
 }
 
-/* Stores go through one ring if their pieces are alike: they come one after the other. */
+/* Stores share a ring if their pieces have the same shape, because they run in sequence. */
 typedef struct store_rings {
     tile_value buffers[TILE_MAX_OPERANDS];
     unsigned count, stores;
@@ -143,22 +145,22 @@ static void replace_store(warp_specialization *s, tile_op op, tile_value buffer)
     tile_erase_op(f, op);
 }
 
-/* Scratch, which only the launch knows, has no tensor map, and opaque one takes tiles as threads
- * hold them. */
+/* Excludes scratch: its address is known only at launch, so it has no tensor map, and opaque
+ * scratch stores registers in their own order. */
 static bool is_result(const tile_function *f, tile_op op) {
     if (tile_op_opcode(f, op) != TILE_OP_store || !tile_is_plain_access(f, op)) return false;
     tile_op def = tile_value_def(f, tile_operand_dst(f, op));
     return !def.id || tile_op_opcode(f, def) != TILE_OP_scratch;
 }
 
-/* The next store behind op, or op. */
+/* Returns the first store at or after op, or TILE_NO_OP. */
 static tile_op find_store(const warp_specialization *s, tile_op op) {
     while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
     return op;
 }
 
-/* Behind the loops around it: there the ring's producer is done, and what is stored stays as it is.
- */
+/* Reports stores after the enclosing loops, where the producer role has ended; they remain ordinary
+ * stores. */
 static void report_last(const warp_specialization *s) {
     const tile_function *f = s->ring.f;
     tile_op op = s->outer_loop_count ? tile_op_next(f, specialize_outermost_op(s)) : TILE_NO_OP;
@@ -179,7 +181,7 @@ void specialize_stores(warp_specialization *s, tile_region region) {
         next = find_store(s, following(s, op));
         const char *help, *why = find_obstacle(s, op, &help);
         tile_value view = tile_operand_dst(f, op);
-        /* Nobody expects it of a number a row, as sums and maxima are. */
+        /* no remark for tiles of one value per row, such as sums and maxima */
         bool silent = tile_value_type(f, tile_operand_src(f, op))->rank < 2;
         const char *no_map = tile_view_cannot_have_map(f, view, s->ring.pass->scratch, &remedy);
         if (no_map && !silent) tile_missed_at(f, op, "no TMA", remedy, "%s", no_map);
@@ -195,5 +197,5 @@ void specialize_stores(warp_specialization *s, tile_region region) {
     tile_builder b = tile_builder_before(f, tile_region_yield(f, region));
     b.loc = tile_op_loc(f, specialize_outermost_op(s));
     tile_build_bulk_wait(&b, tile_build_int(&b, 0));
-    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* then threads may end */
+    tile_op_set_flag(f, tile_op_at(f, b.before)->prev, TILE_ATTR_read); /* before threads exit */
 }

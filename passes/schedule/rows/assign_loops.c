@@ -1,26 +1,27 @@
-/* Which reductions of rows that no tile holds need no walk of their own.
+/* Assigns reductions of rows longer than a tile to loops over the row.
  *
- * A reduction that needs another one of the same rows would have to wait for it, and read the rows
- * again. But what is added up may be put right behind the walk that computes both:
+ * A reduction that depends on another one of the same rows would have to wait for it and read the
+ * rows again. Some sums can instead be corrected after the loop that computes both:
  *
- *   exp(x - t), t the largest x, is taken with the largest one so far, and what was summed before
- *   is multiplied by exp(old - new). Each place of the tile has its own largest one, so that no
- *   thread waits for another; places are corrected when they are put together.
- *   x - m, m the mean of x, is taken as x - c, c the element of the row's first tile that is next
- *   to that tile's mean:
+ *   exp(x - t), t the maximum of x, is computed with the maximum so far, and the previous sum is
+ *   multiplied by exp(old - new). Each position of the tile has a separate maximum, so that no
+ *   thread waits for another one; positions are corrected when they are combined.
+ *   x - m, m the mean of x, is computed as x - c, where c is the element of the row's first tile
+ *   that is closest to that tile's mean:
  *     sum of g (x - m)         = sum of g (x - c) + (c - m) sum of g
  *     sum of g (x - m) (y - l) = sum of g (x - c) (y - d) + (d - l) sum of g (x - c)
  *                                + (c - m) (sum of g (y - d) + (d - l) sum of g)
- *   A factor that is the same for the whole row comes after the sum.
+ *   A factor that is constant along the row is applied after the sum.
  *
- * Squares about c are more than those about m by n (c - m)^2, of which the result loses as many
- * digits. The nearest element is no farther from the tile's mean than the tile's own deviation, and
- * a tile that is f of the row, however far it is from the rest, is a part of it: the variance is at
- * least f / (1 - f) of its distance, squared. So the error grows by about 1 / f at most, and by
- * nothing to speak of where rows have no such beginning. With c = 0 there would be no such bound.
+ * The sum of squares about c exceeds the one about m by n (c - m)^2, and the result loses as many
+ * digits. c is no farther from the tile's mean than the tile's own standard deviation. If the tile
+ * is a fraction f of the row, the variance is at least f / (1 - f) times the squared distance of
+ * the two means. The error therefore grows by about 1 / f at most, and hardly at all unless the row
+ * has an unusual beginning. With c = 0 there would be no such bound.
  *
- * So a late sum is a product of what is known of the elements, one exponential, up to two
- * differences from means and factors of the row. What is none goes along the row once more. */
+ * An online sum is therefore a product of: factors known from the elements, one exponential, up to
+ * two differences from means, and factors of the row. All other dependent reductions use another
+ * loop over the row. */
 #include "passes/schedule/rows/rows.h"
 
 #include "lib/ir/remark.h"
@@ -29,7 +30,7 @@
 typedef struct finder {
     rows *r;
     unsigned loop_index;
-    const tile_type *type; /* that is computed in */
+    const tile_type *type; /* of the computation */
     rows_online_sum *online_sum;
 } finder;
 
@@ -44,9 +45,9 @@ static sched_mapped_value operand_of(const finder *f, tile_op op, unsigned i,
     return sched_mapped_operand(f->r->k.s, op, i, map);
 }
 
-/* What values need ----------------------------------------------------------------------------- */
+/* Dependencies of values ----------------------------------------------------------------------- */
 
-/* The last walk of a reduction that the value is computed from; 0: of none. */
+/* The last loop with a reduction that the value depends on; 0: none. */
 static unsigned depth_of(rows *r, tile_value value) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
@@ -63,7 +64,7 @@ static unsigned depth_of(rows *r, tile_value value) {
     return depth;
 }
 
-/* Whether it differs from element to element of a row, looking so many operations back. */
+/* Returns whether the value varies along a row, looking back at most `steps` operations. */
 static bool varies(const finder *f, const sched_mapped_value *at, unsigned steps) {
     rows *r = f->r;
     schedule *s = r->k.s;
@@ -95,7 +96,7 @@ static bool is_known_early(const finder *f, const sched_mapped_value *at) {
 
 enum { STEPS = 12 };
 
-/* Of the row, and not known before the walk's end. */
+/* Constant along the row, and not known before the end of the loop. */
 static bool is_per_row(const finder *f, const sched_mapped_value *at) {
     return !is_known_early(f, at) && !varies(f, at, STEPS);
 }
@@ -120,7 +121,8 @@ static bool reduces(const finder *f, tile_op op, tile_value x) {
 
 /* Differences from means ----------------------------------------------------------------------- */
 
-/* A sum of x, times what is the same for the row: where an x is infinite it is no number less. */
+/* Returns whether row is a sum of x times a constant of the row. It is then not finite if an x is
+ * infinite. */
 static bool is_mean(const finder *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = tile_value_def(f->r->k.s->compute, row.value);
@@ -174,7 +176,7 @@ static bool plan_difference(finder *f, tile_op op, const sched_map *map) {
 
 /* Exponentials --------------------------------------------------------------------------------- */
 
-/* Whether the row's value is the largest x, or larger. */
+/* Returns whether the row's value is the maximum of x, or larger. */
 static bool is_upper_bound(const finder *f, sched_mapped_value row, tile_value x) {
     row = sched_skip_broadcasts(f->r->k.s, row);
     tile_op op = def_of(f, row.value, TILE_OP_max);
@@ -236,7 +238,7 @@ static bool is_computed_so(const finder *f, tile_value value) {
     return sched_compute_type(s, sched_element(s, value)) == f->type;
 }
 
-/* A cast that rounds nothing. */
+/* Returns whether the cast is exact. */
 static bool keeps_all_elements(const finder *f, tile_op op) {
     schedule *s = f->r->k.s;
     return !tile_op_at(s->compute, op)->attr_count &&
@@ -244,8 +246,8 @@ static bool keeps_all_elements(const finder *f, tile_op op) {
            is_computed_so(f, tile_first_operand(s->compute, op));
 }
 
-/* Of it or 0: NaN of what is chosen must not be put right behind the walk, where it would not be
- * hidden any more. */
+/* A select between a value and 0. NaN of the selected value must not be introduced by a correction
+ * after the loop, where the select no longer hides it. */
 static bool plan_select(finder *f, tile_op op, const sched_map *map) {
     schedule *s = f->r->k.s;
     sched_mapped_value seen = operand_of(f, op, 0, map), shown = operand_of(f, op, 1, map);
@@ -284,7 +286,7 @@ static bool plan_term(finder *f, sched_mapped_value at) {
     }
 }
 
-/* Walks ---------------------------------------------------------------------------------------- */
+/* Loops ---------------------------------------------------------------------------------------- */
 
 static bool plan_online_sum(rows *r, size_t index, unsigned loop_index) {
     schedule *s = r->k.s;
