@@ -116,7 +116,7 @@ static bool expand_batch(tile_pass *pass, tile_function *f, tile_op op) {
     unsigned count = (unsigned)tile_type_dim(type, 0);
     tile_value *sums = TILE_NEW_ARRAY(pass->scratch, tile_value, count);
     for (unsigned i = 0; i < count; i++) sums[i] = multiply(&x, i);
-    replace_result(pass, f, op, prepare_side_by_side(&x.b, sums, count, 0));
+    replace_result(pass, f, op, prepare_concat_tiles(&x.b, sums, count, 0));
     return true;
 }
 

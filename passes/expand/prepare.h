@@ -25,7 +25,7 @@ void prepare_transpose_operand(tile_function *f, tile_op op, unsigned operand);
  * can perform without communication in any layout. TILE_INVALID after a diagnostic. */
 tile_status prepare_concats(tile_pass *pass, tile_function *f);
 /* Concatenates tiles that differ only in their extent along the axis. */
-tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
+tile_value prepare_concat_tiles(tile_builder *b, const tile_value *tiles, unsigned count,
                                 unsigned axis);
 
 /* prepare_histograms.c: a histogram becomes atomics on a shared buffer with index tiles. */

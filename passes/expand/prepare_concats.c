@@ -43,7 +43,7 @@ static void cut_operand(cut *c, tile_value tile) {
     }
 }
 
-tile_value prepare_side_by_side(tile_builder *b, const tile_value *tiles, unsigned count,
+tile_value prepare_concat_tiles(tile_builder *b, const tile_value *tiles, unsigned count,
                                 unsigned axis) {
     const tile_segment segments[] = {{TILE_NO_VALUE, tiles, count}};
     const tile_attr along = {.id = TILE_ATTR_axis,
@@ -72,7 +72,7 @@ static bool prepare_concat(tile_pass *pass, tile_function *f, tile_op op) {
     c.pieces = TILE_NEW_ARRAY(pass->scratch, tile_value, (size_t)count);
     for (unsigned i = 0; i < tile_op_operand_count(f, op); i++)
         cut_operand(&c, tile_op_operand(f, op, i));
-    tile_value joined = prepare_side_by_side(&c.b, c.pieces, c.count, c.axis);
+    tile_value joined = prepare_concat_tiles(&c.b, c.pieces, c.count, c.axis);
     replace_result(pass, f, op, tile_build_reshape(&c.b, joined, TILE_NO_VALUE, to));
     return true;
 }

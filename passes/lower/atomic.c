@@ -24,7 +24,7 @@ static tile_value lowered(lowering *l, tile_value value) {
     return value.id ? lower_mapped(l, value) : TILE_NO_VALUE;
 }
 
-static atomic_op read_op(lowering *l, tile_op op) {
+static atomic_op init_from_op(lowering *l, tile_op op) {
     atomic_op a = {.op = op, .swaps = tile_op_opcode(&l->old, op) == TILE_OP_atomic_cas};
     tile_value src = tile_moved_operand(&l->old, op);
     a.buffer = tile_operand_buffer(&l->old, op);
@@ -196,7 +196,7 @@ static tile_value update_scalar(lowering *l, const atomic_op *a) {
 /* --------------------------------------------------------------------------------------------- */
 
 tile_value lower_atomic(lowering *l, tile_op op) {
-    atomic_op a = read_op(l, op);
+    atomic_op a = init_from_op(l, op);
     if (tile_op_releases(&l->old, op)) lower_end_with_sync(l);
     tile_value old = a.type->kind == TILE_TYPE_TILE ? update_tile(l, &a) : update_scalar(l, &a);
     if (tile_op_acquires(&l->old, op) && !a.buffer.id)

@@ -169,7 +169,7 @@ typedef struct lower_view_access {
     tile_value base;                 /* i64 offset of the thread's first element */
     tile_value predicate;            /* bounds of the leading dims; no value if all are in bounds */
     /* If bits overlap, the thread's contribution, which start and base then exclude. */
-    tile_value crossed[TILE_MAX_RANK];
+    tile_value overlapping[TILE_MAX_RANK];
     tile_value row_step[TILE_MAX_RANK];
     /* An earlier access, relative to which the following rows are addressed. */
     tile_value anchor_offset; /* its offset */

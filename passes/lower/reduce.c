@@ -33,7 +33,7 @@ static unsigned length_of(const combining *c, tile_value vector) {
 }
 
 /* i1: b replaces a. */
-static tile_value wins(const combining *c, bundle a, bundle b) {
+static tile_value replaces(const combining *c, bundle a, bundle b) {
     tile_builder *t = &c->l->builder;
     bool most = c->kind == TILE_WORD_kind_max;
     tile_value better =
@@ -57,7 +57,7 @@ static bundle combine(const combining *c, bundle a, bundle b) {
         if (c->nan) tile_op_set_flag(c->l->f, tile_value_def(c->l->f, both), TILE_ATTR_nan);
         return (bundle){.value = both};
     }
-    tile_value other = wins(c, a, b);
+    tile_value other = replaces(c, a, b);
     return (bundle){tile_build_select(t, other, b.value, a.value),
                     tile_build_select(t, other, b.place, a.place)};
 }
@@ -214,12 +214,13 @@ static bundle combine_warps(const combining *c, const tile_reduce_plan *plan, ti
 /* The coordinates along the axis, by register. */
 static tile_value count_along(lowering *l, const tile_layout *layout, unsigned axis) {
     unsigned registers = tile_layout_registers(layout);
-    bool crossed = lower_bits_overlap(layout, axis);
+    bool overlapping = lower_bits_overlap(layout, axis);
     tile_value thread = lower_thread_coordinate(l, layout, axis);
     tile_value *values = TILE_NEW_ARRAY(l->pass->scratch, tile_value, registers);
     for (unsigned i = 0; i < registers; i++) {
         tile_value own = lower_int(l, lower_register_coordinate(layout, i, axis));
-        values[i] = crossed ? tile_build_xor(&l->builder, thread, own) : lower_add(l, thread, own);
+        values[i] =
+            overlapping ? tile_build_xor(&l->builder, thread, own) : lower_add(l, thread, own);
     }
     return tile_build_concat(&l->builder, values, registers);
 }

@@ -23,7 +23,7 @@ typedef struct counter {
     const tile_iota *iota;
     const tile_type *scalar;
     tile_value thread; /* the thread's coordinate */
-    bool crossed;      /* the thread and its registers change the same bits */
+    bool overlapping;  /* the thread and its registers change the same bits */
     tile_value base;   /* start + step * the thread's coordinate */
     tile_value more;   /* added to all; no value: nothing */
 } counter;
@@ -43,7 +43,7 @@ static tile_value rescaled_value(const counter *c, tile_value coordinate) {
 }
 
 static tile_value count(const counter *c, int64_t added) {
-    if (!c->crossed) {
+    if (!c->overlapping) {
         uint64_t product = (uint64_t)c->iota->step * (uint64_t)added;
         return lower_add(c->l, c->base, number(c, (int64_t)product));
     }
@@ -181,7 +181,7 @@ typedef struct row_walk {
     tile_value thread[TILE_MAX_RANK]; /* the thread's coordinates */
     tile_value sum;                   /* its offset, over the dims without overlapping bits */
     int64_t step[TILE_MAX_RANK];
-    bool crossed[TILE_MAX_RANK];
+    bool overlapping[TILE_MAX_RANK];
 } row_walk;
 
 /* first: coordinates of the tile's first element in an array with these extents. */
@@ -196,8 +196,8 @@ static row_walk start_rows(lowering *l, const tile_layout *layout, const int64_t
     w.sum = lower_int(l, origin);
     for (unsigned d = 0; d < layout->rank; d++) {
         w.thread[d] = lower_thread_coordinate(l, layout, d);
-        w.crossed[d] = lower_bits_overlap(layout, d);
-        if (!w.crossed[d])
+        w.overlapping[d] = lower_bits_overlap(layout, d);
+        if (!w.overlapping[d])
             w.sum = lower_add(l, w.sum, lower_mul(l, w.thread[d], lower_int(l, w.step[d])));
     }
     return w;
@@ -208,7 +208,7 @@ static tile_value row_offset(lowering *l, const row_walk *w, unsigned register_)
     int64_t known = 0;
     for (unsigned d = 0; d < w->layout->rank; d++) {
         int64_t own = lower_register_coordinate(w->layout, register_, d);
-        if (!w->crossed[d]) {
+        if (!w->overlapping[d]) {
             known += own * w->step[d];
             continue;
         }

@@ -66,9 +66,9 @@ uint32_t lower_register_offset(const lower_shared_map *map, const tile_layout *l
  * thread_bits is the union of all bits of the thread's contribution. */
 static tile_value shared_offset(lowering *l, const lower_shared_map *map, tile_value thread_part,
                                 uint32_t thread_bits, uint32_t register_part) {
-    uint32_t crossed = register_part & thread_bits;
+    uint32_t overlapping = register_part & thread_bits;
     tile_value offset = thread_part;
-    if (crossed) offset = tile_build_xor(&l->builder, offset, lower_int(l, crossed));
+    if (overlapping) offset = tile_build_xor(&l->builder, offset, lower_int(l, overlapping));
     offset = lower_add(l, offset, map->stage);
     return lower_add(l, offset, lower_int(l, register_part & ~thread_bits));
 }

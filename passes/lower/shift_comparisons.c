@@ -67,7 +67,7 @@
 #include "lib/analysis/range.h"
 #include "passes/pass.h"
 
-enum { MAX_SUMMANDS = 2, FEWER = 4 /* columns per row, at least */ };
+enum { MAX_SUMMANDS = 2, MIN_COLUMNS_PER_ROW = 4 };
 
 typedef struct shifter {
     tile_pass *pass;
@@ -89,7 +89,7 @@ typedef struct columns {
     linear first;
     int64_t *constants;
     unsigned count;
-    int64_t most;
+    int64_t max_constant;
 } columns;
 
 /* Reading -------------------------------------------------------------------------------------- */
@@ -175,29 +175,29 @@ static bool same_summands(const linear *a, const linear *b) {
 static bool read_columns(const shifter *s, tile_value value, columns *c) {
     c->count = registers_of(s, value);
     c->constants = TILE_NEW_ARRAY(s->pass->scratch, int64_t, c->count);
-    c->most = 0;
+    c->max_constant = 0;
     for (unsigned i = 0; i < c->count; i++) {
         linear one = {.count = 0};
         if (!add_register(s, value, i, &one) || one.constant < 0) return false;
         if (i == 0) c->first = one;
         if (!same_summands(&c->first, &one)) return false;
         c->constants[i] = one.constant;
-        c->most = one.constant > c->most ? one.constant : c->most;
+        c->max_constant = one.constant > c->max_constant ? one.constant : c->max_constant;
     }
     return c->first.count > 0;
 }
 
-/* *least: the smallest value of the sum. False if a column, or its distance from a row, may wrap
+/* *min_sum: the smallest value of the sum. False if a column, or its distance from a row, may wrap
  * around. */
-static bool range_of_columns(const shifter *s, const columns *c, int64_t *least) {
-    int64_t min = 0, max = c->most;
+static bool range_of_columns(const shifter *s, const columns *c, int64_t *min_sum) {
+    int64_t min = 0, max = c->max_constant;
     for (unsigned i = 0; i < c->first.count; i++) {
         tile_range r = range_of(s, c->first.summands[i]);
         if (r.min < 0) return false;
         min += r.min;
         max += r.max;
     }
-    *least = min;
+    *min_sum = min;
     return max <= INT32_MAX;
 }
 
@@ -210,7 +210,7 @@ static tile_value find_rows(const shifter *s, tile_value value, unsigned count) 
     tile_opcode opcode = def.id ? tile_op_opcode(s->f, def) : TILE_OP_yield;
     if (opcode != TILE_OP_permute && opcode != TILE_OP_splat) return TILE_NO_VALUE;
     tile_value rows = tile_operand_src(s->f, def);
-    return registers_of(s, rows) * FEWER <= count ? rows : TILE_NO_VALUE;
+    return registers_of(s, rows) * MIN_COLUMNS_PER_ROW <= count ? rows : TILE_NO_VALUE;
 }
 
 /* Returns the value as a scalar or splat, to match the type of the rows. */
@@ -220,10 +220,10 @@ static tile_value like_rows(tile_builder *b, tile_value value, const tile_type *
 
 /* The row values minus the columns' sum. */
 static tile_value shift_rows(const shifter *s, tile_builder *b, tile_value rows, const columns *c,
-                             int64_t least) {
+                             int64_t min_sum) {
     const tile_type *type = tile_value_type(s->f, rows);
-    if (range_of(s, rows).min < least - 1)
-        rows = tile_build_max(b, rows, like_rows(b, tile_build_int(b, least - 1), type));
+    if (range_of(s, rows).min < min_sum - 1)
+        rows = tile_build_max(b, rows, like_rows(b, tile_build_int(b, min_sum - 1), type));
     tile_value sum = c->first.summands[0];
     for (unsigned i = 1; i < c->first.count; i++)
         sum = tile_build_add(b, sum, c->first.summands[i]);
@@ -246,16 +246,16 @@ static tile_value spread_rows(const shifter *s, tile_builder *b, tile_value shif
 /* side: the operand index of the columns. */
 static bool shift(shifter *s, tile_op op, unsigned side) {
     columns c = {.count = 0};
-    int64_t least;
+    int64_t min_sum;
     tile_value spread = tile_op_operand(s->f, op, 1 - side);
     tile_value rows = find_rows(s, spread, registers_of(s, spread));
     if (!rows.id || !read_columns(s, tile_op_operand(s->f, op, side), &c) ||
-        !range_of_columns(s, &c, &least))
+        !range_of_columns(s, &c, &min_sum))
         return false;
     tile_builder b = tile_builder_before(s->f, op);
     tile_value *constants = TILE_NEW_ARRAY(s->pass->scratch, tile_value, c.count);
     for (unsigned i = 0; i < c.count; i++) constants[i] = tile_build_int(&b, c.constants[i]);
-    tile_value shifted = shift_rows(s, &b, rows, &c, least);
+    tile_value shifted = shift_rows(s, &b, rows, &c, min_sum);
     tile_op_at(s->f, op)->operands[side] = tile_build_concat(&b, constants, c.count);
     tile_op_at(s->f, op)->operands[1 - side] = spread_rows(s, &b, shifted, spread);
     return true;

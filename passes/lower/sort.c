@@ -60,7 +60,7 @@ static const tile_type *vector_of(const sorting *s, tile_scalar scalar, unsigned
 
 /* Returns whether the elements of a register step are sorted in descending order in stage k, as far
  * as the register bits determine it. */
-static bool falls(const sorting *s, unsigned k, unsigned step) {
+static bool is_descending(const sorting *s, unsigned k, unsigned step) {
     bool turned = k < s->bits && is_own(s, k) && step >> own_bit(s, k) & 1;
     return turned != s->descending;
 }
@@ -82,7 +82,7 @@ static tile_value sort_own(const sorting *s, tile_value all, unsigned k, unsigne
     int64_t *back = TILE_NEW_ARRAY(l->pass->scratch, int64_t, total);
     for (unsigned step = 0; step < s->steps; step++)
         for (unsigned row = 0; row < s->rows && !(step & mask); row++, at++) {
-            bool turned = falls(s, k, step);
+            bool turned = is_descending(s, k, step);
             order[at] = (step | (turned ? mask : 0)) * s->rows + row;
             order[half + at] = (step | (turned ? 0 : mask)) * s->rows + row;
         }
@@ -108,7 +108,7 @@ static tile_value sort_with(const sorting *s, tile_value all, tile_value other, 
     tile_value *larger = TILE_NEW_ARRAY(l->pass->scratch, tile_value, total);
     for (unsigned step = 0; step < s->steps; step++)
         for (unsigned row = 0; row < s->rows; row++)
-            larger[step * s->rows + row] = falls(s, k, step) ? lower : upper;
+            larger[step * s->rows + row] = is_descending(s, k, step) ? lower : upper;
     tile_value keeps = tile_build_concat(t, larger, total);
     tile_value takes = tile_build_select(t, keeps, greater(s, other, all), greater(s, all, other));
     return tile_build_select(t, takes, other, all);

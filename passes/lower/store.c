@@ -289,7 +289,7 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-static void take_operands(const lowering *l, tile_op op, store *s) {
+static void init_from_op(const lowering *l, tile_op op, store *s) {
     uint32_t extents[TILE_MAX_RANK];
     *s = (store){.op = op};
     s->element = tile_operands_dst(&l->old, op).at;
@@ -339,7 +339,7 @@ static void plan_loads(lowering *l, store *s) {
 
 void lower_store_async(lowering *l, tile_op op) {
     store s;
-    take_operands(l, op, &s);
+    init_from_op(l, op, &s);
     plan_loads(l, &s);
     s.boxes = lower_find_boxes(l, op);
     s.barrier_number = find_barrier_numbers(l, &s);

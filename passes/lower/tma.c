@@ -44,7 +44,7 @@ struct lower_boxes {
     branch chosen; /* branch on the issuing thread */
 };
 
-static void take_operands(const lowering *l, tile_op op, tma_copy *c) {
+static void init_from_op(const lowering *l, tile_op op, tma_copy *c) {
     bool ring = tile_op_opcode(&l->old, op) == TILE_OP_store_async;
     const tile_values from =
         ring ? tile_operands_ring(&l->old, op) : tile_operands_src(&l->old, op);
@@ -352,7 +352,7 @@ static void build_box(lowering *l, tile_op op, const tma_copy *c, const placemen
 static int64_t tma_bytes(const lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     if (find_plan(l, &c, &remedy)) return 0;
     return tile_type_elements(c.type) * tile_scalar_bytes(c.type->scalar);
 }
@@ -384,7 +384,7 @@ static tile_op first_neighbour(const lowering *l, tile_op op) {
 static void build_copy(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     find_plan(l, &c, &remedy);
     l->builder.loc = tile_op_loc(&l->old, op);
     tile_value stage = c.type->stages ? lower_mul(l, lower_mapped(l, c.buffer[1]),
@@ -407,7 +407,7 @@ static void build_copy(lowering *l, tile_op op) {
 lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
     lower_boxes *boxes = TILE_NEW(l->pass->scratch, lower_boxes);
     const char *remedy;
-    take_operands(l, op, &boxes->copy);
+    init_from_op(l, op, &boxes->copy);
     const char *why = find_plan(l, &boxes->copy, &remedy);
     if (why) {
         tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);
@@ -420,7 +420,7 @@ lower_boxes *lower_find_boxes(lowering *l, tile_op op) {
 bool lower_has_boxes(const lowering *l, tile_op op) {
     tma_copy copy = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &copy);
+    init_from_op(l, op, &copy);
     return !find_plan(l, &copy, &remedy);
 }
 
@@ -446,7 +446,7 @@ void lower_end_boxes(lowering *l, lower_boxes *boxes) {
 bool lower_tma(lowering *l, tile_op op) {
     tma_copy c = {.rank = 0};
     const char *remedy;
-    take_operands(l, op, &c);
+    init_from_op(l, op, &c);
     const char *why = find_plan(l, &c, &remedy);
     if (why) {
         tile_missed_at(&l->old, op, "no TMA", remedy, "%s", why);

@@ -56,7 +56,7 @@ static lower_view_access start_view(lowering *l, const tile_value *element, cons
             if (ahead) index = start = lower_add(l, index, ahead[t]);
             tile_value thread = lower_thread_coordinate(l, layout, t);
             if (lower_bits_overlap(layout, t))
-                a.crossed[t] = thread;
+                a.overlapping[t] = thread;
             else
                 start = lower_add(l, index, thread);
             a.start[t] = start;
@@ -74,14 +74,14 @@ lower_view_access lower_start_view(lowering *l, const tile_value *element,
     return start_view(l, element, NULL, layout, rank, widest);
 }
 
-/* coordinate: the register's contribution. crossed: the exclusive-or with the thread's
+/* coordinate: the register's contribution. overlapping: the exclusive-or with the thread's
  * contribution, or no value. */
 static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, int64_t coordinate,
-                                tile_value crossed) {
+                                tile_value overlapping) {
     for (unsigned i = 0; i < a->known_count[t]; i++)
         if (a->known[t][i].coordinate == coordinate) return a->known[t][i].predicate;
-    tile_value start = crossed.id ? lower_add(l, a->start[t], crossed) : a->start[t];
-    tile_value predicate = inside(l, start, crossed.id ? 0 : coordinate,
+    tile_value start = overlapping.id ? lower_add(l, a->start[t], overlapping) : a->start[t];
+    tile_value predicate = inside(l, start, overlapping.id ? 0 : coordinate,
                                   a->view->limits[a->first_dim + t - a->points]);
     if (a->known_count[t] < sizeof a->known[t] / sizeof *a->known[t]) {
         a->known[t][a->known_count[t]].coordinate = coordinate;
@@ -93,17 +93,17 @@ static tile_value dim_predicate(lowering *l, lower_view_access *a, unsigned t, i
 /* The only dim along which the access differs from the anchor, if its step is not a constant number
  * of elements; the layout's rank if there is none. */
 static unsigned traversed_dim(const lowering *l, const lower_view_access *a, unsigned register_) {
-    unsigned online_kernel = a->layout->rank;
+    unsigned traversed = a->layout->rank;
     for (unsigned t = 0; t < a->layout->rank && a->anchor_offset.id; t++) {
         int64_t step, more = lower_register_coordinate(a->layout, register_, t) -
                              lower_register_coordinate(a->layout, a->anchor_register, t);
         if (!more) continue;
-        if (t < a->points || more < 0 || online_kernel < a->layout->rank || a->crossed[t].id ||
+        if (t < a->points || more < 0 || traversed < a->layout->rank || a->overlapping[t].id ||
             tile_value_is_int(l->f, a->row_step[t], &step))
             return a->layout->rank;
-        online_kernel = t;
+        traversed = t;
     }
-    return online_kernel;
+    return traversed;
 }
 
 /* Returns the offset of access `index` of the cut; *predicate: its predicate. */
@@ -111,30 +111,30 @@ tile_value lower_view_access_offset(lowering *l, lower_view_access *a, unsigned 
                                     tile_value *predicate) {
     enum { ROWS = 8 }; /* accesses per anchor, because each distance takes registers */
     unsigned register_ = tile_access_split_register(&a->cut, index, 0);
-    unsigned online_kernel = traversed_dim(l, a, register_);
+    unsigned traversed = traversed_dim(l, a, register_);
     tile_value offset = a->base;
     *predicate = a->predicate;
     if (a->points) {
         lower_point point = lower_point_of_register(l, a, register_);
-        offset = online_kernel == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
+        offset = traversed == a->layout->rank ? lower_add(l, offset, point.offset) : offset;
         *predicate = lower_and(l, *predicate, point.predicate);
     }
     for (unsigned t = a->points; t < a->layout->rank; t++) {
         int64_t coordinate = lower_register_coordinate(a->layout, register_, t);
-        tile_value crossed = a->crossed[t], added = lower_long(l, coordinate);
-        if (crossed.id) {
+        tile_value overlapping = a->overlapping[t], added = lower_long(l, coordinate);
+        if (overlapping.id) {
             if (coordinate)
-                crossed = tile_build_xor(&l->builder, crossed, lower_int(l, coordinate));
-            added = lower_to_long(l, crossed);
+                overlapping = tile_build_xor(&l->builder, overlapping, lower_int(l, coordinate));
+            added = lower_to_long(l, overlapping);
         }
-        if (online_kernel == a->layout->rank)
+        if (traversed == a->layout->rank)
             offset = lower_add(l, offset, lower_mul(l, added, a->row_step[t]));
-        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, crossed));
+        *predicate = lower_and(l, *predicate, dim_predicate(l, a, t, coordinate, overlapping));
     }
-    if (online_kernel < a->layout->rank) {
-        int64_t rows = lower_register_coordinate(a->layout, register_, online_kernel) -
-                       lower_register_coordinate(a->layout, a->anchor_register, online_kernel);
-        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[online_kernel]);
+    if (traversed < a->layout->rank) {
+        int64_t rows = lower_register_coordinate(a->layout, register_, traversed) -
+                       lower_register_coordinate(a->layout, a->anchor_register, traversed);
+        tile_value distance = lower_mul(l, lower_long(l, rows), a->row_step[traversed]);
         offset = lower_add(l, a->anchor_offset, distance);
     }
     if (a->mask.id)
@@ -256,11 +256,11 @@ static ordered_access start_ordered(lowering *l, const tile_value *element, cons
 static tile_value ordered_offset(lowering *l, const ordered_access *a, unsigned index) {
     unsigned register_ = tile_access_split_register(&a->shared.cut, index, 0);
     uint32_t added = lower_register_offset(&a->shared.map, a->shared.layout, register_);
-    uint32_t crossed = added & a->shared.thread_bits;
-    tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~crossed)));
-    if (!crossed) return offset;
+    uint32_t overlapping = added & a->shared.thread_bits;
+    tile_value offset = lower_add(l, a->base, lower_long(l, a->ahead + (added & ~overlapping)));
+    if (!overlapping) return offset;
     tile_value part = a->shared.thread_part,
-               other = tile_build_xor(&l->builder, part, lower_int(l, crossed));
+               other = tile_build_xor(&l->builder, part, lower_int(l, overlapping));
     return lower_add(l, offset, lower_to_long(l, tile_build_sub(&l->builder, other, part)));
 }
 

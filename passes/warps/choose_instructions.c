@@ -109,7 +109,7 @@ static const char *operand_name(unsigned operand) {
 /* 1. Sources of shared buffers ---------------------------------------------------------------- */
 
 /* 1 + the dim of a tile of this rank in which a view's elements are contiguous; 0: none. */
-static uint8_t side_by_side(const chooser *c, const tile_value *view, unsigned rank) {
+static uint8_t contiguous_dim(const chooser *c, const tile_value *view, unsigned rank) {
     tile_access_facts facts = tile_view_access(c->f, c->ranges, view);
     unsigned unit = tile_unit_dim(&facts, tile_value_type(c->f, view[0])->rank, rank);
     return unit < rank ? (uint8_t)(1 + unit) : 0;
@@ -134,7 +134,7 @@ static void collect(chooser *c, tile_op op) {
     bool in = tile_value_type(f, from.at[0])->kind == TILE_TYPE_VIEW;
     const tile_value *view = in ? from.at : to.at, *buffer = in ? to.at : from.at;
     unsigned rank = tile_value_type(f, buffer[0])->rank;
-    uint8_t along = side_by_side(c, view, rank);
+    uint8_t along = contiguous_dim(c, view, rank);
     if (along) c->along[tile_shared_source(f, buffer[0]).id] = along;
     if (cannot_round(c, op, from.at, to.at)) c->single[tile_shared_source(f, buffer[0]).id] = true;
 }
@@ -143,7 +143,7 @@ static void collect(chooser *c, tile_op op) {
 
 /* Returns whether an operation leaves a buffer unchanged and is no barrier, after which other
  * threads could write the buffer. */
-static bool keeps_user_choice(const tile_function *f, tile_op op, tile_value buffer) {
+static bool preserves_buffer(const tile_function *f, tile_op op, tile_value buffer) {
     switch (tile_op_opcode(f, op)) {
     case TILE_OP_alloc_shared:
     case TILE_OP_load:
@@ -164,7 +164,7 @@ static bool undisturbed_load(const tile_function *f, tile_op load, tile_value bu
     bool alone = tile_op_at(f, load)->parent.id == tile_op_at(f, dot)->parent.id;
     for (tile_op op = tile_op_next(f, load); alone && op.id && op.id != dot.id;
          op = tile_op_next(f, op))
-        alone = keeps_user_choice(f, op, buffer);
+        alone = preserves_buffer(f, op, buffer);
     return alone;
 }
 
@@ -201,7 +201,7 @@ static bool find_shared(const chooser *c, tile_op dot, unsigned operand, unsigne
     unsigned known = c->along[value.id];
     if (type->kind == TILE_TYPE_TILE && will_be_staged(c, value)) {
         const tile_values view = tile_operands_src(c->f, tile_value_def(c->f, value));
-        known = side_by_side(c, view.at, 2);
+        known = contiguous_dim(c, view.at, 2);
     } else if (type->kind == TILE_TYPE_TILE) {
         tile_op load = load_in_place(c, dot, value, o);
         if (!load.id) return false;
@@ -334,7 +334,7 @@ static unsigned row_dim_of_others(const chooser *c, tile_op dot) {
         tile_op op = {id};
         const tile_value *memory = find_other(c->f, op, acc);
         bool own = tile_op_at(c->f, op)->parent.id == tile_op_at(c->f, dot)->parent.id;
-        unsigned along = memory && !own ? side_by_side(c, memory, 2) : 0;
+        unsigned along = memory && !own ? contiguous_dim(c, memory, 2) : 0;
         if (along) return 1 - (along - 1);
     }
     return 2;

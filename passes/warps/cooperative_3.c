@@ -107,7 +107,7 @@ void specialize_plan_cooperative_3(warp_specialization *s) {
         return;
     }
     s->warps = WARPGROUP;
-    s->sets = s->readers = GROUPS;
+    s->consumer_groups = s->readers = GROUPS;
 }
 
 /* Building ------------------------------------------------------------------------------------- */

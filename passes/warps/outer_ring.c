@@ -126,7 +126,7 @@ static unsigned choose_stages(const warp_specialization *s) {
     int64_t released, others, stride;
     tile_outer_ring_facts copies = {
         .target = s->ring.pass->target,
-        .warps = s->warps * s->sets,
+        .warps = s->warps * s->consumer_groups,
         .alone = tile_op_has_attr(f, s->outer_loop_ring.ring.plan.loop, TILE_ATTR_independent)};
     if (!s->outer_loop_count) return 1;
     for (unsigned i = 0; i < s->outer_loop_ring.ring.plan.copy_count; i++)

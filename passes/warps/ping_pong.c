@@ -86,7 +86,7 @@ void specialize_plan_ping_pong(warp_specialization *s) {
         return;
     }
     s->ping_pong = true;
-    s->sets = GROUPS;
+    s->consumer_groups = GROUPS;
     s->warps /= GROUPS;
 }
 

@@ -506,7 +506,7 @@ bool specialize_plan(warp_specialization *s, tile_op loop) {
     if (p.ok) make_dots_synchronous(&p);
     if (p.ok) make_groups(&p);
     if (p.ok) find_ahead(&p);
-    s->sets = 1;
+    s->consumer_groups = 1;
     if (p.ok) specialize_plan_ping_pong(s);
     if (p.ok) specialize_plan_cooperative_3(s);
     if (p.ok) specialize_plan_sharing(s);

@@ -127,7 +127,7 @@ static void fill_from(producer *outer, const tile_builder *before, unsigned i, u
         specialize_copy_part(s, &b, &c);
         return;
     }
-    for (unsigned share = 0; share < (s->distributed[i] ? s->sets : 1); share++)
+    for (unsigned share = 0; share < (s->distributed[i] ? s->consumer_groups : 1); share++)
         fill_buffer(&p, &b, i, from, source.count, share, state, s->groups[g].full);
 }
 
@@ -163,7 +163,7 @@ static void copy_to_outer_ring(producer *p, tile_builder *b, unsigned i, const t
     warp_specialization *s = p->s;
     outer_ring *own = &s->outer_loop_ring;
     const tile_type *type = tile_value_type(p->f, own->ring.buffers[i]);
-    for (unsigned share = 0; share < (own->distributed ? s->sets : 1); share++) {
+    for (unsigned share = 0; share < (own->distributed ? s->consumer_groups : 1); share++) {
         tile_value at[1 + TILE_MAX_RANK], part = stage;
         for (unsigned k = 0; k < size; k++) at[k] = from[k];
         if (own->distributed) specialize_locate_share(s, b, type, share, at, size, &part);
@@ -558,7 +558,7 @@ static void free_ring(warp_specialization *s, const ring *r) {
     tile_builder b = {
         .function = f, .region = tile_op_at(f, top)->parent, .loc = tile_op_loc(f, top)};
     b.before = tile_op_at(f, top)->next;
-    for (unsigned i = 0; i < r->plan.copy_count && s->sets == 1; i++)
+    for (unsigned i = 0; i < r->plan.copy_count && s->consumer_groups == 1; i++)
         tile_build_free_shared(&b, r->buffers[i]);
 }
 
@@ -575,7 +575,7 @@ void specialize_consumers(warp_specialization *s, tile_op roles, tile_region reg
     tile_value first[MAX_STATES];
     specialize_first_ring_state(s, &b, false, first);
     specialize_find_senders(s, &b);
-    if (s->sets > 1) {
+    if (s->consumer_groups > 1) {
         s->group = tile_region_arg(f, region, 0);
         tile_value_set_name(f, s->group, "group");
     }

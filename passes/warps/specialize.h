@@ -44,11 +44,11 @@ typedef struct warp_specialization {
     outer_ring outer_loop_ring;
     tile_op outer_loops[MAX_TILE_LOOPS]; /* enclosing loops, outermost first */
     unsigned outer_loop_count;
-    unsigned warps;    /* per consumer group */
-    unsigned sets;     /* consumer groups: 1, 2 that alternate tiles, or 3 that share them */
-    unsigned readers;  /* groups that read each stage */
-    bool ping_pong;    /* two groups alternate tiles */
-    bool *distributed; /* by staged copy: each group has its share in a separate stage */
+    unsigned warps;           /* per consumer group */
+    unsigned consumer_groups; /* 1, 2 that alternate tiles, or 3 that share them */
+    unsigned readers;         /* groups that read each stage */
+    bool ping_pong;           /* two groups alternate tiles */
+    bool *distributed;        /* by staged copy: each group has its share in a separate stage */
     unsigned distributed_dim;
     uint8_t *distributed_along;   /* by value: 1 + the dim along which groups share it; 0: each has
                                      all of it */
@@ -118,8 +118,8 @@ unsigned specialize_outer_ring_stage(const warp_specialization *s, tile_builder 
 /* Makes the consumers wait for their stage and release it. */
 void specialize_read_outer_ring(warp_specialization *s, const tile_value now[MAX_STATES]);
 
-/* ping_pong.c: sets s->sets and s->warps for two consumer groups that alternate tiles, if the loop
- * requests `ping_pong`. Emits a remark if that is not possible. */
+/* ping_pong.c: sets s->consumer_groups and s->warps for two groups that alternate tiles, if the
+ * loop requests `ping_pong`. Emits a remark if that is not possible. */
 void specialize_plan_ping_pong(warp_specialization *s);
 /* Distributes the iterations of the tile loop over the groups. state: set to each group's initial
  * state of the ring. */
@@ -132,8 +132,9 @@ void specialize_skip_iterations(const warp_specialization *s, tile_builder *b,
                                 tile_value state[RING_STATES], tile_value count);
 
 /* cooperative_3.c: plans three groups that share tiles, if the loop requests `cooperative_3`, or if
- * it requests `ordered` and only three groups can share the rows. Sets s->sets, s->warps,
- * s->readers, s->distributed and s->distributed_dim. Emits a remark if that is not possible. */
+ * it requests `ordered` and only three groups can share the rows. Sets s->consumer_groups,
+ * s->warps, s->readers, s->distributed and s->distributed_dim. Emits a remark if that is not
+ * possible. */
 void specialize_plan_cooperative_3(warp_specialization *s);
 /* Gives the buffers of distributed copies a third of the rows and three times as many stages. */
 void specialize_distribute_buffers(warp_specialization *s);

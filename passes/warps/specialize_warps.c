@@ -219,7 +219,7 @@ static int64_t sum_registers(const warp_specialization *s) {
 static void share_registers(const warp_specialization *s, int64_t *producer, int64_t *consumer) {
     bool wide = s->chained || sum_registers(s) >= WIDE_SUMS;
     *producer = *consumer = 0;
-    if (s->warps * s->sets == WARPGROUP) return;
+    if (s->warps * s->consumer_groups == WARPGROUP) return;
     if (s->readers > 1) { /* four warpgroups have 128 each at launch */
         *producer = 32;
         *consumer = 160;
@@ -257,7 +257,7 @@ static void mark_producer_fed(const warp_specialization *s) {
     else if (ordered && !s->chained)
         tile_missed_at(f, loop, "no ordered issue", "leave `consumers` out",
                        "no dot takes the result of another dot");
-    else if (ordered && s->warps * s->sets == WARPGROUP)
+    else if (ordered && s->warps * s->consumer_groups == WARPGROUP)
         tile_missed_at(f, loop, "no ordered issue", "say `warps 8`",
                        "one warpgroup has none to take turns with");
     else if (ordered)
@@ -270,7 +270,7 @@ static void make_roles(warp_specialization *s) {
     tile_builder b = tile_builder_before(f, top);
     int64_t few, many;
     share_registers(s, &few, &many);
-    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->sets},
+    const int64_t warps[] = {1, WARPGROUP - 1, s->warps}, sets[] = {1, 1, s->consumer_groups},
                   shares_copies[] = {few, few, many};
     tile_value counts[3], groups[3], registers[3];
     for (unsigned r = 0; r < 3; r++) {
@@ -292,7 +292,7 @@ static void make_roles(warp_specialization *s) {
     mark_producer_fed(s);
     tile_op_remove_attr(f, s->ring.plan.loop, TILE_ATTR_consumers);
     tile_function_set_warps(
-        f, tile_expr_int(tile_function_context(f), s->warps * s->sets + WARPGROUP));
+        f, tile_expr_int(tile_function_context(f), s->warps * s->consumer_groups + WARPGROUP));
 }
 
 tile_status tile_pass_specialize_warps(tile_pass *pass, tile_function *f) {

@@ -25,7 +25,7 @@ static bool needs_wait(const tile_function *f, tile_op op, tile_value view) {
 }
 
 /* The operation after op, or after the branches that op ends. */
-static tile_op behind(const warp_specialization *s, tile_op op) {
+static tile_op next_after(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     uint32_t region = tile_op_at(f, s->final_wait)->parent.id;
     while (!tile_op_next(f, op).id && tile_op_at(f, op)->parent.id != region)
@@ -35,11 +35,11 @@ static tile_op behind(const warp_specialization *s, tile_op op) {
 
 /* The same, but enters op if it is a branch, as in grids rounded up to whole clusters, where excess
  * blocks skip the branch. */
-static tile_op following(const warp_specialization *s, tile_op op) {
+static tile_op next_entering_branch(const warp_specialization *s, tile_op op) {
     const tile_function *f = s->ring.f;
     if (tile_op_opcode(f, op) == TILE_OP_if && !tile_op_result_count(f, op))
         return tile_region_first(f, tile_op_region(f, op, 0));
-    return behind(s, op);
+    return next_after(s, op);
 }
 
 /* Returns NULL if the store can be asynchronous, or why not; *remedy: advice for the user, or
@@ -51,7 +51,7 @@ static const char *find_obstacle(const warp_specialization *s, tile_op op, const
     *remedy = NULL;
     if (tile->rank != 2) return "its tile is no product's";
     *remedy = "put it last";
-    for (tile_op next = behind(s, op); next.id; next = behind(s, next))
+    for (tile_op next = next_after(s, op); next.id; next = next_after(s, next))
         if (needs_wait(f, next, view) && tile_stores_may_alias(f, op, next))
             return "code after it may need the completed store";
     *remedy = "say `independent` of the loop around, if its iterations are tiles of the grid";
@@ -66,7 +66,7 @@ static const char *find_obstacle(const warp_specialization *s, tile_op op, const
 void specialize_count_bytes(const warp_specialization *s, int64_t *released, int64_t *others) {
     enum { ALIGNMENT = 1024, OF_BARRIERS = 128 };
     const tile_function *f = s->ring.f;
-    bool frees = !s->outer_loop_count && s->sets == 1;
+    bool frees = !s->outer_loop_count && s->consumer_groups == 1;
     *released = *others = 0;
     for (uint32_t id = 1; id < f->op_count; id++) {
         int64_t stride;
@@ -109,10 +109,11 @@ static tile_value make_ring(warp_specialization *s, store_rings *rings, tile_op 
     tile_store_query query = {.row_dim = row_dim_of(s, tile),
                               .element_bytes = tile_scalar_bytes(tile->scalar),
                               .warps = s->warps,
-                              .sets = s->sets,
-                              .block_warps = s->warps * s->sets + WARPGROUP,
+                              .sets = s->consumer_groups,
+                              .block_warps = s->warps * s->consumer_groups + WARPGROUP,
                               .alone = rings->stores == 1};
-    if (s->warps * s->sets > WARPGROUP) query.registers = tile_entry_registers(query.block_warps);
+    if (s->warps * s->consumer_groups > WARPGROUP)
+        query.registers = tile_entry_registers(query.block_warps);
     for (unsigned d = 0; d < 2; d++) query.dims[d] = (uint32_t)tile_type_dim(tile, d);
     for (unsigned i = 0; i < rings->count; i++) {
         const tile_type *other = tile_value_type(f, rings->buffers[i]);
@@ -155,7 +156,7 @@ static bool is_result(const tile_function *f, tile_op op) {
 
 /* Returns the first store at or after op, or TILE_NO_OP. */
 static tile_op find_store(const warp_specialization *s, tile_op op) {
-    while (op.id && !is_result(s->ring.f, op)) op = following(s, op);
+    while (op.id && !is_result(s->ring.f, op)) op = next_entering_branch(s, op);
     return op;
 }
 
@@ -174,11 +175,11 @@ void specialize_stores(warp_specialization *s, tile_region region) {
     tile_function *f = s->ring.f;
     store_rings rings = {.count = 0};
     const char *remedy;
-    tile_op first = find_store(s, behind(s, s->final_wait)), next;
-    for (tile_op op = first; op.id; op = find_store(s, following(s, op)))
+    tile_op first = find_store(s, next_after(s, s->final_wait)), next;
+    for (tile_op op = first; op.id; op = find_store(s, next_entering_branch(s, op)))
         rings.stores += !find_obstacle(s, op, &remedy);
     for (tile_op op = first; op.id; op = next) {
-        next = find_store(s, following(s, op));
+        next = find_store(s, next_entering_branch(s, op));
         const char *help, *why = find_obstacle(s, op, &help);
         tile_value view = tile_operand_dst(f, op);
         /* no remark for tiles of one value per row, such as sums and maxima */

@@ -168,11 +168,11 @@ const sched_carried_reduction *sched_find_carried_reduction(const sched_online *
 }
 
 static bool can_carry(const schedule *s, tile_op op, bool rescaled) {
-    static const tile_attr_id user_attr[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
-                                             TILE_ATTR_split, TILE_ATTR_strategy};
+    static const tile_attr_id attr_ids[] = {TILE_ATTR_nan, TILE_ATTR_tile, TILE_ATTR_warps,
+                                            TILE_ATTR_split, TILE_ATTR_strategy};
     tile_word kind = tile_op_word(s->compute, op, TILE_ATTR_kind);
-    for (unsigned i = 0; i < sizeof user_attr / sizeof *user_attr; i++)
-        if (has_flag(s, op, user_attr[i])) return false;
+    for (unsigned i = 0; i < sizeof attr_ids / sizeof *attr_ids; i++)
+        if (has_flag(s, op, attr_ids[i])) return false;
     return kind == TILE_WORD_kind_add || (!rescaled && kind == TILE_WORD_kind_max);
 }
 

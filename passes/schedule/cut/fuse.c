@@ -100,12 +100,12 @@ static bool check_extents(online_classifier *f, tile_op op) {
 
 /* Returns whether attributes request a separate kernel. */
 static bool needs_own_kernel(schedule *s, const sched_online *o, tile_op op) {
-    static const tile_attr_id user_attr[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
+    static const tile_attr_id attr_ids[] = {TILE_ATTR_split, TILE_ATTR_strategy, TILE_ATTR_raster};
     bool given = false;
-    for (unsigned i = 0; i < sizeof user_attr / sizeof *user_attr; i++) {
-        given |= tile_op_has_attr(s->compute, op, user_attr[i]);
+    for (unsigned i = 0; i < sizeof attr_ids / sizeof *attr_ids; i++) {
+        given |= tile_op_has_attr(s->compute, op, attr_ids[i]);
         for (unsigned n = 0; n < o->inner_count; n++)
-            given |= tile_op_has_attr(s->compute, o->inner[n].op, user_attr[i]);
+            given |= tile_op_has_attr(s->compute, o->inner[n].op, attr_ids[i]);
     }
     return given;
 }
@@ -114,17 +114,17 @@ static bool needs_own_kernel(schedule *s, const sched_online *o, tile_op op) {
  * tile of inner products is [m, n], that of the last product [m, its columns, n]. */
 enum { USER_VALUES = 4 };
 static void read_user_tile(schedule *s, tile_op op, bool last,
-                           const tile_expr *user_attr[USER_VALUES]) {
+                           const tile_expr *user_values[USER_VALUES]) {
     const tile_attr *tile = tile_op_attr(s->compute, op, TILE_ATTR_tile);
     const tile_attr *stages = tile_op_attr(s->compute, op, TILE_ATTR_stages);
     const tile_attr *warps = tile_op_attr(s->compute, op, TILE_ATTR_warps);
     for (unsigned i = 0; i < 2; i++) {
         unsigned at = last ? 2 * i : i;
         bool given = tile && at < tile->count;
-        user_attr[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
+        user_values[i] = given ? tile_expr_int(s->context, tile->list[at]) : NULL;
     }
-    user_attr[2] = stages ? sched_resolved(s, stages->expr) : NULL;
-    user_attr[3] = warps ? sched_resolved(s, warps->expr) : NULL;
+    user_values[2] = stages ? sched_resolved(s, stages->expr) : NULL;
+    user_values[3] = warps ? sched_resolved(s, warps->expr) : NULL;
 }
 
 /* Returns whether the products' attributes can hold in one kernel. */

@@ -13,9 +13,8 @@
 
 /* Attributes ----------------------------------------------------------------------------------- */
 
-void sched_fix(sched_fixed *fixed, tile_attr_id user_attr, const char *name,
-               const tile_expr *value) {
-    fixed->at[fixed->count].user_attr = user_attr;
+void sched_fix(sched_fixed *fixed, tile_attr_id attr, const char *name, const tile_expr *value) {
+    fixed->at[fixed->count].attr = attr;
     fixed->at[fixed->count].name = name;
     fixed->at[fixed->count++].value = value;
 }
@@ -31,10 +30,10 @@ void sched_merge_fixed(schedule *s, tile_op op, const char *kind, const sched_fi
     for (unsigned i = 0; i < own->count; i++) {
         const tile_expr *other = sched_find_fixed(all, own->at[i].name);
         if (!other)
-            sched_fix(all, own->at[i].user_attr, own->at[i].name, own->at[i].value);
+            sched_fix(all, own->at[i].attr, own->at[i].name, own->at[i].value);
         else if (other != own->at[i].value)
             SCHED_FAIL(s, op, "%s: another %s of the same kernel has another `%s`",
-                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].user_attr));
+                       tile_op_name(s->compute, op), kind, tile_attr_keyword(own->at[i].attr));
     }
 }
 

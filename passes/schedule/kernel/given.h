@@ -9,15 +9,14 @@ enum { SCHED_MAX_FIXED = 8 };
 /* Parameters of a kernel that have a fixed value. */
 typedef struct sched_fixed {
     struct {
-        tile_attr_id user_attr; /* the attribute */
+        tile_attr_id attr;      /* the attribute */
         const char *name;       /* the parameter */
         const tile_expr *value; /* a number or a word */
     } at[SCHED_MAX_FIXED];
     unsigned count;
 } sched_fixed;
 
-void sched_fix(sched_fixed *fixed, tile_attr_id user_attr, const char *name,
-               const tile_expr *value);
+void sched_fix(sched_fixed *fixed, tile_attr_id attr, const char *name, const tile_expr *value);
 /* Returns the fixed value; NULL if the parameter is not fixed. */
 const tile_expr *sched_find_fixed(const sched_fixed *fixed, const char *name);
 /* Adds the stages, warps, split and strategy that the operation's attributes fix. */

@@ -106,8 +106,8 @@ static tile_value argument(sched_kernel *k, tile_value value, const tile_type *e
 /* Operations ----------------------------------------------------------------------------------- */
 
 /* The type in which an operand is needed for a result computed in `working`. */
-static const tile_type *mapped_value_of(sched_kernel *k, tile_op op, unsigned operand,
-                                        const tile_type *working) {
+static const tile_type *operand_type_for(sched_kernel *k, tile_op op, unsigned operand,
+                                         const tile_type *working) {
     schedule *s = k->s;
     tile_opcode opcode = tile_op_opcode(s->compute, op);
     const tile_type *own = sched_element(s, tile_op_operand(s->compute, op, operand));
@@ -163,7 +163,7 @@ static tile_value compute_elementwise(sched_kernel *k, tile_op op, const sched_m
     for (uint32_t i = 0; i < data->operand_count; i++) {
         sched_map at = sched_operand_map(s, op, 0, i, map);
         segments[i].head = sched_value(k, tile_op_operand(s->compute, op, i), &at,
-                                       mapped_value_of(k, op, i, working));
+                                       operand_type_for(k, op, i, working));
         if (!segments[i].head.id) return TILE_NO_VALUE;
     }
     if (opcode == TILE_OP_splat ||
@@ -375,7 +375,7 @@ static void push_operands(sched_kernel *k, pending_values *w, const pending_valu
     for (unsigned i = tile_op_operand_count(s->compute, op); i-- > 0;) {
         sched_map at = sched_operand_map(s, op, 0, i, &of->map);
         add_pending_value(k, w, tile_op_operand(s->compute, op, i), &at,
-                          elements ? mapped_value_of(k, op, i, working) : of->element);
+                          elements ? operand_type_for(k, op, i, working) : of->element);
     }
 }
 

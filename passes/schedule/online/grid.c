@@ -20,7 +20,7 @@
 
 enum {
     CACHE = 1 << 24,      /* bytes of a set's columns: at most a third of an L2 */
-    MOST = 65535,         /* blocks along z */
+    MAX_GRID_Z = 65535,   /* blocks along z */
     LARGE_TILE = 1 << 20, /* multiplications per step, from which on an SM has one block */
 };
 
@@ -246,7 +246,8 @@ static void set_sets(online_kernel *w, const tile_expr *same) {
     const tile_expr *fit = number(w, CACHE / bytes_of_column(w));
     fit = at_least_one(w, make(w, TILE_OP_div, fit, columns));
     fit = tile_expr_multiply(w->k.s->context, fit, at_least_one(w, count_batches(w, true)));
-    const tile_expr *one = at_least_one(w, make(w, TILE_OP_ceildiv, batches, number(w, MOST)));
+    const tile_expr *one =
+        at_least_one(w, make(w, TILE_OP_ceildiv, batches, number(w, MAX_GRID_Z)));
     const tile_expr *most = tile_expr_op(w->k.s->context, TILE_OP_select, same, one, fit);
     const tile_expr *sets = make(w, TILE_OP_ceildiv, batches, most);
     const tile_expr *grid[] = {make(w, TILE_OP_ceildiv, batches, at_least_one(w, sets)),

@@ -456,7 +456,7 @@ tile_op online_build_loop(online_kernel *w, tile_value begin, tile_value end,
 /* After the loop ------------------------------------------------------------------------------- */
 
 /* The value, a scalar or a tile, if the axis has elements; else `otherwise`. */
-static tile_value if_any(online_kernel *w, tile_value value, double otherwise) {
+static tile_value if_not_empty(online_kernel *w, tile_value value, double otherwise) {
     tile_builder *to = &w->k.b;
     int64_t extent;
     if (tile_expr_is_int(w->o->extent, &extent) && extent > 0) return value;
@@ -477,7 +477,7 @@ static tile_value apply_deferred(online_kernel *w, tile_value sums, const rescal
         if (!row.id) return row;
         /* Sums without terms are 0, whatever the factor is. */
         if (!deferred_factor->divides || !sched_is_positive(k->s, deferred_factor->row.value, 8))
-            row = if_any(w, row, 1);
+            row = if_not_empty(w, row, 1);
         *product = deferred_factor->divides ? sched_divide(k, *product, row, online_f32(w))
                                             : tile_build_mul(&k->b, *product, row);
     }
@@ -493,8 +493,8 @@ static tile_value restore_nan(online_kernel *w, tile_value sums, const rescaled_
         tile_value rho = online_row_value(w, &e->rho);
         if (!rho.id) return rho;
         tile_value none = tile_build_eq(to, rho, online_number(w, -INFINITY));
-        none =
-            tile_build_select(to, none, if_any(w, online_number(w, NAN), 0), online_number(w, 0));
+        none = tile_build_select(to, none, if_not_empty(w, online_number(w, NAN), 0),
+                                 online_number(w, 0));
         sums = tile_build_add(to, sums, none);
     }
     return sums;

@@ -70,11 +70,11 @@ bool online_uses_tensor_cores(const online_kernel *w) {
 }
 
 static void set_extents(online_kernel *w) {
-    enum { LEAST = 16 }; /* the minimum extent for mma */
+    enum { MIN_EXTENT = 16 }; /* the minimum extent for mma */
     tile_context *context = w->k.s->context;
     bool product = tile_op_opcode(w->k.s->compute, w->k.g->root) == TILE_OP_matmul;
-    w->deep = tile_expr_int(context, power_above(w->o->deep, LEAST));
-    w->wide = tile_expr_int(context, product ? power_above(w->o->wide, LEAST) : 1);
+    w->deep = tile_expr_int(context, power_above(w->o->deep, MIN_EXTENT));
+    w->wide = tile_expr_int(context, product ? power_above(w->o->wide, MIN_EXTENT) : 1);
 }
 
 /* Chooses up to 5 points of the list that fit, the first one at or after `likely`; returns their
@@ -106,9 +106,10 @@ static bool is_few(const online_kernel *w) {
 
 /* The rows of a tile: all of them, if they are known to be this few. */
 static int rows_of_few(const online_kernel *w) {
-    enum { LEAST = 16 }; /* the minimum extent for mma */
+    enum { MIN_EXTENT = 16 }; /* the minimum extent for mma */
     int64_t rows = sched_constant(w->k.g->domain.extents[w->o->m]);
-    return rows < 0 ? LEAST : power_above(rows > SCHED_FEW_ROWS ? SCHED_FEW_ROWS : rows, LEAST);
+    return rows < 0 ? MIN_EXTENT
+                    : power_above(rows > SCHED_FEW_ROWS ? SCHED_FEW_ROWS : rows, MIN_EXTENT);
 }
 
 /* The number of blocks without parts; -1: not known. */
@@ -124,9 +125,9 @@ static int64_t count_blocks(const online_kernel *w) {
 
 /* Returns whether there are enough columns for this many parts. */
 static bool has_columns(const online_kernel *w, int parts) {
-    enum { LEAST = 128 };
+    enum { MIN_EXTENT = 128 };
     int64_t columns = sched_constant(w->o->extent);
-    return columns < 0 || columns >= (int64_t)parts * LEAST;
+    return columns < 0 || columns >= (int64_t)parts * MIN_EXTENT;
 }
 
 /* Splits into about one block per SM of the largest targets; otherwise the tuner chooses. */

@@ -269,13 +269,13 @@ static sched_space_needs find_needs(const product *p, const sched_fixed *fixed) 
     int64_t parts = (terms + SCHED_MAX_IN_PART - 1) / SCHED_MAX_IN_PART;
     bool in_chain = p->sum->scalar == TILE_f32 && !is_by_fma(p);
     bool cuts = in_chain && terms > SCHED_LONG_SUM;
-    bool user_attr =
+    bool is_fixed_by_user =
         sched_find_fixed(fixed, SCHED_SPLIT) || sched_find_fixed(fixed, SCHED_STRATEGY);
     return (sched_space_needs){.lean = p->sides[0].sources + p->sides[1].sources > 2,
                                .parts = !cuts                    ? 1
                                         : parts < TILE_MAX_SPLIT ? parts
                                                                  : TILE_MAX_SPLIT,
-                               .sized = in_chain && terms < 0 && !user_attr
+                               .sized = in_chain && terms < 0 && !is_fixed_by_user
                                             ? sched_count_parts(p->k.s, express_terms(p))
                                             : NULL};
 }

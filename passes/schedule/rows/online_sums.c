@@ -297,11 +297,11 @@ static tile_value restore_nan(rows *r, const rows_exponential *e, tile_value sum
     tile_builder *to = &r->k.b;
     const tile_type *type = type_of(r, e->x.value);
     bool floor = sched_has_floor(r->k.s, e->top.value),
-         shifted_mean = sched_is_row_maximum(r->k.s, e->top.value);
-    if (floor && shifted_mean) return sum;
+         is_row_maximum = sched_is_row_maximum(r->k.s, e->top.value);
+    if (floor && is_row_maximum) return sum;
     tile_value top = value_at(r, &e->top, type);
     if (!top.id) return top;
-    if (!shifted_mean) {
+    if (!is_row_maximum) {
         tile_value none = tile_build_mul(to, sum, number(r, type, 0));
         sum = tile_build_select(to, tile_build_eq(to, top, number(r, type, INFINITY)), none, sum);
     }
@@ -323,7 +323,7 @@ static tile_value apply_deferred(rows *r, size_t index, tile_value sum) {
 }
 
 /* For a row without elements the sum is 0, whatever its mean is. */
-static tile_value if_any(rows *r, size_t index, tile_value sum) {
+static tile_value if_not_empty(rows *r, size_t index, tile_value sum) {
     sched_kernel *k = &r->k;
     if (r->known > 0) return sum;
     tile_value any = tile_build_gt(&k->b, sched_number(k, sched_expr(k->s, r->extent)),
@@ -349,7 +349,7 @@ void rows_finish_online_sum(rows *r, size_t index, const rows_loop *w, const til
     if (value.id && e) value = restore_nan(r, e, value);
     if (value.id) value = apply_deferred(r, index, value);
     if (!value.id) return;
-    value = if_any(r, index, value);
+    value = if_not_empty(r, index, value);
     value = r->one_element_along
                 ? sched_broadcast_to_tile(k, value)
                 : sched_broadcast_to(k, value, rows_row_type(r, rows_type(r, index)));

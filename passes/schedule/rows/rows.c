@@ -28,7 +28,7 @@ static sched_map row_map(const rows *r) {
 
 /* Levels --------------------------------------------------------------------------------------- */
 
-int rows_find(const rows *r, tile_value value) {
+int rows_reduction_index(const rows *r, tile_value value) {
     tile_op op = tile_value_def(r->k.s->compute, value);
     for (size_t i = 0; op.id && i < r->k.g->reduction_count; i++)
         if (r->k.g->reductions[i].id == op.id) return (int)i;
@@ -39,7 +39,7 @@ int rows_find(const rows *r, tile_value value) {
 static unsigned level_of(rows *r, tile_value value, unsigned *seen) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
-    int reduction = rows_find(r, value);
+    int reduction = rows_reduction_index(r, value);
     unsigned level = 0;
     if (!op.id || (reduction < 0 && sched_find_input(s, r->k.g, value) >= 0)) return 0;
     if (seen[value.id]) return seen[value.id] - 1;
@@ -80,9 +80,10 @@ static tile_value number(rows *r, const tile_type *type, double value) {
 /* The value that sorts after all others. */
 static tile_value last_of(rows *r, size_t index) {
     const tile_type *type = rows_type(r, index);
-    bool falls = has_flag(r, index, TILE_ATTR_descending);
-    if (tile_scalar_is_floating(type->scalar)) return number(r, type, falls ? -INFINITY : NAN);
-    tile_word kind = falls ? TILE_WORD_kind_max : TILE_WORD_kind_min;
+    bool is_descending = has_flag(r, index, TILE_ATTR_descending);
+    if (tile_scalar_is_floating(type->scalar))
+        return number(r, type, is_descending ? -INFINITY : NAN);
+    tile_word kind = is_descending ? TILE_WORD_kind_max : TILE_WORD_kind_min;
     return tile_build_constant(
         &r->k.b, type,
         tile_expr_int(r->k.s->context, tile_kind_integer_identity(kind, type->scalar)));

@@ -88,7 +88,7 @@ static inline bool rows_propagates_nan(const rows *r, size_t index) {
     return tile_op_has_attr(r->k.s->compute, rows_op(r, index), TILE_ATTR_nan);
 }
 /* The index of the reduction with this result; -1 if there is none. */
-int rows_find(const rows *r, tile_value value);
+int rows_reduction_index(const rows *r, tile_value value);
 
 /* rows.c */
 

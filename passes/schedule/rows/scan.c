@@ -59,21 +59,21 @@ static tile_value before_chunk(chain *c) {
 }
 
 /* Adds the chunk to the previous ones. number: its position in loop order. */
-static void carry_on(chain *c, tile_value elements, tile_value number) {
+static void add_chunk(chain *c, tile_value elements, tile_value number) {
     tile_builder *b = &c->r->k.b;
     const char *kind = tile_op_attr_text(c->r->k.s->compute, rows_op(c->r, 0), TILE_ATTR_kind);
     tile_value own = rows_reduce(c->r, elements, kind);
     if (!own.id) return;
-    tile_value shifted_mean = rows_combine(c->r, 0, c->at[NEAR], own);
+    tile_value near_sum = rows_combine(c->r, 0, c->at[NEAR], own);
     if (c->carried == 1) {
-        c->at[NEAR] = shifted_mean;
+        c->at[NEAR] = near_sum;
         return;
     }
     tile_value full = tile_build_eq(b, tile_build_and(b, number, c->mask), c->mask);
     tile_value zero = tile_build_splat(b, rows_identity_of(c->r, 0), c->row);
-    tile_value far = rows_combine(c->r, 0, c->at[FAR], shifted_mean);
+    tile_value far = rows_combine(c->r, 0, c->at[FAR], near_sum);
     c->at[FAR] = tile_build_select(b, full, far, c->at[FAR]);
-    c->at[NEAR] = tile_build_select(b, full, zero, shifted_mean);
+    c->at[NEAR] = tile_build_select(b, full, zero, near_sum);
 }
 
 /* The kernel ----------------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void build_chunk(chain *c, tile_value number) {
     tile_value all = rows_combine(r, 0, before, tile_op_result(k->f, scan, 0));
     rows_remember_results(r, 0, all, TILE_NO_VALUE);
     rows_store_outputs(r, false);
-    carry_on(c, elements, number);
+    add_chunk(c, elements, number);
 }
 
 static void build_chunks(rows *r) {

@@ -53,8 +53,8 @@ static tail_value tail_of_array(rows *r, tile_value value, const sched_map *map)
 
 /* The index of the reduction of this row; -1 if there is none, or if it has a result for each
  * element. */
-static int find_of_row(rows *r, tile_value value, const sched_map *map) {
-    int reduction = rows_find(r, value);
+static int reduction_of_row(rows *r, tile_value value, const sched_map *map) {
+    int reduction = rows_reduction_index(r, value);
     bool along = reduction >= 0 && sched_is_along(r->k.s, r->k.g->reductions[reduction]);
     unsigned rank = reduction >= 0 ? sched_type(r->k.s, value)->rank : 0;
     for (unsigned d = 0; d < rank && !along; d++)
@@ -67,7 +67,7 @@ static int find_of_row(rows *r, tile_value value, const sched_map *map) {
 static bool is_own_extreme(rows *r, tile_op op, const sched_map *map) {
     schedule *s = r->k.s;
     sched_mapped_value row = sched_skip_broadcasts(s, sched_mapped_operand(s, op, 1, map));
-    int reduction = find_of_row(r, row.value, &row.map);
+    int reduction = reduction_of_row(r, row.value, &row.map);
     return reduction >= 0 && rows_may_be_infinite(r, (size_t)reduction);
 }
 
@@ -113,7 +113,7 @@ static tail_value find_tail(rows *r, tile_value value, const sched_map *map) {
     schedule *s = r->k.s;
     tile_op op = tile_value_def(s->compute, value);
     int array = sched_find_input(s, r->k.g, value);
-    int reduction = find_of_row(r, value, map);
+    int reduction = reduction_of_row(r, value, map);
     if (reduction >= 0)
         return (tail_value){.same = !sched_is_along(s, r->k.g->reductions[reduction])};
     if (array >= 0) return tail_of_array(r, value, map);
