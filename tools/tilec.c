@@ -217,8 +217,7 @@ static tile_emit_options emit_options(const options *o) {
                                .report_user = (void *)o};
 }
 
-/* Appends the code to the text, annotated with comments if the module has the kernel at level 3
- * (NULL: not annotated). */
+/* Appends the code, annotated with comments if the module has the kernel at level 3 (NULL: not). */
 static bool put_code(const options *o, tile_dump_options dump, const tile_module *lowered,
                      const tile_blob *code, tool_text *text) {
     tile_emit_options emit = emit_options(o);
@@ -303,8 +302,7 @@ static bool emit_code(const options *o, const built *b, unsigned index, tool_tex
 
 /* Several launches ---------------------------------------------------------------------------- */
 
-/* Numbers a path: "folder/k.ptx" and 2 make "folder/k.2.ptx"; "k" makes "k.2". The caller frees
- * it. */
+/* From "folder/k.ptx" and 2 makes "folder/k.2.ptx", from "k" "k.2". The caller frees it. */
 static char *numbered_path(const char *path, unsigned number) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
