@@ -377,7 +377,7 @@ typedef struct counted {
     char **point;
 } counted;
 
-/* Hundreds of parts, most of them empty, take the CPU device too long. */
+/* Hundreds of parts, most of them empty, take too long on the CPU device. */
 static bool has_many_parts(const char *point) {
     enum { MANY = 64 };
     bool many = false;

@@ -27,7 +27,7 @@ typedef struct bench_candidate_options {
     /* BENCH_KERNEL: seconds at most to tune for each problem; 0: no tuning; below 0: as
      * bench_problem_budget says. */
     double budget;
-    bool unchecked;       /* tunes without a reference too: the best point is checked in any case */
+    bool unchecked;       /* tunes even without a reference; the best point is always checked */
     bool retunes;         /* also if a tuned point exists already */
     bool splits;          /* adds splits of the reduction loop to the search space */
     const char *tuner;    /* path of tile-worker, which runs points; NULL: this process does */
