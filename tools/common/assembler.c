@@ -1,4 +1,4 @@
-/* Looks for ptxas and its like. */
+/* Finds ptxas and other programs of a CUDA toolkit. */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/common/assembler.h"
 
