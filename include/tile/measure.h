@@ -39,7 +39,7 @@ typedef struct tile_measure_options {
     tile_flush flush;
     /* Seconds; 0: never. Gives up when it is clear that the median will be above: three timed
      * launches were all slower, or one to warm up, other than the first, took twice that. */
-    double hopeless;
+    double abandon_above;
     /* Where the timed launches' seconds go, in the order in which they ran; NULL: nowhere. Room for
      * `repeats`, of each work in a row of its own. */
     double *samples;
@@ -51,7 +51,7 @@ typedef struct tile_measurement {
     double fastest, slowest;
     double lower, upper; /* quartiles: half of the launches lie between them */
     unsigned repeats;    /* timed launches, or batches */
-    bool hopeless;       /* it was given up */
+    bool abandoned;      /* it was given up */
 } tile_measurement;
 
 /* Measures launches of a kernel or plan: prepared first (tile_kernel_prepare), then launched on the
@@ -70,8 +70,8 @@ typedef struct tile_work {
 
 /* Measures several works in turn: each once, then each once more, and so on, so that they share
  * what the clock and the temperature do meanwhile. out has `count` entries. One that is given up
- * (options->hopeless) is left out from then on. Fails as the works do, TILE_FAILED where the driver
- * has no events. */
+ * (options->abandon_above) is left out from then on. Fails as the works do, TILE_FAILED where the
+ * driver has no events. */
 TILE_API tile_status tile_measure_works(tile_device *device, const tile_work *works, unsigned count,
                                         void *stream, const tile_measure_options *options,
                                         tile_measurement *out);

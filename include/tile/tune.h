@@ -15,7 +15,7 @@
  * is ready is measured.
  *
  * A candidate is checked before it counts. First at a small shape, element by element, against the
- * compute that the kernel names with `of`. Then it is measured, and if that is not hopeless, two
+ * compute that the kernel names with `of`. Then it is measured, and if it is not abandoned, two
  * launches on whole numbers at the tuned shape are looked at: a product by Freivalds' test,
  * anything else by equality with the first candidate that passed (where rounding allows no
  * equality: within a bound).
@@ -120,7 +120,7 @@ typedef struct tile_tune_options {
     bool split;
     bool unchecked; /* allows a kernel that names no reference; the point says so (tile/cache.h) */
     /* Launches of each candidate; NULL: 5 and 20 on a GPU with TILE_FLUSH_DIRTY, 0 and 1 on the CPU
-     * device. `hopeless` is the tuner's, `samples` are not given. */
+     * device. `abandon_above` is the tuner's, `samples` are not given. */
     const tile_measure_options *measure;
     uint64_t seed; /* of the arrays; 0: 1 */
     /* The number by which a candidate is ranked, smaller first; NULL: the median. */
