@@ -69,10 +69,11 @@ typedef struct tile_trace_event {
 typedef struct tile_device_options {
     size_t size;    /* sizeof(tile_device_options) */
     unsigned level; /* CPU: which level of the IR runs, 2 or 3; 0: 3 */
-    uint64_t seed;  /* CPU: determines the order of blocks and warps, and where they are preempted:
-                       before writes to global memory and after releases. 0: natural order, except
-                       that one warp of every second block is delayed before its first write, and a
-                       release yields to the warps that wait for it. Equal seeds give equal orders */
+    /* CPU: determines the order of blocks and warps, and where they are preempted: before writes to
+     * global memory and after releases. 0: natural order, except that one warp of every second
+     * block is delayed before its first write, and a release yields to the warps that wait for it.
+     * Equal seeds give equal orders. */
+    uint64_t seed;
     const char *ptxas; /* CUDA: path of the assembler, NULL: the driver assembles PTX */
     int ordinal;       /* CUDA: index of the device, used if no context is current */
     /* Kernels are compiled for this target; operations that it does not support are rejected. NULL:

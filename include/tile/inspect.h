@@ -86,30 +86,30 @@ TILE_API tile_status tile_inspect_spills(const tile_dump_options *options, const
  * warp; 0 if not applicable. */
 typedef struct tile_layout_use {
     const char *operation;
-    const char *way;       /* "ld.global", "ldmatrix", "shuffles", "registers", .. */
-    unsigned line;         /* of the source, 0 if it has none */
-    unsigned access_bytes; /* of a thread */
-    unsigned requests;     /* of a warp: instructions that move the whole tile */
-    unsigned sectors;      /* of global memory, 32 bytes each, by all of these */
-    unsigned wavefronts;   /* of shared memory: lines of 32 banks that are served, likewise */
-    unsigned needless;     /* of the sectors, those beyond the fewest that the bytes fill; of the
-                              wavefronts, those because of bank conflicts */
+    const char *way;       /* "ld.global", "ldmatrix", "shuffles", "registers", ... */
+    unsigned line;         /* line in the source, 0 if unknown */
+    unsigned access_bytes; /* bytes that each thread accesses at once */
+    unsigned requests;     /* instructions that a warp needs to move the whole tile */
+    unsigned sectors;      /* 32-byte sectors of global memory that these instructions touch */
+    unsigned wavefronts;   /* shared memory wavefronts of these instructions */
+    unsigned needless; /* sectors beyond the minimum for this number of bytes, or wavefronts due to
+                          bank conflicts */
 } tile_layout_use;
 
 /* A tile or shared buffer that has a layout. */
 typedef struct tile_laid_out {
-    const char *function, *name; /* as it is printed, without the percent sign */
+    const char *function, *name; /* names as they are printed, without the percent sign */
     const tile_type *type;
     const tile_layout_use *uses;
     unsigned use_count;
 } tile_laid_out;
 
-/* What is passed is good until it returns, but for the type and the function's name. */
+/* The pointers are valid only during the call, except for the type and the function's name. */
 typedef void (*tile_layout_found)(const tile_laid_out *value, void *user);
 
-/* Calls `found` for every value of kernels that has a layout, in order; kernel, name: only of this
- * one, only these (NULL: all). Uses are known at level 2. target: whose instructions (NULL:
- * sm_80). Returns how many there were. */
+/* Calls `found` for every value of kernels that has a layout, in order. kernel and name restrict
+ * the search (NULL: all). Uses are known only at level 2. target determines the instructions (NULL:
+ * sm_80). Returns the number of values found. */
 TILE_API unsigned tile_inspect_layouts(tile_module *module, const char *kernel, const char *name,
                                        const tile_target *target, tile_layout_found found,
                                        void *user);
