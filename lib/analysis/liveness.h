@@ -31,9 +31,9 @@ typedef struct tile_lifetime {
  * - Regions of roles run concurrently. A buffer from outside that one of them uses is live in all
  *   of them, and so is a buffer that several groups allocate. Buffers that different roles allocate
  *   are live at the same time, whatever the positions (tile_live_together).
- * - A free_shared directly in one region, executed by one group, ends the live range with
- *   respect to buffers that this region allocates later. The author guarantees that the other regions are done with
- *   it.
+ * - A free_shared directly in one region, executed by one group, ends the live range with respect
+ *   to buffers that this region allocates later. The author guarantees that the other regions are
+ *   done with it.
  * - Under `sync explicit` a buffer is live from its alloc_shared to its free_shared, or to the end
  *   if it has none. The user places the barriers, so only the user can tell when the threads are
  *   done.

@@ -18,8 +18,8 @@ typedef struct tile_store_query {
     unsigned warps, sets;
     unsigned block_warps, registers; /* warps of the block; registers per thread, 0: unknown */
     int64_t others;                  /* other shared memory of the block, in bytes */
-    int64_t released; /* bytes of these that are no longer used when tiles are stored */
-    bool alone;       /* the kernel needs no other ring */
+    int64_t released;                /* further bytes, used before and free when tiles are stored */
+    bool alone;                      /* the kernel needs no other ring */
 } tile_store_query;
 
 typedef struct tile_store_ring {
