@@ -33,9 +33,8 @@ enum { TILE_MAX_REPEATS = 1000000 };
 
 typedef struct tile_measure_options {
     size_t size; /* sizeof(tile_measure_options) */
-    unsigned
-        /* Untimed launches before the timed ones, otherwise identical to them. */
-        warmup;
+    /* Untimed launches before the timed ones, otherwise identical to them. */
+    unsigned warmup;
     unsigned repeats; /* timed launches; 0: 1. warmup and repeats are at most TILE_MAX_REPEATS */
     /* Number of consecutive launches between the same two events. They count as one timed launch,
      * whose time is divided by batch. 0: 1. A flush precedes the whole batch. */
