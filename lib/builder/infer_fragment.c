@@ -24,7 +24,7 @@ static bool count_registers(const tile_infer *infer, const tile_type *tile, int6
         warps < 1 || warps > TILE_MAX_WARPS)
         return true;
     const char *fault = tile_layout_resolve(tile, (unsigned)warps, &layout);
-    if (fault) return true; /* instantiate knows the executing warps, and reports it */
+    if (fault) return true; /* the pass instantiate, which has the number of warps, reports it */
     *count = tile_layout_registers(&layout);
     return true;
 }
