@@ -4,8 +4,9 @@
  * and releases them with the matching destroy function (destroy(NULL) is allowed). All other
  * pointers are borrowed. Threads: a context and all objects that depend on it may be used by one
  * thread at a time; different contexts are independent of each other. The library never prints,
- * exits, or reads an environment variable. It aborts the process in one case only: when the host
- * runs out of memory.
+ * exits, or reads an environment variable. If the host runs out of memory, a call that returns a
+ * status returns TILE_OUT_OF_MEMORY, and one that creates something returns NULL or the id 0. Only
+ * a call that returns neither, such as tile_report, may abort the process.
  *
  * Misuse: a call is safe if a required object (context, module, function, builder, type,
  * expression, device, buffer, kernel, interface) is NULL, or if a function does not have the id

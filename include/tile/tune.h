@@ -127,8 +127,8 @@ typedef struct tile_tune_options {
     bool unchecked; /* allows a kernel without a reference; its point is marked unchecked
                        (tile/cache.h) */
     /* How to measure each candidate. NULL: 5 warmup and 20 timed launches with TILE_FLUSH_DIRTY on
-     * a GPU, 0 and 1 on the CPU device. The tuner sets `hopeless` itself, and `samples` must be
-     * NULL. */
+     * a GPU, 0 and 1 on the CPU device. `hopeless` and `samples` are
+     * ignored: the tuner sets them. */
     const tile_measure_options *measure;
     uint64_t seed; /* seed of the generated arrays; 0: 1 */
     /* Returns the number by which a candidate is ranked, smaller first; NULL: the median. */
