@@ -13,13 +13,13 @@ struct tile_content {
 };
 
 /* A query while it follows the aliases. */
-typedef struct question {
+typedef struct query {
     const tile_content *c;
     tile_op at;
     tile_moment moment;
     tile_region source; /* the region in which the elements are computed */
     unsigned own_reads; /* number of reads by `at` itself */
-} question;
+} query;
 
 tile_content *tile_content_find(const tile_function *f, tile_arena *arena) {
     tile_content *c = TILE_NEW(arena, tile_content);
@@ -72,14 +72,14 @@ static bool is_inside(const tile_content *c, tile_region inner, tile_op outer) {
 }
 
 /* Returns whether a loop around the region executes it again with the same contents. */
-static bool repeats(const question *q, tile_region region) {
+static bool repeats(const query *q, tile_region region) {
     for (tile_op at = around(q->c, region); at.id; at = tile_op_parent(q->c->f, at))
         if (tile_repeats(q->c->f, at) && !is_inside(q->c, q->source, at)) return true;
     return false;
 }
 
 /* Returns whether the reader can run after the query's moment. */
-static bool is_reached(const question *q, tile_op reader) {
+static bool is_reached(const query *q, tile_op reader) {
     const tile_content *c = q->c;
     for (tile_op x = q->at; x.id; x = tile_op_parent(c->f, x))
         for (tile_op y = reader; y.id; y = tile_op_parent(c->f, y)) {
@@ -130,7 +130,7 @@ typedef struct naming {
 } naming;
 
 /* The operands that op's results alias; none if it does something else. */
-static tile_values named_operands(const tile_content *c, tile_op op) {
+static tile_values aliased_operands(const tile_content *c, tile_op op) {
     const tile_values none = {NULL, 0};
     if (!op.id) return none;
     if (tile_op_opcode(c->f, op) == TILE_OP_extract && !tile_extract_is_name(c->f, op)) return none;
@@ -174,12 +174,12 @@ static bool rename(const naming *n, unsigned r, bool forth, const elements *from
 }
 
 /* Returns whether these elements are read, through this value or an alias made from it. */
-static bool are_read(question *q, tile_value value, const elements *set) {
+static bool are_read(query *q, tile_value value, const elements *set) {
     uint32_t count;
     elements named;
     const tile_op *readers = tile_content_readers(q->c, value, &count);
     for (uint32_t i = 0; i < count; i++) {
-        const tile_values operands = named_operands(q->c, readers[i]);
+        const tile_values operands = aliased_operands(q->c, readers[i]);
         naming n = {.c = q->c, .op = readers[i]};
         for (; n.operand < operands.count; n.at += q->c->length[operands.at[n.operand++].id]) {
             if (operands.at[n.operand].id != value.id) continue;
@@ -206,10 +206,10 @@ static tile_region source_of(const tile_content *c, tile_value value) {
 }
 
 /* Follows aliases to the operation that computes the elements. */
-static bool is_reached_read(question *q, tile_value value, const elements *set) {
+static bool is_reached_read(query *q, tile_value value, const elements *set) {
     elements named;
     naming n = {.c = q->c, .op = tile_value_def(q->c->f, value)};
-    const tile_values operands = named_operands(q->c, n.op);
+    const tile_values operands = aliased_operands(q->c, n.op);
     if (!operands.count) {
         q->source = source_of(q->c, value);
         q->own_reads = 0;
@@ -224,7 +224,7 @@ static bool is_reached_read(question *q, tile_value value, const elements *set) 
 
 bool tile_content_is_read(const tile_content *content, tile_value value, tile_op op,
                           tile_moment moment) {
-    question q = {.c = content, .at = op, .moment = moment};
+    query q = {.c = content, .at = op, .moment = moment};
     elements all = {0};
     unsigned length = content->length[value.id];
     if (length > TILE_CONTENT_LIMIT) return true;

@@ -23,7 +23,7 @@ int64_t tile_dot_registers(const tile_dot_facts *dot) {
     return tile_dot_promotes(dot) ? sums + own : sums;
 }
 
-static unsigned first_of(unsigned row_dim) {
+static unsigned first_operand_of(unsigned row_dim) {
     return row_dim == TILE_WGMMA_PLAIN ? TILE_MMA_LHS : TILE_MMA_RHS;
 }
 
@@ -33,7 +33,7 @@ static unsigned bytes_of(const tile_dot_facts *dot, unsigned operand) {
 
 /* Registers for the instruction's first operand: each warp holds the rows of its sums. */
 static int64_t first_registers(const tile_dot_facts *dot, unsigned row_dim, unsigned warps) {
-    unsigned operand = first_of(row_dim);
+    unsigned operand = first_operand_of(row_dim);
     const uint32_t *dims = dot->operand[operand].dims;
     uint32_t rows = row_dim == TILE_WGMMA_PLAIN ? dot->query.m : dot->query.n;
     int64_t apart = rows / (TILE_WGMMA_ROWS / TILE_WARPGROUP);
@@ -48,7 +48,7 @@ int64_t tile_dot_excess_registers(const tile_dot_facts *dot, unsigned row_dim, u
     int64_t sums = tile_dot_registers(dot) * dot->warps / warps + others;
     int64_t there = BLOCK_REGISTERS / (32 * (int64_t)dot->warps);
     there = (there < MAX_THREAD_REGISTERS ? there : MAX_THREAD_REGISTERS) - OTHER_REGISTERS;
-    bool in_registers = !dot->operand[first_of(row_dim)].shared;
+    bool in_registers = !dot->operand[first_operand_of(row_dim)].shared;
     int64_t first = in_registers ? first_registers(dot, row_dim, warps) : 0;
     return sums + first <= there ? 0 : sums + first;
 }
@@ -133,7 +133,7 @@ static bool is_named(const tile_dot_facts *dot, unsigned operand, uint32_t rows)
 
 static tile_wgmma_obstacle check_operands(const tile_dot_facts *dot, unsigned row_dim,
                                           unsigned *operand) {
-    unsigned first = first_of(row_dim);
+    unsigned first = first_operand_of(row_dim);
     *operand = 1 - first;
     if (!dot->operand[1 - first].shared) return TILE_WGMMA_OBSTACLE_NOT_SHARED;
     if (!is_named(dot, 1 - first, least_columns(dot, row_dim)))

@@ -45,7 +45,7 @@ static void extend(tile_lifetime *lifetime, uint32_t first, uint32_t last) {
 }
 
 /* Returns whether a use inside `at`, a loop or roles, makes the buffer live in all of `at`. */
-static bool comes_back(const liveness *l, tile_op alloc, tile_op at) {
+static bool is_live_throughout(const liveness *l, tile_op alloc, tile_op at) {
     bool inside = is_inside(l, alloc, at);
     if (tile_op_opcode(l->f, at) == TILE_OP_roles)
         return !inside || tile_executors_of(l->f, alloc).groups > 1;
@@ -78,10 +78,10 @@ static void extend_to_use(liveness *l, tile_lifetime *lifetime, tile_op use) {
     extend(lifetime, l->position[use.id], l->end[use.id]);
     for (tile_op at = tile_op_parent(l->f, use); at.id; at = tile_op_parent(l->f, at)) {
         bool freed = lifetime->freed_in.id && tile_op_parent(l->f, lifetime->free).id == at.id;
-        if (comes_back(l, lifetime->alloc, at) && !freed &&
+        if (is_live_throughout(l, lifetime->alloc, at) && !freed &&
             tile_op_opcode(l->f, at) == TILE_OP_roles)
             extend_to_groups(l, lifetime, use, at);
-        else if (comes_back(l, lifetime->alloc, at))
+        else if (is_live_throughout(l, lifetime->alloc, at))
             extend(lifetime, l->position[at.id], l->end[freed ? lifetime->free.id : at.id]);
     }
 }

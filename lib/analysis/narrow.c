@@ -76,9 +76,9 @@ static unsigned common_multiple(unsigned declared, unsigned power_of_two) {
 
 /* Returns the width if the arguments in `uses` were also divisible by `most`, except `arg`, which
  * is divisible by `divisor` instead. */
-static unsigned find_argument_divisor(search *s, tile_op op, const tile_value *element,
-                                      const bool *uses, unsigned most, unsigned arg,
-                                      unsigned divisor, bool any) {
+static unsigned width_with_divisor(search *s, tile_op op, const tile_value *element,
+                                   const bool *uses, unsigned most, unsigned arg, unsigned divisor,
+                                   bool any) {
     tile_function *f = s->f;
     unsigned *declared = TILE_NEW_ARRAY(&s->arena, unsigned, f->arg_count + 1);
     for (unsigned i = 0; i < f->arg_count; i++) {
@@ -100,14 +100,14 @@ static void check_access(search *s, tile_op op, const tile_value *element) {
     if (!width || width >= most || operand == f->arg_count || s->asked_values > ASK_LIMIT) return;
     bool *uses = TILE_NEW_ARRAY(&s->arena, bool, f->arg_count + 1);
     tile_mark_view_integers(f, element[0], uses);
-    unsigned here = find_argument_divisor(s, op, element, uses, most, 0, most, false);
-    unsigned possible = find_argument_divisor(s, op, element, uses, most, 0, most, true);
+    unsigned here = width_with_divisor(s, op, element, uses, most, 0, most, false);
+    unsigned possible = width_with_divisor(s, op, element, uses, most, 0, most, true);
     for (unsigned arg = 0; arg < f->arg_count && here > width; arg++) {
         const tile_arg_decl *decl = &f->args[arg];
         unsigned divisor = 1;
         if (!uses[arg] || decl->is_const) continue;
         while (divisor < most &&
-               find_argument_divisor(s, op, element, uses, most, arg, divisor, true) < possible)
+               width_with_divisor(s, op, element, uses, most, arg, divisor, true) < possible)
             divisor *= 2;
         if (divisor == 1) continue; /* this argument does not limit the width */
         divisor = common_multiple(decl->divisible, divisor);

@@ -184,7 +184,7 @@ tile_op tile_build_op_of(tile_builder *builder, tile_opcode opcode, const tile_s
         segments[1].head.id && builder->function->kind == TILE_KERNEL &&
         is_known(builder, segments[0].head) && is_known(builder, segments[1].head) &&
         has_place(builder))
-        return tile_build_filling(builder, segments[0].head, segments[1].head);
+        return tile_build_fill_stores(builder, segments[0].head, segments[1].head);
     const tile_op_info *info = tile_op_get_info(opcode);
     tile_context *context = tile_function_context(builder->function);
     if (!info->name || segment_count != info->operand_count) {

@@ -175,7 +175,7 @@ static const struct {
     const tile_type *(*complete)(const tile_infer *);
     /* The operands determine a type even if none is written, such as one element for a load. Then a
      * type expected by the context is not used instead. */
-    bool tells_all;
+    bool operands_determine_type;
 } completions[TILE_OPCODE_LIMIT] = {
     [TILE_OP_view] = {complete_view, true},
     [TILE_OP_load] = {complete_load, true},
@@ -199,7 +199,7 @@ static const struct {
 };
 
 bool tile_infer_needs_given(tile_opcode opcode) {
-    return tile_op_get_info(opcode)->type_given && !completions[opcode].tells_all;
+    return tile_op_get_info(opcode)->type_given && !completions[opcode].operands_determine_type;
 }
 
 bool tile_infer_complete_given(tile_infer *infer) {

@@ -5,7 +5,7 @@
  *
  * Both rules are a dataflow analysis in text order. The state of a pending value is its age, the
  * number of commits since its product; `wgmma_wait n` completes values older than n. A vector is
- * unfenced (just_started) from its definition to the next fence. ptxas analyses only straight-line
+ * unfenced from its definition to the next fence. ptxas analyses only straight-line
  * code: each stretch without branches needs a fence before its first wgmma, even if no vector is
  * unfenced. Where control flow joins, the worse state counts: the younger age, and unfenced if it
  * is so on one path. A loop is iterated until a fixed point at its head, and then once more to
@@ -30,7 +30,7 @@ typedef struct state {
     uint8_t *status; /* by value; NULL: not reached yet */
     /* By value, stored directly after status: unfenced. Entry NO_FENCE: no fence since the last
      * branch. */
-    uint8_t *just_started;
+    uint8_t *unfenced;
 } state;
 
 enum { NO_FENCE = 0 /* no value has this id */ };
@@ -48,7 +48,7 @@ typedef struct walk {
 static state copy_state(walk *w, const state *from) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w->scratch, uint8_t, 2 * w->f->value_count);
     memcpy(bytes, from->status, w->f->value_count);
-    memcpy(bytes + w->f->value_count, from->just_started, w->f->value_count);
+    memcpy(bytes + w->f->value_count, from->unfenced, w->f->value_count);
     return (state){bytes, bytes + w->f->value_count};
 }
 
@@ -61,9 +61,9 @@ static bool join(walk *w, state *to, const state *from) {
     }
     if (memcmp(to->status, from->status, 2 * w->f->value_count) == 0) return false;
     for (size_t i = 0; i < w->f->value_count; i++) {
-        worse |= from->status[i] < to->status[i] || from->just_started[i] > to->just_started[i];
+        worse |= from->status[i] < to->status[i] || from->unfenced[i] > to->unfenced[i];
         if (from->status[i] < to->status[i]) to->status[i] = from->status[i];
-        to->just_started[i] |= from->just_started[i];
+        to->unfenced[i] |= from->unfenced[i];
     }
     return worse;
 }
@@ -121,7 +121,7 @@ static uint8_t take(walk *w, state *s, tile_op op, tile_value value) {
 /* Operations ----------------------------------------------------------------------------------- */
 
 static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, const char *name) {
-    if (w->dry_run || !s->just_started[value.id]) return;
+    if (w->dry_run || !s->unfenced[value.id]) return;
     w->ok = tile_error_at(w->f, op,
                           "wgmma: a wgmma_fence is missing between it and the operation that "
                           "writes the registers of its %s",
@@ -131,12 +131,12 @@ static void check_fenced(walk *w, const state *s, tile_op op, tile_value value, 
 
 /* Reports at most one error per stretch of straight-line code. */
 static void check_stretch(walk *w, state *s, tile_op op) {
-    if (s->just_started[NO_FENCE] && !w->dry_run)
+    if (s->unfenced[NO_FENCE] && !w->dry_run)
         w->ok = tile_error_of(
             w->f, op,
             "no wgmma_fence stands between it and the beginning of its region, or the last "
             "operation with regions or that waits in a loop");
-    s->just_started[NO_FENCE] = 0;
+    s->unfenced[NO_FENCE] = 0;
 }
 
 static void walk_wgmma(walk *w, state *s, tile_op op) {
@@ -220,7 +220,7 @@ static bool walk_parts(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < count && whole; i++) take(w, s, op, tile_op_operand(w->f, op, i));
     if (!whole && consumes_end(w, op)) take(w, s, op, tile_operand_src(w->f, op));
     s->status[tile_op_result(w->f, op, 0).id] = youngest;
-    s->just_started[tile_op_result(w->f, op, 0).id] = false;
+    s->unfenced[tile_op_result(w->f, op, 0).id] = false;
     return true;
 }
 
@@ -230,7 +230,7 @@ static void walk_other(walk *w, state *s, tile_op op) {
     for (unsigned i = 0; i < tile_op_result_count(w->f, op); i++) {
         tile_value result = tile_op_result(w->f, op, i);
         s->status[result.id] = DONE;
-        s->just_started[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
+        s->unfenced[result.id] = tile_value_type(w->f, result)->kind == TILE_TYPE_VECTOR;
     }
 }
 
@@ -255,7 +255,7 @@ static void walk_op(walk *w, state *s, tile_op op) {
         if (!tile_op_has_attr(w->f, op, TILE_ATTR_async)) break;
         walk_async_dot(w, s, op);
         return;
-    case TILE_OP_wgmma_fence: memset(s->just_started, 0, w->f->value_count); return;
+    case TILE_OP_wgmma_fence: memset(s->unfenced, 0, w->f->value_count); return;
     case TILE_OP_undefined: s->status[tile_op_result(w->f, op, 0).id] = UNDEFINED; return;
     case TILE_OP_extract:
     case TILE_OP_permute:
@@ -265,14 +265,14 @@ static void walk_op(walk *w, state *s, tile_op op) {
             break; /* at level 2 only the sums of a dot are pending */
         if (walk_parts(w, s, op)) return;
         break;
-    case TILE_OP_yield: return; /* replace_pending handles its operands */
+    case TILE_OP_yield: return; /* propagate_edge handles its operands */
     default: break;
     }
     if (tile_shape_of(w->f, op) != TILE_SHAPE_NONE)
         walk_regions(w, s, op);
     else
         walk_other(w, s, op);
-    if (spins(w, op)) s->just_started[NO_FENCE] = 1;
+    if (spins(w, op)) s->unfenced[NO_FENCE] = 1;
 }
 
 static bool is_yielded(const walk *w, tile_region region, tile_value value) {
@@ -307,15 +307,14 @@ static void walk_region(walk *w, state *s, tile_region region) {
 
 /* Passes the state along an edge of control flow of op, with the carried values. Returns true if
  * the state at the destination gets worse. */
-static bool replace_pending(walk *w, tile_op op, int from, int to, const state *s,
-                            state *arriving) {
+static bool propagate_edge(walk *w, tile_op op, int from, int to, const state *s, state *arriving) {
     state next = copy_state(w, s);
-    next.just_started[NO_FENCE] = 1;
+    next.unfenced[NO_FENCE] = 1;
     for (unsigned i = 0; i < tile_carried_count(w->f, op); i++) {
         tile_value sent = tile_carried_sent(w->f, op, from, i);
         tile_value received = tile_carried_received(w->f, op, to, i);
         if (!sent.id || !received.id) continue;
-        next.just_started[received.id] = next.just_started[sent.id];
+        next.unfenced[received.id] = next.unfenced[sent.id];
         next.status[received.id] = take(w, &next, op, sent);
     }
     return join(w, arriving, &next);
@@ -332,7 +331,7 @@ static bool visit_loop_once(walk *w, tile_op op, state *arriving) {
         walk_region(w, &s, tile_op_region(w->f, op, (unsigned)r));
         for (int to = TILE_PARENT_OP; to < count; to++)
             if (tile_control_flows(w->f, op, r, to))
-                worse |= replace_pending(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
+                worse |= propagate_edge(w, op, r, to, &s, &arriving[to + 1]) && to >= 0 && to <= r;
     }
     return worse;
 }
@@ -345,7 +344,7 @@ static void walk_regions(walk *w, state *s, tile_op op) {
     state *arriving = w->arriving[op.id];
     for (int to = TILE_PARENT_OP; to < count; to++)
         if (tile_control_flows(w->f, op, TILE_PARENT_OP, to))
-            replace_pending(w, op, TILE_PARENT_OP, to, s, &arriving[to + 1]);
+            propagate_edge(w, op, TILE_PARENT_OP, to, s, &arriving[to + 1]);
     w->dry_run = true;
     while (visit_loop_once(w, op, arriving)) {
     }
@@ -367,7 +366,7 @@ bool tile_verify_pending(tile_function *f) {
     uint8_t *bytes = TILE_NEW_ARRAY(&w.scratch, uint8_t, 2 * f->value_count);
     state s = {bytes, bytes + f->value_count};
     memset(s.status, DONE, f->value_count);
-    s.just_started[NO_FENCE] = 1;
+    s.unfenced[NO_FENCE] = 1;
     w.arriving = TILE_NEW_ARRAY(&w.scratch, state *, f->op_count);
     walk_region(&w, &s, f->body);
     tile_arena_reset(&w.scratch);
